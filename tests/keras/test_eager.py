@@ -7,6 +7,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.eager.immediate import ImmediateGraph
+from stillflow.keras.engine import datasets
 from stillflow.layers.symbolic_graph import is_symbolic, symbolic_graph
 
 backend, layers = tf.keras.backend, tf.keras.layers
@@ -175,3 +176,46 @@ def test_several_replicas_are_refused():
         model = tf.keras.Sequential([layers.Dense(2, input_shape=(3,))])
         with pytest.raises(NotImplementedError, match="2 replicas of MirroredStrategy"):
             model.compile("sgd", "mse")
+
+
+def test_modules_find_what_layers_have():
+    class Around(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = layers.Dense(2)
+            self.more = [layers.Dense(1), layers.Dropout(0.5)]
+
+    around = Around()
+    around.more[0](around.layer(tf.ones([1, 3])))
+    names = [variable.name.rpartition("/")[2] for variable in around.variables]
+    assert names == ["kernel:0", "bias:0", "kernel:0", "bias:0"]
+    assert around.submodules == (around.layer, *around.more)
+    assert isinstance(around.layer, tf.Module)
+
+
+def test_layers_have_submodules_and_no_assignments_as_variables():
+    class Own(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.kind = layers.Dense
+            self.inner = layers.Dense(2)
+
+        def build(self, input_shape):
+            self.v = tf.Variable(1.0)
+            self.assigned = self.v.assign_add(2.0)
+            self.built = True
+
+    layer = Own()
+    layer.build([1, 2])
+    assert layer.submodules == (layer.inner,)
+    assert layer.variables == [layer.v]
+
+
+def test_datasets_are_told_apart_by_what_they_are_made_of():
+    numbers = tf.data.Dataset.range(5)
+    datasets.assert_not_batched(numbers.shuffle(2).map(lambda x: x))
+    datasets.assert_not_shuffled(numbers.batch(2).prefetch(1))
+    with pytest.raises(ValueError, match="that dataset is not batched"):
+        datasets.assert_not_batched(numbers.batch(2).take(1))
+    with pytest.raises(ValueError, match="that dataset is not shuffled"):
+        datasets.assert_not_shuffled(numbers.shuffle(2).repeat())

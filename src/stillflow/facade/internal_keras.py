@@ -50,6 +50,8 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.engine.sequential": {"Sequential": f"{_OURS}.engine.sequential:Sequential"},
     f"{_KERAS}.engine.training_utils": {
         "ModelInputs": f"{_OURS}.engine.model_inputs:ModelInputs",
+        "standardize_weights": f"{_OURS}.engine.standardize:example_weights",
+        "*": f"{_OURS}.engine.datasets",
     },
     f"{_KERAS}.engine.training_generator": {
         "convert_to_generator_like": f"{_OURS}.engine.generators:batches_of",

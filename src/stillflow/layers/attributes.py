@@ -9,6 +9,7 @@ from stillflow import nest
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.train.tracking.base import NoDependency, Trackable, is_trackable
 from stillflow.variables.base import VariableV2
+from stillflow.variables.resource_variable import UnreadVariable
 
 
 def has_weights(thing: Any) -> bool:
@@ -111,7 +112,7 @@ class Attributes(Trackable):
                 if hasattr(value, "_use_resource_variables"):
                     value._use_resource_variables = True
         for part in _flat(value):
-            if isinstance(part, VariableV2):
+            if isinstance(part, VariableV2) and not isinstance(part, UnreadVariable):
                 trained = getattr(part, "trainable", False)
                 own = self._own_list("_trainable_weights" if trained else "_non_trainable_weights")
                 if not any(part is variable for variable in own):

@@ -34,7 +34,13 @@ from stillflow.layers.effects import call_with_effects
 from stillflow.layers.history import create_history, has_history, needs_history
 from stillflow.layers.input_spec import InputSpec, check_inputs
 from stillflow.layers.names import to_snake_case, unique_object_name
-from stillflow.layers.policy import Policy, global_policy, v2_dtypes, with_input_dtype
+from stillflow.layers.policy import (
+    Policy,
+    global_policy,
+    policy_defaults_to_floatx,
+    v2_dtypes,
+    with_input_dtype,
+)
 from stillflow.layers.shape_inference import inferred_output_shape, placeholders_of_outputs
 from stillflow.layers.symbolic_graph import (
     in_function,
@@ -44,8 +50,10 @@ from stillflow.layers.symbolic_graph import (
 )
 from stillflow.layers.weights import Weights
 from stillflow.ops.math.cast import cast
+from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
 from stillflow.util import deprecation, tf_inspect
+from stillflow.variables.module import Module
 
 _Build = TypeVar("_Build", bound=Callable[..., Any])
 _OPTIONS = {
@@ -54,6 +62,16 @@ _OPTIONS = {
 _PYTHON_CONTROL_FLOW = (
     "You are attempting to use Python control flow in a layer that was not declared to be dynamic. "
     "Pass `dynamic=True` to the class constructor.\nEncountered error:\n"
+)
+_CAST = (
+    "Layer {} is casting an input tensor from dtype {given} to the layer's dtype of {own}, which "
+    "is new behavior in TensorFlow 2.  The layer has dtype {own} because it's dtype defaults to "
+    "floatx.\n\nIf you intended to run this layer in {own}, you can safely ignore this warning. If "
+    "in doubt, this warning is likely only an issue if you are porting a TensorFlow 1.X model to "
+    "TensorFlow 2.\n\nTo change all layers to have dtype {given} by default, call "
+    "`tf.keras.backend.set_floatx('{given}')`. To change just this layer, pass dtype='{given}' to "
+    "the layer constructor. If you are the author of this layer, you can disable autocasting by "
+    "passing autocast=False to the base Layer constructor.\n"
 )
 
 
@@ -64,7 +82,7 @@ def only_for_users(build: _Build) -> _Build:
 
 
 @export("keras.layers.Layer")
-class Layer(Attributes, Weights, Contributions, Connections, Description):
+class Layer(Attributes, Weights, Contributions, Connections, Description, Module):
     """A function of tensors that keeps its variables.
 
     A subclass makes variables in `build(input_shape)`, which is called once, and computes its
@@ -84,6 +102,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description):
     # Whether calling it computes masks as well as outputs.
     _compute_output_and_mask_jointly = False
     _is_layer = True  # what else has weights is none: a template, a list of layers
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_tracked", "_deferred"})
     _in_version_2 = True  # whether the class is TensorFlow 2's as well: see `TimeDistributed`
 
     @no_automatic_dependency_tracking
@@ -112,6 +131,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description):
         self._inbound_nodes, self._outbound_nodes = [], []
         self._dtype_policy = _policy(dtype)
         self._autocast = kwargs.get("autocast", v2_dtypes())
+        self._warns_of_casts = not dtype and policy_defaults_to_floatx()
         self._dynamic = dynamic
         self._initial_weights = kwargs.get("weights")
         if "batch_input_shape" in kwargs:
@@ -396,7 +416,12 @@ class Layer(Attributes, Weights, Contributions, Connections, Description):
 
         def as_layer(x: Any) -> Any:
             castable = isinstance(x, (Tensor, CompositeTensor)) and x.dtype.is_floating
-            return cast(x, dtype) if castable and x.dtype.base_dtype.name != dtype else x
+            if not castable or x.dtype.base_dtype.name == dtype:
+                return x
+            if self._warns_of_casts:
+                logging.warn(_CAST.format(self.name, given=x.dtype.base_dtype.name, own=dtype))
+                self._warns_of_casts = False
+            return cast(x, dtype)
 
         return nest.map_structure(as_layer, inputs)
 

@@ -76,6 +76,11 @@ def v2_dtypes() -> bool:
     return base_layer_utils.v2_dtype_behavior_enabled()
 
 
+def policy_defaults_to_floatx() -> bool:
+    """Whether layers that are given no dtype have Keras' default one, by no choice of a program."""
+    return not chosen and v2_dtypes()
+
+
 def global_policy() -> Policy:
     """The policy of layers that are given none."""
     if chosen:

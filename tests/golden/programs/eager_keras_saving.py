@@ -58,9 +58,9 @@ def blocks(tf):
         def __init__(self):
             super().__init__(name="blocks")
             layers = tf.keras.layers
-            self.first = layers.Dense(2, kernel_regularizer="l2")
-            self.blocks = [layers.Dense(2), layers.BatchNormalization()]
-            self.drop = layers.Dropout(0.5)
+            self.first = layers.Dense(2, kernel_regularizer="l2", name="first")
+            self.blocks = [layers.Dense(2, name="block"), layers.BatchNormalization(name="norm")]
+            self.drop = layers.Dropout(0.5, name="drop")
             self.shift = self.add_weight("shift", [2])
 
         def call(self, x, training=None):

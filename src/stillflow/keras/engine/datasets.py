@@ -26,6 +26,11 @@ _IN_ORDER = (
     transforming.SkipDataset, transforming.TakeDataset, transforming.WindowDataset,
 )  # fmt: skip
 
+_BATCHING = (batching.BatchDataset, batching.PaddedBatchDataset, transforming.WindowDataset)
+_ONE_BY_ONE = (
+    *(kind for kind in _IN_ORDER if kind not in _BATCHING), transforming.ShuffleDataset,
+)  # fmt: skip
+
 
 def is_dataset(x: Any) -> bool:
     """Whether data are a `tf.data.Dataset`."""
@@ -75,18 +80,44 @@ def check_training_data(
       ValueError: if there are data beside it.
     """
     refuse_other_data(x, y, sample_weight, validation_split)
-    if shuffle and _comes_in_order(x):
+    if shuffle:
+        verify_dataset_shuffled(x)
+
+
+def verify_dataset_shuffled(x: Any) -> None:
+    """Warns of a dataset that comes in order."""
+    if _is_made_of(x, _IN_ORDER):
         logging.warning(
             "Expected a shuffled dataset but input dataset `x` is not shuffled. Please invoke "
             "`shuffle()` on input dataset."
         )
 
 
-def _comes_in_order(dataset: Any) -> bool:
-    """Whether nothing that a dataset is made of changes the order of its elements."""
+def assert_not_shuffled(dataset: Any) -> None:
+    """Refuses a dataset whose elements may come in another order.
+
+    Raises:
+      ValueError: if it cannot be told that they do not.
+    """
+    if not _is_made_of(dataset, _IN_ORDER):
+        raise ValueError("Could not assert that dataset is not shuffled.")
+
+
+def assert_not_batched(dataset: Any) -> None:
+    """Refuses a dataset whose elements may be batches.
+
+    Raises:
+      ValueError: if it cannot be told that they are none.
+    """
+    if not _is_made_of(dataset, _ONE_BY_ONE):
+        raise ValueError("Could not assert that dataset is not batched.")
+
+
+def _is_made_of(dataset: Any, kinds: tuple[Any, ...]) -> bool:
+    """Whether a dataset, and all that it is made of, is of some kinds."""
     if isinstance(dataset, DatasetV1Adapter):
-        return _comes_in_order(dataset._dataset)
-    return isinstance(dataset, _IN_ORDER) and all(map(_comes_in_order, dataset._inputs()))
+        return _is_made_of(dataset._dataset, kinds)
+    return isinstance(dataset, kinds) and all(_is_made_of(one, kinds) for one in dataset._inputs())
 
 
 def iterator_of(dataset: Any) -> Any:

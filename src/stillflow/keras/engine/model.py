@@ -93,8 +93,8 @@ class Model(Compiling, Feeding, Steps, Training, Network):
             takes_features = getattr(self.layers[0], "_is_feature_layer", False)
             self._build_input_shape = _shape_of_examples(inputs, takes_features)
         given = ModelInputs(inputs)
-        inputs = given.symbolic()
-        self.inputs = given.symbolic(single_as_list=True)
+        inputs = given.get_symbolic_inputs()
+        self.inputs = given.get_symbolic_inputs(return_single_as_list=True)
         self.input_names = given.names
         fed = [(name, x) for name, x in given.items() if is_placeholder(x)]
         self._feed_input_names = [name for name, _ in fed]

@@ -31,17 +31,21 @@ class ModelInputs:
             self._flat = nest.flatten(inputs)
             self.names = [f"input_{i + 1}" for i in range(len(self._flat))]
 
-    def symbolic(self, single_as_list: bool = False) -> Any:
+    def get_input_names(self) -> list[str]:
+        """The names of the inputs."""
+        return self.names
+
+    def get_symbolic_inputs(self, return_single_as_list: bool = False) -> Any:
         """The inputs with placeholders instead of arrays, in the structure that was given.
 
         Args:
-          single_as_list: whether one input comes in a list.
+          return_single_as_list: whether one input comes in a list.
         """
         pairs = zip(self.names, self._flat, strict=True)
         self._flat = [_symbolic(name, value) for name, value in pairs]
         if self._is_dict:
             return dict(zip(self.names, self._flat, strict=True))
-        return self._flat[0] if self._is_single and not single_as_list else self._flat
+        return self._flat[0] if self._is_single and not return_single_as_list else self._flat
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """The inputs by their names."""

@@ -21,7 +21,7 @@ from stillflow.layers.call_context import call_context
 from stillflow.layers.history import create_history
 from stillflow.layers.learning_phase import phases
 from stillflow.layers.node import Node
-from stillflow.layers.policy import Policy, global_policy
+from stillflow.layers.policy import Policy, global_policy, policy_defaults_to_floatx, v2_dtypes
 from stillflow.layers.symbolic_graph import in_function, symbolic_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import is_trackable, no_automatic_dependency_tracking
@@ -83,7 +83,8 @@ class Network(NetworkConfig, NetworkWeights, Layer):
             self._dtype_policy = global_policy()
         else:
             self._dtype_policy = dtype if isinstance(dtype, Policy) else Policy(_dtype_name(dtype))
-        self._autocast = False
+        self._autocast = kwargs.get("autocast", v2_dtypes())
+        self._warns_of_casts = not dtype and policy_defaults_to_floatx()
 
     @no_automatic_dependency_tracking
     def _init_graph_network(
@@ -100,6 +101,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         if any(not hasattr(x, "_keras_history") for x in self.outputs):
             create_history(self._nested_outputs)
         self._base_init(name=name, **kwargs)
+        self._autocast = False  # its layers do
         self._check_inputs_and_outputs()
         self.built = self._compute_output_and_mask_jointly = self._is_graph_network = True
         self._output_shape_cache: dict[Any, Any] = {}

@@ -165,21 +165,27 @@ def by_output(weights: Any, names: list[str], kind: str) -> list[Any]:
     )
 
 
-def example_weights(y: Any, sample_weight: Any, class_weight: Any, mode: str | None) -> Any:
+def example_weights(
+    y: Any,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    sample_weight_mode: str | None = None,
+) -> Any:
     """The weights of an output's examples, or None.
 
     Args:
       y: the target.
       sample_weight: of each example, or of each step in "temporal" mode.
       class_weight: of each class, in a dictionary.
+      sample_weight_mode: "temporal" or "samplewise".
 
     Raises:
       ValueError: if shapes do not fit or a class has no weight.
     """
     if isinstance(sample_weight, tuple):
         sample_weight = sample_weight[0]
-    if sample_weight is not None or mode not in (None, "samplewise"):
-        _check_weights(y, sample_weight, mode)
+    if sample_weight is not None or sample_weight_mode not in (None, "samplewise"):
+        _check_weights(y, sample_weight, sample_weight_mode)
     of_classes = _weights_of_classes(y, class_weight) if isinstance(class_weight, dict) else None
     if of_classes is not None and sample_weight is not None:
         return of_classes * sample_weight
