@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from stillflow import nest
 from stillflow.graph.api import name_scope
@@ -16,6 +17,21 @@ from stillflow.variables.no_dependency import NoDependency
 
 def _snake_case(name: str) -> str:
     return re.sub(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))", r"_\1", name).lower()
+
+
+# What waits for attributes that modules do not have yet, by module and name.
+_waiting: WeakKeyDictionary[Any, dict[str, list[Callable[[Any], bool]]]] = WeakKeyDictionary()
+
+
+def offer_later(module: Module, name: str, take: Callable[[Any], bool]) -> None:
+    """Has an attribute be offered when it is assigned.
+
+    Args:
+      module: whose attribute it is.
+      name: of the attribute.
+      take: is called with the value until it says that it has taken one.
+    """
+    _waiting.setdefault(module, {}).setdefault(name, []).append(take)
 
 
 @export("Module")
@@ -53,6 +69,9 @@ class Module:
         elif name in self._not_parts:
             super().__setattr__("_not_parts", self._not_parts - {name})
         super().__setattr__(name, value)
+        waiting = _waiting.get(self)
+        if waiting and name in waiting:
+            waiting[name] = [take for take in waiting[name] if not take(value)]
 
     def _no_dependency(self, value: Any) -> NoDependency:
         """What to assign to an attribute for checkpoints to leave a value out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 
 import numpy as np
 
@@ -234,3 +235,30 @@ def scaffold_of_an_estimator(tf):
             "values": [reader.get_tensor(n) for n in names if n.endswith("VALUE")],
         }  # fmt: skip
     return Run(facts=facts)
+
+
+@program
+def parts_that_modules_get_later(tf):
+    """What is assigned to a module after a checkpoint was restored into it takes its value."""
+
+    def compute(tf):
+        saved = tf.Module()
+        saved.v, saved.sub = tf.Variable([1.0, 2.0]), tf.Module()
+        saved.sub.w, saved.listed = tf.Variable(3.0), [tf.Variable(4.0)]
+        saved.named = {"a": tf.Variable(5.0)}
+        with tempfile.TemporaryDirectory() as folder:
+            path = tf.train.Checkpoint(m=saved).save(folder + "/c")
+            made = tf.Module()
+            status = tf.train.Checkpoint(m=made).restore(path)
+            made.v = 3
+            made.v = tf.Variable([0.0, 0.0])
+            found = {"v": made.v.numpy()}
+            made.sub = tf.Module()
+            made.sub.w = tf.Variable(0.0)
+            made.listed, made.named = [tf.Variable(0.0)], {"a": tf.Variable(0.0)}
+            found["others"] = [made.sub.w.numpy(), made.listed[0].numpy(), made.named["a"].numpy()]
+            found["consumed"] = type(status.assert_consumed()).__name__
+            made.v = tf.Variable([7.0, 7.0])
+            return {**found, "again": made.v.numpy()}
+
+    return eagerly(tf, compute)
