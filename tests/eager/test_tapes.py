@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.eager import backprop
 from stillflow.eager import tape as tape_lib
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
@@ -68,3 +69,13 @@ def test_batches_of_different_sizes_have_no_batch_jacobian():
     x, y = tf.zeros([2, 3]), tf.zeros([4, 3])
     with pytest.raises(ValueError, match="to match"), tf.GradientTape() as tape:
         tape.batch_jacobian(x, y)
+
+
+def test_gradients_by_rows_are_summed():
+    rows = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 2]), tf.constant([3, 1]))
+    assert backprop.aggregate_indexed_slices_gradients([None]) is None
+    twice = backprop.aggregate_indexed_slices_gradients([rows, None, rows])
+    assert isinstance(twice, tf.IndexedSlices)
+    np.testing.assert_array_equal(run(tf.convert_to_tensor(twice)), [[2.0], [0.0], [4.0]])
+    mixed = backprop.aggregate_indexed_slices_gradients([rows, tf.ones([3, 1])])
+    np.testing.assert_array_equal(run(mixed), [[2.0], [1.0], [3.0]])

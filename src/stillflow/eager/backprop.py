@@ -24,6 +24,7 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.ops.gradient_sums import sum_slices
 from stillflow.ops.gradients import UnconnectedGradients
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableV2
@@ -273,3 +274,16 @@ class GradientTape:
             return jacobians.batch_jacobian(
                 self, target, source, unconnected_gradients, parallel_iterations
             )
+
+
+def aggregate_indexed_slices_gradients(grads: Any) -> Any:
+    """The sum of gradients some of which are by rows; None if there are none.
+
+    Args:
+      grads: Tensors, IndexedSlices or None.
+
+    Returns:
+      IndexedSlices, or a Tensor if one of them is a Tensor.
+    """
+    found = [grad for grad in grads if grad is not None]
+    return sum_slices(found) if found else None
