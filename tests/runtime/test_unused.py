@@ -7,6 +7,7 @@ import pytest
 import stillflow as tf
 from stillflow.ops.control_flow.switch import switch
 from stillflow.runtime import emit
+from tests.simulated_cuda import simulated_cuda
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
@@ -92,3 +93,20 @@ def test_targets_behind_a_side_that_is_not_taken_do_nothing(known):
         assert session.run(v) == 1.0
         with pytest.raises(tf.errors.InvalidArgumentError, match="does not have value"):
             session.run(doubled, {feed: False})
+
+
+def test_what_is_taken_for_its_shape_alone_is_not_brought_to_a_device(monkeypatch):
+    moved = []
+    function = emit.Emitter.function
+
+    def record(self, *args):
+        moved.extend(step.op.type for step in self.steps if step.kind == "move")
+        return function(self, *args)
+
+    monkeypatch.setattr(emit.Emitter, "function", record)
+    x = tf.placeholder(tf.float32, [None, 3])
+    rows = tf.shape(tf.transpose(x))[1]
+    with simulated_cuda(), tf.Session() as session:
+        assert session.run(rows, {x: [[1.0, 2.0, 3.0]]}) == 1
+        assert session.run(tf.transpose(x), {x: [[1.0, 2.0, 3.0]]}).shape == (3, 1)
+    assert moved == ["Transpose"]

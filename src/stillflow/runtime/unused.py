@@ -39,6 +39,8 @@ def drop_unused(
 
 def _is_pure(step: Step) -> bool:
     """Whether a step is a kernel without effect; a read refuses variables without a value."""
+    if step.kind == "move":
+        return True
     if step.kind != "call" or step.op is None or not step.outputs or step.writes:
         return False
     return step.op.card.foldable and step.op.type not in _WANTED

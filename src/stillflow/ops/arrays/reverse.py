@@ -192,10 +192,14 @@ def reverse_sequences(x: Any, lengths: Any, seq: int, batch: int) -> Any:
             f"len(seq_lens) != input.dims({batch}), ({lengths.shape[0]} vs. {x.shape[batch]})"
         )
     limit = x.shape[seq]
-    _check_lengths(lengths, limit, seq)
+    on_host = lengths.device.type == "cpu"  # nothing waits for other devices
+    if on_host:
+        _check_lengths(lengths, limit, seq)
     position = torch.arange(limit, device=lengths.device)[None, :]
     ends = lengths.long()[:, None]
     source = torch.where(position < ends, ends - 1 - position, position)
+    if not on_host and limit:
+        source = source.clamp_(0, limit - 1)
     numbers = torch.arange(x.shape[batch], device=lengths.device)[:, None]
     if isinstance(x, np.ndarray):
         moved = np.moveaxis(x, (batch, seq), (0, 1))
