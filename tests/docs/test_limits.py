@@ -30,6 +30,7 @@ NAMED = {
     "facade/feeding_functions.py": ["_enqueue_data"],
     "facade/op_registry.py": ["without a card"],
     "functional/parallel_for.py": ["reductions of a `pfor`", "Jacobians whose number"],
+    "keras/engine/replica_checks.py": ["models of several replicas"],
     "keras/estimator.py": ["models on `gs://`", 'checkpoint_format="checkpoint"'],
     "layers/autocast_variable.py": ["mixed precision of variables"],
     "lite/converter.py": [
