@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.eager.eager_tensor import EagerTensor
 
 pytestmark = pytest.mark.usefixtures("eager")
 
@@ -87,3 +88,18 @@ def test_truth_values_are_numbers_where_numbers_belong():
     true = tf.constant(True)
     assert [4, 5][true] == 5  # as under TensorFlow 1.15.5
     assert list(tf.train.Int64List(value=[true]).value) == [1]
+
+
+def test_programs_make_tensors_by_their_class():
+    made = EagerTensor([1, 2], device=None, dtype=tf.float64.as_datatype_enum)
+    assert made.dtype is tf.float64 and made.numpy().tolist() == [1, 2]
+    assert EagerTensor(2**33, device="").dtype is tf.int64
+    whole = EagerTensor(np.array([3.7]), device=None, dtype=tf.int32.as_datatype_enum)
+    assert whole.numpy().tolist() == [3]
+    for words, given in (
+        (r"argument 'device' \(pos 2\)", {}),
+        ("Expecting a DataType value for dtype. Got str", {"device": None, "dtype": "1"}),
+        ("Cannot convert 1.5 to EagerTensor of dtype int32", {"device": None, "dtype": 3}),
+    ):
+        with pytest.raises(TypeError, match=words):
+            EagerTensor(1.5, **given)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from stillflow.eager.from_values import NOT_GIVEN, held_and_type
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
@@ -41,8 +42,10 @@ class EagerTensor(Tensor):
     """A tensor with a value.
 
     Args:
-      held: the run-time value: a torch tensor, an array of bytes, or a handle.
-      dtype: the type of its elements.
+      held: the run-time value: a torch tensor, an array of bytes, or a handle; with a device, any
+        value that can become a tensor.
+      dtype: the type of its elements; with a device, its number in `types.proto` or None.
+      device: the name of a device, where a program makes tensors by this class.
     """
 
     holds_value = True
@@ -57,7 +60,9 @@ class EagerTensor(Tensor):
     _op, _value_index = op, value_index
     home = None  # type: ignore[assignment]
 
-    def __init__(self, held: Any, dtype: DType) -> None:
+    def __init__(self, held: Any, dtype: Any = None, device: Any = NOT_GIVEN) -> None:
+        if dtype.__class__ is not DType or device is not NOT_GIVEN:
+            held, dtype = held_and_type(held, device, dtype)
         self._held = held
         self.dtype = dtype
         self._id = next(_numbers)

@@ -12,3 +12,61 @@ def test_main(argv: Any = None) -> None:
 
     enable_eager_execution()
     main(argv)
+
+
+class NotOkStatusException(Exception):
+    """An error of TensorFlow's compiled part, before it is made one of ``tf.errors``.
+
+    Args:
+      message: What it says.
+      code: The number of its kind.
+    """
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message, code)
+        self.message = message
+        self.code = code
+
+
+def status_to_exception(code: int, message: str) -> Exception:
+    """Return the error of ``tf.errors`` for the number of its kind."""
+    from stillflow import errors
+
+    try:
+        kind: Any = errors.exception_type_from_error_code(code)
+    except KeyError:
+        return errors.UnknownError(None, None, message, code)
+    made: Exception = kind(None, None, message)
+    return made
+
+
+def tensor_shape_slice(tensors: Any, slice_dim: int) -> Any:
+    """Return how many elements each tensor has in one dimension, as an int32 tensor.
+
+    Raises:
+      TypeError: they are no list of tensors with values.
+      ValueError, IndexError: there is no such dimension.
+    """
+    from stillflow.eager.eager_tensor import EagerTensor
+    from stillflow.ops.constants import constant
+
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(
+            f'tensors argument must be a list or a tuple. Got "{type(tensors).__name__}"'
+        )
+    if slice_dim < 0:
+        raise ValueError(f"Slice dimension must be non-negative. Got {slice_dim}")
+    sizes = []
+    for index, tensor in enumerate(tensors):
+        if not isinstance(tensor, EagerTensor):
+            raise TypeError(
+                f"Expected a list of EagerTensors but element {index} has type "
+                f'"{type(tensor).__name__}"'
+            )
+        if slice_dim >= tensor.ndim:
+            raise IndexError(
+                f"Slice dimension ({slice_dim}) must be smaller than rank of all tensors, but "
+                f"tensor at index {index} has rank {tensor.ndim}"
+            )
+        sizes.append(tensor.shape.as_list()[slice_dim])
+    return constant(sizes, dtype="int32", shape=[len(sizes)])

@@ -137,6 +137,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "Function": "stillflow.functional.polymorphic:Function",
         "function": "stillflow.functional.polymorphic:function",
     },
+    "tensorflow.python.eager.core": {
+        "_NotOkStatusException": "stillflow.facade.eager_only:NotOkStatusException",
+        "_status_to_exception": "stillflow.facade.eager_only:status_to_exception",
+    },
     "tensorflow.python.eager.execute": {"*": "stillflow.facade.eager_execute"},
     "tensorflow.python.eager.function": {
         "defun": "stillflow.functional.polymorphic:defun",
@@ -269,6 +273,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.pywrap_tensorflow": {
         "EventsWriter": "stillflow.files.events:EventsWriter",
         "FileStatistics": "stillflow.files.gfile:FileStatistics",
+        "TFE_Py_TensorShapeSlice": "stillflow.facade.eager_only:tensor_shape_slice",
         "*": "stillflow.facade.pywrap",
     },
     "tensorflow.python.summary.plugin_asset": {"*": "stillflow.summary.plugin_asset"},
