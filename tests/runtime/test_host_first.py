@@ -54,6 +54,27 @@ def test_what_no_device_waits_for_comes_last():
     assert found == ["a", "b", "c", "h", "n", "k"]
 
 
+def test_what_may_fail_or_change_something_does_not_come_last():
+    op, effect = pure(), assertion()
+    found = ordered(
+        step("a", "x", "gpu", op), step("h", "n", None, op), step("", "h", None, effect),
+        step("b", "a", "gpu", op), step("", "r", None, op, writes=[0]), buffers={"r": 0},
+    )  # fmt: skip
+    assert found == ["h", "h", "r", "a", "b"]
+
+
+def test_a_variable_that_takes_another_value_is_read_after_it():
+    with tf.Graph().as_default():
+        assign = tf.raw_ops.AssignVariableOp(
+            resource=tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[]), value=1.0
+        )
+    found = ordered(
+        step("", "r v", "gpu", assign), step("t", "r", None, pure(), kind="read"),
+        step("h", "t", "gpu", pure()), buffers={"r": -1},
+    )  # fmt: skip
+    assert found == ["r", "t", "h"]
+
+
 def test_what_waits_for_a_device_comes_after_it():
     op = pure()
     found = ordered(

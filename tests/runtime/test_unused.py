@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.simulated_cuda import simulated_cuda
 
 import stillflow as tf
 from stillflow.ops.control_flow.switch import switch
 from stillflow.runtime import emit
-from tests.simulated_cuda import simulated_cuda
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 

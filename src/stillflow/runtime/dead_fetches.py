@@ -9,10 +9,8 @@ import numpy as np
 
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
-from stillflow.runtime.emit import Emitter
 from stillflow.runtime.fetches import Fetches
 from stillflow.runtime.resources import Resources
-from stillflow.runtime.steps import Value
 from stillflow.runtime.tokens import DEAD
 from stillflow.runtime.values import fetch_converter, fetch_fed
 
@@ -57,7 +55,7 @@ def plan_with_empty(
     tensors = fetches.tensors
     if not fetches.empty_if_dead or not may_be_dead(tensors, feeds):
         return None
-    run = make(resources, [], fetches.targets, feeds, raw=tensors, emitter=_EmitterOfNone, own=True)
+    run = make(resources, [], fetches.targets, feeds, raw=tensors, own=True)
     converters = [fetch_fed if x in feeds else fetch_converter(x, copy=False) for x in tensors]
 
     def plan(*arrays: Any) -> list[Any]:
@@ -65,20 +63,6 @@ def plan_with_empty(
         return [_fetched(value, convert) for value, convert in pairs]
 
     return plan
-
-
-class _EmitterOfNone(Emitter):
-    """Writes None for what is in a branch that a plan never takes."""
-
-    def results(
-        self,
-        fetches: Sequence[tuple[Tensor, Value]],
-        raw: Sequence[tuple[Tensor, Value]],
-        convert: Any,
-    ) -> None:
-        never = Value("None", is_handle=True)
-        raw = [(tensor, never if value.guard is None else value) for tensor, value in raw]
-        super().results(fetches, raw, convert)
 
 
 def _fetched(value: Any, convert: Callable[[Any], Any] | None) -> Any:

@@ -28,6 +28,7 @@ _OF_HOST = frozenset(("uint16", "uint32", "uint64"))
 # Sums of segments of whole numbers have no kernels there.
 _SEGMENTS = ("Segment", "SparseSegment", "UnsortedSegment")
 _FLOATS = frozenset(("bfloat16", "float16", "float32", "float64"))
+_FRACTIONS = _FLOATS | {"complex64", "complex128"}
 # Handles of other things than variables that may stand on a GPU, but only do if they are told to.
 _CPU_FIRST = frozenset((
     "AnonymousIterator", "AnonymousIteratorV2", "ConsumeMutexLock", "DeleteIterator",
@@ -158,7 +159,7 @@ def _kinds(op_type: str, dtypes: tuple[str, ...]) -> frozenset[str]:
         return _CPU
     if op_type.startswith(_SEGMENTS) and dtypes[0] not in _FLOATS:
         return _CPU
-    if op_type.startswith(_OF_FLOATS) and _OF_DEVICES.isdisjoint(dtypes):
+    if op_type.startswith(_OF_FLOATS) and _FRACTIONS.isdisjoint(dtypes):
         return _CPU
     if not _HANDLES.isdisjoint(dtypes):
         stands = op_type in _OF_VARIABLES or op_type.startswith(_PREFIXES)

@@ -179,6 +179,9 @@ class Emitter:
             made = convert(tensor, copy)
             parts.append(value.name if made is None else f"{self.bind(made)}({value.name})")
         for _, value in raw:
+            if value.guard is None:
+                parts.append("None")
+                continue
             text = value.name
             if self.owns_raw and not value.is_handle and not self.memory.is_fresh(value.roots):
                 text = f"{self.bind(own)}({text})"

@@ -1,8 +1,9 @@
 """The order of a plan's steps in which those of a GPU stand together.
 
 What the host does in between would cut a CUDA graph in two. Steps of the host that a device waits
-for run as soon as what they take is there, then what a device does, last what only the host wants
-to know; what shows in values or on the outside keeps its order.
+for, or that change or may refuse something, run as soon as what they take is there, then what a
+device does, last what only the host wants to know; what shows in values or on the outside keeps its
+order.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def host_first(
         for other in before:
             followers[other].append(number)
     for number in reversed(range(len(steps))):
-        if places[number] is None and all(places[other] == _LAST for other in followers[number]):
+        only_looks = not (steps[number].writes or has_effect(steps[number]))
+        waited_for = any(places[other] != _LAST for other in followers[number])
+        if places[number] is None and only_looks and not waited_for:
             places[number] = _LAST
     missing = [len(before) for before in waits]
     ready: dict[Any, list[int]] = {}
@@ -123,7 +126,7 @@ class _Order:
     def _by_memory(self, number: int, step: Step) -> set[int]:
         """A variable is read after and before it is written as the graph has it."""
         before: set[int] = set()
-        written, seen = set(step.writes), self._looks_at(step)
+        written, seen = set(step.writes) | self._replaces(step), self._looks_at(step)
         for buffer in seen | written:
             keys = [*self._writers] if buffer == _ANY else [buffer, _ANY]
             before.update(self._writers[key] for key in keys if key in self._writers)
@@ -136,6 +139,13 @@ class _Order:
             self._writers[buffer] = number
             self._lookers.setdefault(buffer, []).append(number)
         return before
+
+    def _replaces(self, step: Step) -> set[int]:
+        """The variable that gets a value with memory of its own, and keeps the old one as it is."""
+        if step.kind != "call" or step.op is None or step.op.type != "AssignVariableOp":
+            return set()
+        buffer = self._buffer_of(step.inputs[0])
+        return set() if buffer is None else {buffer}
 
     def _looks_at(self, step: Step) -> set[int]:
         if step.kind == "loop":

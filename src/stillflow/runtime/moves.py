@@ -82,6 +82,8 @@ class Moves:
         return target
 
     def _stays(self, op: Operation, given: Sequence[tuple[Tensor, Value]]) -> bool:
+        if not op._inputs and not op.card.foldable:  # it tells of its device
+            return False
         if op.type in OF_SHAPES:
             return True
         if op.type.startswith(OF_ARRAYS):  # so do arrays of numbers, sizes and places

@@ -7,7 +7,7 @@ import pytest
 import stillflow as tf
 
 
-def test_a_processor_does_not_say_what_is_in_use():
+def test_a_processor_does_not_say_what_is_in_use(cpu):
     stats = tf.contrib.memory_stats
     with tf.Graph().as_default(), tf.Session() as session:
         for measure in (stats.BytesInUse, stats.MaxBytesInUse):
