@@ -22,7 +22,9 @@ PAGES = sorted(
 )  # fmt: skip
 # Where a path may begin, and files of a user's, of TensorFlow's, or that commands write.
 FOLDERS = ("", "src", "src/stillflow", "tests", "tests/golden", "benchmarks", "tools", "examples")
-OTHERS = re.compile(r"/tmp/|(?:train|program|setup)\.py|(?:requirements|today)\.txt|\w+_grad\.py")
+OTHERS = re.compile(
+    r"/tmp/|(?:train|program|setup|types)\.py|(?:requirements|today)\.txt|\w+_grad\.py"
+)
 OURS = re.compile(r"(?:src|tests|tools|docs|benchmarks|examples|graph|ops|runtime|files|facade)/")
 MAKEFILE = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
 

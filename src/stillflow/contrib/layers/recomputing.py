@@ -110,9 +110,9 @@ class _Recomputed:
 
         return run(*args)
 
-    def _gradients(self, *output_grads: Any, variables: Any = ()) -> tuple[Any, Any]:
-        """The gradients of the arguments and of the variables, by calling it again."""
-        variables = list(variables)
+    def _gradients(self, *output_grads: Any, **named: Any) -> tuple[Any, Any]:
+        """The gradients of the arguments and of the named `variables`, by calling it again."""
+        variables = list(named.get("variables", ()))
         if not _same(variables, self._variables):
             raise ValueError(_OTHER_VARIABLES)
         inputs = [tf.identity(each) for each in self._args]

@@ -174,8 +174,9 @@ class RevBlock(Layer):
             y1, y2 = y1 - _call(f, x2, self.f_side_input), x2
         return y1, y2
 
-    def _gradient(self, side_inputs: Any, ys: Any, *grad_ys: Any, variables: Any = ()) -> Any:
-        """The gradients of the inputs and of the variables, walking from the last layer back."""
+    def _gradient(self, side_inputs: Any, ys: Any, *grad_ys: Any, **named: Any) -> Any:
+        """The gradients of the inputs and of the named `variables`, from the last layer back."""
+        variables = named.get("variables", ())
         # The places of each layer's variables among all of them.
         places: dict[tuple[int, str], list[int]] = {}
         for place, variable in enumerate(variables):
