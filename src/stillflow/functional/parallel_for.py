@@ -35,6 +35,7 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_mean, reduce_sum
 from stillflow.ops.sparse.serialization import deserialize_sparse, serialize_sparse
 from stillflow.ops.tensor_array.tensor_array import TensorArray
+from stillflow.runtime.prune import sources
 
 _CONTROL_FLOW = {"Switch", "Merge", "Enter", "RefEnter", "Exit", "NextIteration", "LoopCond"}
 # Stateful operations that give every iteration the same.
@@ -354,13 +355,9 @@ def _differing(made: list[Operation], number: Tensor, wholes: Any) -> set[Operat
     while len(differing) > before:  # again where loops lead back
         before = len(differing)
         for op in made:
-            if any(source in differing for source in _sources(op)):
+            if any(source in differing for source in sources(op)):
                 differing.add(op)
     return differing
-
-
-def _sources(op: Operation) -> list[Operation]:
-    return [*(tensor.op for tensor in op.inputs), *op.control_inputs]
 
 
 def _is_shared(op: Operation, own: set[Operation]) -> bool:
@@ -378,7 +375,7 @@ def _needed(results: Sequence[Operation], differing: set[Operation]) -> list[Ope
         op = waiting.pop()
         if op in differing and op not in found:
             found.add(op)
-            waiting += _sources(op)
+            waiting += sources(op)
     return sorted(found, key=lambda op: op._id)
 
 

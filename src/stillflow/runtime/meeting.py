@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from stillflow.graph.operation import Operation
 from stillflow.ops.queues.attempts import Begun
+from stillflow.runtime.prune import sources
 
 # What their types begin with; what comes from another task may depend on what is taken here.
 _TAKES = ("QueueDequeue", "_Recv")
@@ -36,7 +37,7 @@ def takes_last(ops: Sequence[Operation]) -> tuple[list[Operation], Collection[Op
         return unchanged
     late: set[Operation] = set()
     for op in ops:
-        if op.type.startswith(_TAKES) or not late.isdisjoint(_sources(op)):
+        if op.type.startswith(_TAKES) or not late.isdisjoint(sources(op)):
             late.add(op)
     waited_for = _waited_for(ops)
     puts = [op for op in puts if op not in waited_for]
@@ -45,11 +46,6 @@ def takes_last(ops: Sequence[Operation]) -> tuple[list[Operation], Collection[Op
     if not begun:
         return unchanged
     return _ordered(ops, late, met), begun
-
-
-def _sources(op: Operation) -> Iterator[Operation]:
-    yield from (tensor.op for tensor in op._inputs)
-    yield from op._control_inputs
 
 
 def _waited_for(ops: Sequence[Operation]) -> set[Operation]:
@@ -77,10 +73,10 @@ def _ordered(
 ) -> list[Operation]:
     """The operations, the late ones last and what takes after what puts, otherwise as they were."""
     rank = {op: (op in late, number) for number, op in enumerate(ops)}
-    ahead = {op: {s for s in (*_sources(op), *met.get(op, ())) if s in rank} for op in ops}
+    ahead = {op: {s for s in (*sources(op), *met.get(op, ())) if s in rank} for op in ops}
     behind = defaultdict(list)
-    for op, sources in ahead.items():
-        for source in sources:
+    for op, waits in ahead.items():
+        for source in waits:
             behind[source].append(op)
     ready = [rank[op] for op in ops if not ahead[op]]
     heapq.heapify(ready)

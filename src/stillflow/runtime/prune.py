@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph.operation import Operation, Tensor
@@ -41,26 +41,30 @@ def order(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
     by_creation = sorted(ops, key=lambda op: op._id)
     done: set[Operation] = set()
     for op in by_creation:
-        if any(source not in done for source in _sources(op, fed)):
+        if any(source not in done for source in _before(op, fed)):
             return _topological(by_creation, fed)
         done.add(op)
     return by_creation
 
 
-def _sources(op: Operation, fed: set[Tensor]) -> list[Operation]:
-    if op.type in ("Merge", "RefMerge"):  # what comes from the iteration before closes a loop
+def sources(op: Operation, fed: Collection[Tensor] = ()) -> list[Operation]:
+    """The operations that one waits for: those that make what it takes, unless that is fed."""
+    return [tensor.op for tensor in op._inputs if tensor not in fed] + op._control_inputs
+
+
+def _before(op: Operation, fed: set[Tensor]) -> list[Operation]:
+    """The sources of an operation, but for what closes a loop: the iteration before is none."""
+    if op.type in ("Merge", "RefMerge"):
         kinds = ("NextIteration", "RefNextIteration")
-        data = [t.op for t in op._inputs if t not in fed and t.op.type not in kinds]
-        return data + op._control_inputs
-    data = [tensor.op for tensor in op._inputs if tensor not in fed]
-    return data + op._control_inputs
+        fed = fed | {tensor for tensor in op._inputs if tensor.op.type in kinds}
+    return sources(op, fed)
 
 
 def _topological(ops: Sequence[Operation], fed: set[Tensor]) -> list[Operation]:
-    waiting = {op: len(set(_sources(op, fed))) for op in ops}
+    waiting = {op: len(set(_before(op, fed))) for op in ops}
     users: dict[Operation, list[Operation]] = {op: [] for op in ops}
     for op in ops:
-        for source in set(_sources(op, fed)):
+        for source in set(_before(op, fed)):
             users[source].append(op)
     places = {op: place for place, op in enumerate(ops)}  # operations of functions share numbers
     ready = [places[op] for op in ops if not waiting[op]]

@@ -16,10 +16,11 @@ cheap, and reads a global step before it is assigned; that is not followed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.frames import EXITS, MERGES, NEXT_ITERATIONS
+from stillflow.runtime.prune import sources
 
 _VARIABLES = frozenset(("VariableV2", "Variable", "VarHandleOp"))
 # What hands its input on, with the memory of the variable.
@@ -78,7 +79,7 @@ class _Races:
         """Notes what an operation waits for, and after how many others it can run."""
         waits = _own_wait(op, self._fed)
         depth = 0
-        for source in _sources(op, self._fed):
+        for source in sources(op, self._fed):
             if source in self._waits:  # what closes a loop comes later
                 waits = max(waits, self._waits[source])
                 depth = max(depth, self._depth[source] + (source.type not in _CHEAP))
@@ -124,7 +125,7 @@ class _Races:
         for write in self._writes:
             stack = [write] if self._waits[write] == _NOTHING else []
             while stack:
-                for source in _sources(stack.pop(), self._fed):
+                for source in sources(stack.pop(), self._fed):
                     if source not in needed and source in self._waits:
                         needed[source] = write
                         stack.append(source)
@@ -180,11 +181,6 @@ def _is_resource(write: Operation) -> bool:
     return not write._inputs[_places(write)[0]].dtype._is_ref_dtype
 
 
-def _sources(op: Operation, fed: Collection[Tensor]) -> Iterator[Operation]:
-    yield from (tensor.op for tensor in op._inputs if tensor not in fed)
-    yield from op._control_inputs
-
-
 def _sorted(
     ops: Sequence[Operation], fed: Collection[Tensor], before: Mapping[Operation, list[Operation]]
 ) -> list[Operation]:
@@ -199,7 +195,7 @@ def _sorted(
             last = stack[-1]
             needs = [
                 source
-                for source in (*_sources(last, fed), *before.get(last, ()))
+                for source in (*sources(last, fed), *before.get(last, ()))
                 if source in place and source not in begun and not _closes(last, source)
             ]
             if needs:
