@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from stillflow.runtime.steps import Name, Step, count_uses, one_step
+from stillflow.runtime.steps import Name, Step, count_uses, one_step, with_joined
 
 
 def join_dropouts(
@@ -26,16 +26,13 @@ def join_dropouts(
     """
     uses = count_uses(steps, kept)
     makers: dict[str, tuple[int, Step]] = {}
-    result: list[Step | None] = list(steps)
+    joined: dict[int, tuple[Step, list[int]]] = {}
     for number, step in enumerate(steps):
         found = _mask(step, makers, uses, constants)
         if found is not None:
-            mask, parts = found
-            result[number] = mask
-            for part in parts:
-                result[part] = None
+            joined[number] = found
         makers.update(dict.fromkeys(step.outputs, (number, step)))
-    return [step for step in result if step is not None]
+    return with_joined(steps, joined)
 
 
 def _mask(

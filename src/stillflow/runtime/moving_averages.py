@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from stillflow.ops.training.cards import GroupedUpdate
-from stillflow.runtime.steps import Name, Step, count_uses, one_step
+from stillflow.runtime.steps import Name, Step, count_uses, one_step, with_joined
 
 _ASSIGNMENTS = frozenset(("AssignSub", "AssignSubVariableOp"))
 _TYPES = (torch.float32, torch.float64)
@@ -31,19 +31,16 @@ def merge_averages(
     uses = count_uses(steps, kept)
     makers: dict[str, tuple[int, Step]] = {}
     changed: dict[int, int] = {}  # variables by the number of the step that changed them last
-    result: list[Step | None] = list(steps)
+    joined: dict[int, tuple[Step, list[int]]] = {}
     for number, step in enumerate(steps):
         found = _average(step, makers, uses, constants, changed)
         if found is not None:
-            update, parts = found
-            result[number] = update
-            for part in parts:
-                result[part] = None
+            joined[number] = found
         changed.update(dict.fromkeys(step.writes, number))
         if step.op is not None and step.op.card.keeps:
             changed[-1] = number
         makers.update(dict.fromkeys(step.outputs, (number, step)))
-    return [step for step in result if step is not None]
+    return with_joined(steps, joined)
 
 
 def _average(

@@ -65,6 +65,20 @@ def one_step(
     return result
 
 
+def with_joined(
+    steps: Sequence[Step], joined: Mapping[int, tuple[Step, Sequence[int]]]
+) -> list[Step]:
+    """The steps with some of them replaced by what does the work of others as well.
+
+    Args:
+      steps: in the order in which they run.
+      joined: by position, the step that stands there then, and the positions of those that go.
+    """
+    gone = {part for _, parts in joined.values() for part in parts}
+    here = {number: step for number, (step, _) in joined.items()}
+    return [here.get(n, step) for n, step in enumerate(steps) if n not in gone]
+
+
 def ops_of(step: Step) -> list[Operation]:
     """The operations whose work a step does."""
     return [op for op in (step.op, *step.joined) if op is not None]
