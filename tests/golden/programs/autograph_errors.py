@@ -11,7 +11,7 @@ import re
 from ..registry import Run, eagerly, program
 
 _LINE = re.compile(r" {4}(\S+):(\d+) (\S+)(  \*)?$")
-_LIBRARY = re.compile(r"tensorflow_core|stillflow/|^/tmp/tmp\w+\.py$")
+_LIBRARY = re.compile(r"tensorflow_core|(?:src|packages)/stillflow/|^/tmp/tmp\w+\.py$")
 
 
 class WithMessage(Exception):
