@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import SimpleNamespace
@@ -214,6 +215,7 @@ class _Placing(TorchFunctionMode):
     ) -> Any:
         kwargs = dict(kwargs or {})
         kwargs.pop("non_blocking", None)
+        kwargs.pop("pin_memory", None)
         if func is torch.Tensor.to or func is torch.Tensor.cuda:
             places = [place for place in map(_place, (*args[1:], *kwargs.values())) if place]
             if func is torch.Tensor.cuda:
@@ -300,6 +302,27 @@ class SimulatedGraph:
                     old.copy_(new)
 
 
+class SimulatedEvent:
+    """`torch.cuda.Event`, as part of a graph."""
+
+    def __init__(self, enable_timing: bool, external: bool) -> None:
+        assert enable_timing and external
+        self._time = 0
+
+    def record(self) -> None:
+        for graph in _capturing.graphs:
+            graph.record(self._note, ((), {}), None)
+
+    def _note(self) -> None:
+        self._time = time.perf_counter_ns()
+
+    def synchronize(self) -> None:
+        assert self._time
+
+    def elapsed_time(self, other: SimulatedEvent) -> float:
+        return (other._time - self._time) / 1e6
+
+
 @contextlib.contextmanager
 def _captured(graph: SimulatedGraph, **_: Any) -> Iterator[None]:
     _capturing.graphs.append(graph)
@@ -326,12 +349,15 @@ def simulated_cuda(count: int = 1) -> Iterator[None]:
         "get_device_properties": lambda device: SimpleNamespace(
             name="simulated", major=9, minor=0, total_memory=1 << 30
         ),
+        "current_stream": lambda device=None: SimpleNamespace(synchronize=lambda: None),
         "set_per_process_memory_fraction": lambda fraction, device=None: None,
         "memory_allocated": lambda device=None: 0,
         "memory_reserved": lambda device=None: 0,
         "mem_get_info": lambda device=None: (1 << 30, 1 << 30),
         "max_memory_allocated": lambda device=None: 0,
         "CUDAGraph": SimulatedGraph,
+        "Event": SimulatedEvent,
+        "is_current_stream_capturing": lambda: bool(_capturing.graphs),
         "graph": _captured,
         "graph_pool_handle": lambda: (0, 1),
         "device": contextlib.nullcontext,

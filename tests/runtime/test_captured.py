@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -231,6 +232,55 @@ def same(mine, plain):
             wanted = pytest.approx(getattr(b.histo, field), rel=1e-5, abs=1e-5)
             assert getattr(a.histo, field) == wanted
         assert a.simple_value == pytest.approx(b.simple_value, rel=1e-5)
+
+
+def test_a_traced_run_is_a_graph_that_tells_when_it_was_where(replays):
+    x = tf.placeholder(tf.float32, [4])
+    w = tf.Variable(tf.ones([4]))
+    y = chain(x * w)
+    train = tf.train.AdamOptimizer().minimize(tf.reduce_sum(y))
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        traces = []
+        for n in range(4):
+            traces.append(tf.RunMetadata())
+            before = time.time_ns()
+            session.run([y, train], {x: np.full(4, n)}, options, traces[-1])
+            after = time.time_ns()
+    assert len(replays) == 2 and len(set(replays)) == 1
+    first, *_, last = [nodes_of(trace) for trace in traces]
+    assert {"Tanh_7", "Adam/update_Variable/ApplyAdam"} < {node.node_name for node in last}
+    assert [node.node_name for node in last] == [node.node_name for node in first]
+    assert [node.output for node in last] == [node.output for node in first]
+    starts = [node.all_start_nanos for node in last]
+    ends = [node.all_start_nanos + node.all_end_rel_nanos for node in last]
+    assert before < starts[0] and ends[-1] < after
+    assert starts == sorted(starts) and ends == sorted(ends)
+
+
+def nodes_of(trace):
+    """What ran on the GPU."""
+    (device,) = [each for each in trace.step_stats.dev_stats if each.device.endswith("GPU:0")]
+    return device.node_stats
+
+
+def test_ends_of_a_graph_are_moved_with_it(replays):
+    x, large = tf.placeholder(tf.float32, [4]), tf.placeholder(tf.float32, [5, 1 << 20])
+    y = chain(x)
+    # What is last is too large for memory of its own.
+    fetches = [y, tf.reduce_sum(y), y > 0, chain(large)]
+    with tf.Session() as session:
+        feeds = {x: np.arange(4.0), large: np.full([5, 1 << 20], 0.5)}
+        found = [session.run(fetches, feeds) for _ in range(4)]
+        feeds[x][:] = 0
+        session.run(fetches, feeds)
+    assert len(replays) == 3
+    for each in found:
+        np.testing.assert_allclose(each[0], by_numpy(np.arange(4.0)), rtol=1e-5)
+        np.testing.assert_allclose(each[1], by_numpy(np.arange(4.0)).sum(), rtol=1e-5)
+        assert each[2].tolist() == [True] * 4
+        np.testing.assert_allclose(each[3][::4, ::999], by_numpy(0.5), rtol=1e-5)
 
 
 @pytest.mark.parametrize(("number", "what"), [(np.nan, "Nan"), (-np.inf, "Infinity")])

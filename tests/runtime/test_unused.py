@@ -100,7 +100,8 @@ def test_what_is_taken_for_its_shape_alone_is_not_brought_to_a_device(monkeypatc
     function = emit.Emitter.function
 
     def record(self, *args):
-        moved.extend(step.op.type for step in self.steps if step.kind == "move")
+        moves = [step for step in self.steps if step.kind == "move"]
+        moved.extend((step.op.type, step.arguments[0].type) for step in moves)
         return function(self, *args)
 
     monkeypatch.setattr(emit.Emitter, "function", record)
@@ -109,4 +110,4 @@ def test_what_is_taken_for_its_shape_alone_is_not_brought_to_a_device(monkeypatc
     with simulated_cuda(), tf.Session() as session:
         assert session.run(rows, {x: [[1.0, 2.0, 3.0]]}) == 1
         assert session.run(tf.transpose(x), {x: [[1.0, 2.0, 3.0]]}).shape == (3, 1)
-    assert moved == ["Transpose"]
+    assert moved == [("Transpose", "cuda"), ("Transpose", "cpu")]  # what is fetched comes back

@@ -2,15 +2,16 @@
 
 A graph computes at the same places of memory each time. What variables hold stays where it is, and
 is changed there; everything else that the steps take is copied to where the graph expects it, and
-what they give is copied from where it left it.
+what they give is copied from where it left it, straight from and to the host's memory if nobody
+else on the device takes it.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, cached_property, partial
 from typing import Any
 
 import torch
@@ -32,6 +33,8 @@ _SEEN = 256
 _LARGEST = 50_000
 # Memory that has to be free for a graph, as a multiple of what its first run took.
 _MARGIN = 2
+# The largest values for which the host keeps memory that a device writes to, in bytes.
+_PINNED = 16 << 20
 
 
 def is_wanted() -> bool:
@@ -45,11 +48,17 @@ class Captured:
     Args:
       part: the steps.
       device: where all of it is computed.
+      make: what makes the code of some steps.
+      sent: positions of what is taken from the host.
+      brought: positions of what is given to the host.
     """
 
-    def __init__(self, part: Part, device: Any) -> None:
-        self._part, self._device = part, device
-        self._code = Code(part)
+    def __init__(
+        self, part: Part, device: Any, make: type[Code] = Code, sent: Collection[int] = (),
+        brought: Collection[int] = (),
+    ) -> None:  # fmt: skip
+        self._part, self._device, self._make = part, device, make
+        self._sent, self._brought = frozenset(sent), frozenset(brought)
         self._run: Callable[..., Any] = self._watched
         self._lock = _lock(device)
         self._graphs: dict[Any, Graph] = {}
@@ -58,24 +67,60 @@ class Captured:
         self._moving: set[int] = set()  # positions of tensors that are not where they were
         self._memory = 0  # bytes that a run takes
 
+    def with_ends(self, sent: Collection[int], brought: Collection[int]) -> Captured:
+        """The same for some values that come from the host, and some that go there."""
+        return Captured(self._part, self._device, self._make, sent, brought)
+
+    @cached_property
+    def _code(self) -> Code:
+        return self._make(self._part)
+
     def __call__(self, *values: Any) -> Any:
         if _within.another:  # a loop's turn, and the whole loop is captured
-            return self._code(*values)
+            return self._moving_ends(self._code, *values)
         return self._run(*values)
+
+    def _moving_ends(self, run: Callable[..., Any], *values: Any) -> Any:
+        """What a function of values of the device gives, each moved by itself."""
+        given = [
+            value.to(self._device, non_blocking=True) if place in self._sent else value
+            for place, value in enumerate(values)
+        ]
+        made = run(*given)
+        if not self._brought:
+            return made
+        if len(self._part.outputs) == 1:
+            return made.to("cpu")
+        return [
+            value.to("cpu") if place in self._brought else value
+            for place, value in enumerate(made)
+        ]  # fmt: skip
 
     def _watched(self, *values: Any) -> Any:
         """The first run, which shows what cannot be captured."""
         watch = Watch(self._code.filename, self._device)
-        given = [value.to(self._device) if is_sent(value) else value for value in values]
-        with _within, watch:
-            result = self._code(*given)
+
+        def run(*given: Any) -> Any:
+            given = tuple([each.to(self._device) if is_sent(each) else each for each in given])
+            with _within, watch:
+                return self._code(*given)
+
+        result = self._moving_ends(run, *values)
         waiting = self._code.steps_at(watch.lines)
         if waiting:
-            self._run = in_parts(self._part, waiting, self._device)
+            self._run_apart(self._in_parts(waiting))
+        elif watch.count <= _LARGEST:
+            self._run, self._memory = self._replayed, watch.memory
         else:
-            self._run = self._replayed if watch.count <= _LARGEST else self._code
-            self._memory = watch.memory
+            self._run_apart(self._code)
         return result
+
+    def _run_apart(self, run: Callable[..., Any]) -> None:
+        """From now on runs without a graph of the whole."""
+        self._run = partial(self._moving_ends, run)
+
+    def _in_parts(self, at: set[int]) -> Callable[..., Any]:
+        return in_parts(self._part, at, self._device, self._make)
 
     def _replayed(self, *values: Any) -> Any:
         sizes = tuple([value.shape for value in values if isinstance(value, torch.Tensor)])
@@ -86,9 +131,9 @@ class Captured:
         if self._run != self._replayed:
             return self._run(*values)
         if sizes not in self._runs:
-            return self._code(*values)
+            return self._moving_ends(self._code, *values)
         with _within:  # the next run is captured as a whole
-            return self._code(*values)
+            return self._moving_ends(self._code, *values)
 
     def _graph(self, sizes: Any, values: Sequence[Any]) -> Graph | None:
         """The graph for such values; None if there is none yet, or never will be."""
@@ -109,11 +154,12 @@ class Captured:
             return None
         self._made += 1
         try:
-            graph = Graph(self._code, self._part, values, self._moving, self._device)
+            graph = Graph(self._code, self._part, values, self._moving, self._sent, self._device)
         except Exception as error:  # one that is not about capturing the code raises again
             at = self._code.steps_at(lines_of(error, self._code.filename))
-            self._run = in_parts(self._part, at, self._device) if at else self._code
+            self._run_apart(self._in_parts(at) if at else self._code)
             return None
+        graph.bring(self._brought)
         self._graphs[sizes] = graph
         return graph
 
@@ -147,6 +193,7 @@ class Graph:
       part: the steps that it is of.
       values: what it takes this time.
       moving: positions of tensors of variables that are copied nevertheless.
+      sent: positions of what is taken from the host.
       device: where it runs.
 
     Raises:
@@ -154,8 +201,9 @@ class Graph:
     """
 
     def __init__(
-        self, code: Code, part: Part, values: Sequence[Any], moving: set[int], device: Any
-    ) -> None:
+        self, code: Code, part: Part, values: Sequence[Any], moving: set[int],
+        sent: Collection[int], device: Any,
+    ) -> None:  # fmt: skip
         self._kept: list[tuple[int, Any]] = []  # tensors that have to be the same ones
         self._variables: list[tuple[Buffer, Any]] = []
         self._equal: list[tuple[int, Any]] = []
@@ -171,7 +219,7 @@ class Graph:
                 else:
                     self._copied.append(place)
                     given[place] = value.clone()
-            elif is_sent(value):
+            elif place in sent or is_sent(value):
                 self._sent.append(place)
                 given[place] = value.to(device)
             else:
@@ -181,12 +229,22 @@ class Graph:
         variables = [*self._variables, *((r, _defined(r)) for r in part.constant_buffers())]
         self._variables = variables
         self._graph, self._outputs = _captured(code, given, device)
-        self._found = _by_type(list(enumerate(self._outputs)))
+        self._replay = code.replayed(self._graph)
+        self._device = device
         changed = [variable for variable, value in variables if variable.value is not value]
         for variable, value in variables:
             variable.value = value
         if changed or not all(isinstance(v, torch.Tensor) and v.is_cuda for v in self._outputs):
             raise ValueError("a graph can only give tensors, and change variables where they are")
+        self.bring(())
+
+    def bring(self, places: Collection[int]) -> None:
+        """Has values that are given go to the host; their positions."""
+        outputs = list(enumerate(self._outputs))
+        self._found = _by_type([(place, found) for place, found in outputs if place not in places])
+        self._brought = [
+            (place, found, _pinned(found)) for place, found in outputs if place in places
+        ]  # fmt: skip
 
     def moved(self, values: Sequence[Any]) -> set[int] | None:
         """None if the graph goes with these values, else positions of tensors that moved."""
@@ -205,12 +263,36 @@ class Graph:
             torch._foreach_copy_(there, [values[place] for place in places])
         for there, place in zip(self._into_sent, self._sent, strict=True):
             there.copy_(values[place], non_blocking=True)
-        self._graph.replay()
+        self._replay()
         # The next run writes over them.
-        outputs = [torch.empty_like(output) for output in self._outputs]
+        outputs: list[Any] = list(self._outputs)
         for places, found in self._found:
-            torch._foreach_copy_([outputs[place] for place in places], found)
+            copies = [torch.empty_like(output) for output in found]
+            torch._foreach_copy_(copies, found)
+            for place, copy in zip(places, copies, strict=True):
+                outputs[place] = copy
+        if self._brought:
+            self._bring(outputs)
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def _bring(self, outputs: list[Any]) -> None:
+        """Brings values to the host, for all of which it waits once."""
+        for place, found, pinned in self._brought:
+            if pinned is None:
+                outputs[place] = found.to("cpu")
+            else:
+                pinned.copy_(found, non_blocking=True)
+        torch.cuda.current_stream(self._device).synchronize()
+        for place, _, pinned in self._brought:
+            if pinned is not None:
+                outputs[place] = pinned.clone()
+
+
+def _pinned(value: Any) -> Any:
+    """Memory of the host that a device writes to; None where it would be too much."""
+    if value.nbytes > _PINNED:
+        return None
+    return torch.empty(value.shape, dtype=value.dtype, device="cpu", pin_memory=True)
 
 
 def _by_type(tensors: Sequence[tuple[int, Any]]) -> list[tuple[list[int], list[Any]]]:
@@ -271,13 +353,14 @@ def _first_graph(device: Any) -> tuple[Any, Any]:
     return pool, graph
 
 
-def in_parts(part: Part, at: set[int], device: Any) -> Callable[..., Any]:
+def in_parts(part: Part, at: set[int], device: Any, make: type[Code] = Code) -> Callable[..., Any]:
     """A function that runs steps one after the other, and captures what it can of them.
 
     Args:
       part: the steps.
       at: positions of those that cannot be captured.
       device: where the others are.
+      make: what makes the code of some steps.
     """
     if any(part.steps[number].kind == "loop" for number in at):  # it takes and gives arrays
         at = at | {number for number, step in enumerate(part.steps) if is_of_arrays(step)}
@@ -288,7 +371,7 @@ def in_parts(part: Part, at: set[int], device: Any) -> Callable[..., Any]:
     for number, each in enumerate(parts):
         calls = [step for step in each.steps if step.kind in ("call", "loop")]
         captures = len(calls) >= AT_LEAST and not any(id(step) in alone for step in calls)
-        function = Captured(each, device) if captures else Code(each)
+        function = Captured(each, device, make) if captures else make(each)
         dead = [n for n in each.inputs if last[n] == number and n not in part.outputs]
         work.append((each, function, dead))
 

@@ -33,6 +33,7 @@ class Emitter:
     """Writes the source of a plan's function and compiles it."""
 
     beside = True  # whether other threads, or a compiler, may take steps
+    captured: Any = None  # the kind of `Code` for what is captured, if not the usual one
 
     def __init__(self, steps: list[Step], constants: dict[str, Any], memory: Memory) -> None:
         self.steps = steps

@@ -110,10 +110,13 @@ class Moves:
         moved = self._moved_for(value, op, target)
         return Value(moved.name, value.guard, moved.roots)
 
-    def on_host(self, value: Value) -> Value:
-        """A value that is given back: on the host, if it was brought there for an operation."""
-        there = self._moved.get((value.name, HOST), ())
-        return next((moved for moved in there if moved.guard == value.guard), value)
+    def fetch(self, value: Value, tensor: Tensor) -> Value:
+        """A value that is given back: on the host, where it is known to be elsewhere."""
+        if value.is_handle or value.guard is None or is_of_host(tensor):
+            return value
+        if self.place(value.name) in (None, HOST):
+            return value
+        return self._moved_for(value, tensor.op, HOST)
 
     def _moved_for(self, value: Value, op: Operation, target: Any) -> Value:
         """The value on a device, moved there by a step that runs whenever the value is taken."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stillflow.ops.variables.buffer import Buffer
@@ -106,6 +106,11 @@ class Code(Emitter):
             return self.code(*values)
         except Exception as error:
             raise named_error(error, self.ops, self.filename) from error
+
+    def replayed(self, graph: Any) -> Callable[[], None]:
+        """What runs a graph, of which the last call was a part."""
+        replay: Callable[[], None] = graph.replay
+        return replay
 
     def steps_at(self, lines: set[int]) -> set[int]:
         """The positions of the steps that lines of the source belong to."""

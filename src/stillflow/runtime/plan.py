@@ -20,6 +20,7 @@ from stillflow.runtime.clusters import join_pure
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.dropouts import join_dropouts
 from stillflow.runtime.emit import Emitter
+from stillflow.runtime.ends import take_ends
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import fetched_in_loop
 from stillflow.runtime.folded_norms import fold_normalizations
@@ -33,6 +34,7 @@ from stillflow.runtime.meeting import takes_last, waiting_at_the_end
 from stillflow.runtime.moving_averages import merge_averages
 from stillflow.runtime.normalizations import join_normalizations
 from stillflow.runtime.ownership import protect
+from stillflow.runtime.parts import Code
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
@@ -106,21 +108,22 @@ def make_plan(
     except (LateEntry, Unstructured):
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
     fetched = _fetched(tracer, (*tensors, *raw))
-    if tracer.moves is not None:  # what the host has need not be brought again
+    if tracer.moves is not None:
         for place, (tensor, value) in enumerate(fetched[: len(tensors)]):
-            fetched[place] = tensor, tracer.moves.on_host(value)
+            fetched[place] = tensor, tracer.moves.fetch(value, tensor)
     values = [value for _, value in fetched]
     names_out = [value.name for value in values]
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
     joined = _joined(tracer, used, names_out, emitter.beside)
-    segments = _segments(tracer) if emitter.beside else None
+    segments = _segments(tracer, emitter)
     if segments is not None:
         joined = segments.in_order(joined, tracer.buffer_number)
-    steps = _place_in_memory(joined, tracer, values)
+    steps, roots = _place_in_memory(joined, tracer, values)
     if segments is not None:
         steps = segments.captured(steps, names_out)
+        steps = take_ends(steps, names_out, roots, tracer.memory)
     writer = emitter(steps, tracer.constants, tracer.memory)
     writer.owns_raw = own
     converted = len(tensors)
@@ -173,15 +176,22 @@ def _joined(tracer: Tracer, steps: list[Step], kept: list[str], beside: bool) ->
     return joined
 
 
-def _segments(tracer: Tracer) -> Segments | None:
+def _segments(tracer: Tracer, emitter: type[Emitter]) -> Segments | None:
     """What captures steps; None where nothing is."""
     if tracer.moves is None or not is_wanted():
         return None
-    return Segments(tracer.moves, tracer.values, tracer.constants, tracer.memory)
+    make = emitter.captured or Code
+    return Segments(tracer.moves, tracer.values, tracer.constants, tracer.memory, make)
 
 
-def _place_in_memory(steps: list[Step], tracer: Tracer, fetched: list[Value]) -> list[Step]:
-    """Copies where a write would show in a value read before, and writes in place elsewhere."""
+def _place_in_memory(
+    steps: list[Step], tracer: Tracer, fetched: list[Value]
+) -> tuple[list[Step], dict[str, frozenset[int]]]:
+    """Copies where a write would show in a value read before, and writes in place elsewhere.
+
+    Returns:
+      The steps, and the memory of every value by name.
+    """
     steps, roots = protect(steps, tracer.values, tracer.memory, fetched)
     kept = frozenset(root for value in fetched for root in value.roots)
     shapes = {
@@ -189,4 +199,4 @@ def _place_in_memory(steps: list[Step], tracer: Tracer, fetched: list[Value]) ->
         for tensor, value in tracer.values.items()
     }
     reuse(steps, shapes, roots, tracer.memory, kept)
-    return steps
+    return steps, roots

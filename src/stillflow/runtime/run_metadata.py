@@ -6,152 +6,83 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
-from typing import Any, NamedTuple
-
-import torch
+from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.emit import Emitter
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.plan import make_plan
 from stillflow.runtime.prune import needed_ops
+from stillflow.runtime.recorder import Recorder, Run, traced_emitter
 from stillflow.runtime.resources import Resources
-from stillflow.runtime.steps import Step
 
-# Steps that are no work of an operation; values are handed over without any.
-_PLUMBING = frozenset({"alias", "flag", "bool", "copy", "move"})
-_MOST = 1 << 14  # messages kept to be filled with other times
+_MOST = 256  # messages kept to be filled with other times
 
 
-class Run(NamedTuple):
-    """One step of a traced run, times in nanoseconds."""
-
-    op: Operation
-    start: int
-    end: int
-    outputs: tuple[Any, ...]  # (dtype name, shape, bytes, allocator), or None for what is no array
-
-
-class Recorder:
-    """Collects the steps of traced runs, one run at a time."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.ops: list[list[Operation]] = []  # of each step: itself, and what was joined with it
-        self.runs: list[Run] = []
-
-    def add(self, number: int, start: int, end: int, outputs: tuple[Any, ...]) -> None:
-        described = tuple(_describe(value) for value in outputs)
-        first, *others = self.ops[number]
-        share = (end - start) // (1 + len(others))  # nobody knows what each of them took
-        if self.runs and self.runs[-1].op is first:  # the host's part came before
-            start = self.runs.pop().start
-        done = end - share * len(others)
-        self.runs.append(Run(first, start, done, described))
-        for op in others:
-            self.runs.append(Run(op, done, done + share, ()))
-            done += share
-
-    def take(self, plan: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, list[Run]]:
-        """Runs a traced plan; gives its results and its steps."""
-        with self.lock:
-            self.runs = []
-            return plan(*values), self.runs
-
-
-def traced_emitter(recorder: Recorder) -> type[Emitter]:
-    """The kind of `Emitter` whose plans tell `recorder` when each step began and ended."""
-
-    class Traced(Emitter):
-        beside = False
-
-        @cached_property
-        def called(self) -> set[Operation | None]:
-            return {step.op for step in self.steps if step.kind == "call"}
-
-        def step(self, step: Step) -> None:
-            reads_its_own = step.kind == "read" and step.op in self.called
-            if step.op is None or step.kind in _PLUMBING or reads_its_own:
-                super().step(step)
-                return
-            self.globals.update(_now=_now, _record=recorder.add)
-            number = len(recorder.ops)
-            recorder.ops.append([step.op, *step.joined])
-            self.line(step.guard, "_start = _now()", step.op)
-            super().step(step)
-            outputs = "".join(f"{name}, " for name in step.outputs)
-            self.line(step.guard, f"_record({number}, _start, _now(), ({outputs}))", step.op)
-
-    return Traced
-
-
-def _now() -> int:
-    if torch.cuda.is_initialized():
-        torch.cuda.synchronize()
-    return time.perf_counter_ns()
-
-
-@cache
-def _name(dtype: Any) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
-def _describe(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        allocator = "cpu" if value.is_cpu else f"GPU_{value.device.index or 0}_bfc"
-        return _name(value.dtype), value.shape, value.nbytes, allocator
-    if hasattr(value, "shape") and hasattr(value, "nbytes"):
-        return "string", tuple(value.shape), int(value.nbytes), "cpu"
-    return None
-
-
-def step_stats(
-    runs: Sequence[Run], placement: Placement, templates: dict[Any, tuple[str, Any]]
-) -> Any:
-    """The `StepStats` of a traced run: for each device, when its operations ran.
+class Stats:
+    """The `StepStats` of traced runs: for each device, when its operations ran.
 
     Args:
-      runs: the steps.
       placement: where operations are.
-      templates: what is known of such steps already, {(operation, outputs): (device, message)};
-        grows.
     """
-    from stillflow.protos import StepStats
 
-    message = StepStats()
-    if len(templates) > _MOST:  # shapes that change from run to run
-        templates.clear()
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+        self._lock = threading.Lock()
+        # What is the same in each run of some operations with some outputs: all but the times.
+        self._messages: dict[Any, tuple[Any, list[Any]]] = {}
+
+    def fill(self, message: Any, runs: Sequence[Run]) -> None:
+        """Makes `message` that of a run.
+
+        Args:
+          message: a `StepStats`.
+          runs: the steps.
+        """
+        key = tuple([(run.op, run.outputs) for run in runs])
+        with self._lock:
+            found = self._messages.get(key)
+            if found is None:
+                if len(self._messages) == _MOST:  # shapes that change from run to run
+                    self._messages.clear()
+                found = self._messages[key] = self._made(runs)
+            stats, nodes = found
+            _set_times(nodes, runs)
+            message.CopyFrom(stats)
+
+    def _made(self, runs: Sequence[Run]) -> tuple[Any, list[Any]]:
+        from stillflow.protos import StepStats
+
+        message = StepStats()
+        first = self._placement.devices()[0]
+        by_device = {first: message.dev_stats.add(device=first).node_stats}
+        nodes = []
+        for run in runs:
+            device = self._placement.device_of(run.op)
+            there = by_device.get(device)
+            if there is None:
+                there = by_device[device] = message.dev_stats.add(device=device).node_stats
+            nodes.append(there.add())
+            _describe(nodes[-1], run)
+        return message, nodes
+
+
+def _set_times(nodes: Sequence[Any], runs: Sequence[Run]) -> None:
     # Runs are timed by a clock that starts anywhere; the message wants the time of day.
     offset = time.time_ns() - time.perf_counter_ns()
     thread = threading.get_ident() & 0x7FFFFFFF
-    first = placement.devices()[0]
-    by_device = {first: message.dev_stats.add(device=first).node_stats}
-    for run in runs:
-        key = run.op, run.outputs
-        if key not in templates:
-            templates[key] = placement.device_of(run.op), _template(run)
-        device, template = templates[key]
-        there = by_device.get(device)
-        if there is None:
-            there = by_device[device] = message.dev_stats.add(device=device).node_stats
-        stats = there.add()
-        stats.MergeFrom(template)
+    for stats, run in zip(nodes, runs, strict=True):
         start, length = run.start + offset, run.end - run.start
         stats.scheduled_micros = stats.all_start_micros = start // 1000
         stats.scheduled_nanos = stats.all_start_nanos = start
         stats.op_end_rel_micros = stats.all_end_rel_micros = max(1, length // 1000)
         stats.op_end_rel_nanos = stats.all_end_rel_nanos = length
         stats.thread_id = thread
-    return message
 
 
-def _template(run: Run) -> Any:
-    """The `NodeExecStats` of a step, less the times: what every such step has in common."""
-    from stillflow.protos import NodeExecStats
-
-    stats = NodeExecStats(node_name=run.op.name)
+def _describe(stats: Any, run: Run) -> None:
+    """Fills in the `NodeExecStats` of a step, less the times."""
+    stats.node_name = run.op.name
     inputs = ", ".join(tensor._as_node_def_input() for tensor in run.op._inputs)
     stats.timeline_label = f"{run.op.name} = {run.op.type}({inputs})"
     for slot, output in enumerate(run.outputs):
@@ -165,7 +96,6 @@ def _template(run: Run) -> Any:
             described.shape.dim.add(size=dim)
         described.allocation_description.requested_bytes = size
         described.allocation_description.allocator_name = allocator
-    return stats
 
 
 def partition_graphs(
@@ -250,12 +180,12 @@ class TracedRuns:
         self._cost_after = 0 if options is None else options.build_cost_model_after
         self._plans: dict[Any, tuple[Callable[..., Any], Recorder]] = {}
         self._counts: dict[Any, int] = defaultdict(int)
-        self._templates: dict[Any, tuple[str, Any]] = {}
+        self._stats = Stats(placement)
 
     def forget(self) -> None:
         """Drops the plans made so far: the graph has changed."""
         self._plans.clear()
-        self._templates.clear()
+        self._stats = Stats(self._placement)
 
     def run(self, run: Any, fetches: Any, feeds: dict[Tensor, Any], options: Any, data: Any) -> Any:
         """Runs `fetches` and fills in what `options` ask for.
@@ -276,8 +206,7 @@ class TracedRuns:
         else:
             values, runs = self._traced(fetches, feeds)
             if wants_trace:
-                stats = step_stats(runs, self._placement, self._templates)
-                data.step_stats.CopyFrom(stats)
+                self._stats.fill(data.step_stats, runs)
             if wants_costs:
                 data.cost_graph.CopyFrom(cost_graph(runs, self._placement))
         if data is not None and options is not None and options.output_partition_graphs:

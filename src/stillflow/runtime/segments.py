@@ -14,7 +14,7 @@ from stillflow.runtime.captured import AT_LEAST, Captured
 from stillflow.runtime.host_first import has_effect, host_first, is_of_arrays
 from stillflow.runtime.moves import Moves, is_of_host
 from stillflow.runtime.ownership import roots_by_name
-from stillflow.runtime.parts import Part, taken_after
+from stillflow.runtime.parts import Code, Part, taken_after
 from stillflow.runtime.steps import Memory, Name, Step, Value, last_uses, ops_of, taken_by
 
 _WITH_RATES = ("Apply", "ResourceApply")  # their rates may be on either side
@@ -30,14 +30,15 @@ class Segments:
       values: of the plan, by tensor.
       constants: by name.
       memory: which values may share memory.
+      make: what makes the code of some steps.
     """
 
     def __init__(
         self, moves: Moves, values: Mapping[Tensor, Value], constants: dict[str, Any],
-        memory: Memory,
+        memory: Memory, make: type[Code] = Code,
     ) -> None:  # fmt: skip
         self._moves, self._values = moves, values
-        self._constants, self._memory = constants, memory
+        self._constants, self._memory, self._make = constants, memory, make
         self._floats = {
             value.name for tensor, value in values.items()
             if not is_of_host(tensor) and tensor.dtype.base_dtype.is_floating
@@ -119,8 +120,8 @@ class Segments:
         part = Part(steps, wanted, self._held, self._memory, self._constants)
         names = [Name(name) for name in part.inputs]
         step = Step(
-            "call", row[-1].op, part.outputs, list(map(str, names)), guard, Captured(part, device),
-            list(names),
+            "call", row[-1].op, part.outputs, list(map(str, names)), guard,
+            Captured(part, device, self._make), list(names),
         )  # fmt: skip
         return [step, *(replace(read, guard=guard) for read in part.read)]
 

@@ -8,7 +8,7 @@ import torch
 
 from stillflow import native
 from stillflow.ops.summary import device_histograms
-from stillflow.ops.summary.device_histograms import DeviceHistograms, extremes
+from stillflow.ops.summary.device_histograms import ByOperations, DeviceHistograms, extremes
 from stillflow.ops.summary.histograms import TaggedHistograms
 from stillflow.protos import Summary
 
@@ -37,9 +37,11 @@ def histograms(found):
     return [Summary.FromString(message).value[0] for message in found]
 
 
-@pytest.mark.parametrize("at_once", [1 << 21, 2048, 100])
+@pytest.mark.parametrize("at_once", [None, 1 << 21, 2048, 100])
 def test_a_device_counts_as_the_host_does(monkeypatch, at_once):
-    monkeypatch.setattr(device_histograms, "_AT_ONCE", at_once)
+    if at_once is not None:  # without the kernel
+        monkeypatch.setattr(device_histograms, "_kernel", lambda device: None)
+        monkeypatch.setattr(device_histograms, "_AT_ONCE", at_once)
     values = shown()
     for mine, plain in zip(histograms(messages(values)), histograms(messages(values, None))):
         assert mine.tag == plain.tag
@@ -51,8 +53,8 @@ def test_a_device_counts_as_the_host_does(monkeypatch, at_once):
 
 
 def test_halves_and_views_are_counted():
-    values = [torch.arange(12.0).reshape(3, 4).t(), torch.arange(5.0).half()]
-    plain = [values[0].contiguous(), values[1]]
+    values = [torch.arange(12.0).reshape(3, 4).t(), torch.arange(5.0).half(), torch.ones(9)[::2]]
+    plain = [values[0].contiguous(), values[1], values[2].contiguous()]
     assert messages(values) == messages(plain, None)
 
 
@@ -66,3 +68,21 @@ def test_what_is_not_finite_gives_no_message(number):
     assert rows.shape == (3, 2)
     assert np.isfinite(rows[[0, 2]]).all()
     assert not np.isfinite(rows[1]).all()
+
+
+def test_the_kernel_is_taken_where_it_counts_as_torch_does(cuda):
+    device = torch.device("cuda:0")
+    assert (device_histograms._kernel(device) is not None) == (cuda == "real")
+    assert device_histograms.is_right(ByOperations(device), device)
+
+
+@pytest.mark.parametrize("place", [0, -1, -5000])
+def test_other_counts_are_not_taken_for_right(place):
+    device = torch.device("cuda:0")
+
+    def others(vectors):
+        counted = ByOperations(device)(vectors)
+        counted[place] += 1 << 50
+        return counted
+
+    assert not device_histograms.is_right(others, device)

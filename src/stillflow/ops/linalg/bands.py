@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.kernels import moving
 from stillflow.ops.linalg.operands import scalar_words
 from stillflow.ops.samples import Bad, Sample
 
@@ -50,7 +51,7 @@ def matrix_band_part_shape(node: Node) -> Any:
 
 @matrix_band_part_op.kernel
 def matrix_band_part_kernel(node: Node) -> Any:
-    return _band_part
+    return moving(node.T, _band_part)
 
 
 def _band_part(matrix: Any, lower: Any, upper: Any) -> Any:

@@ -1,7 +1,8 @@
 """Numbers of a GPU counted into the buckets of histograms there.
 
 What is brought to the host then is a few thousand counts, however many numbers there are, and
-nothing waits in between: a CUDA graph may have all of it inside.
+nothing waits in between: a CUDA graph may have all of it inside. One kernel does it where it can
+be compiled, operations of torch do it elsewhere.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.lazy import torch
-from stillflow.ops.summary import buckets
+from stillflow.ops.summary import buckets, histogram_kernel
+from stillflow.ops.summary.histogram_kernel import Counts
 
 # Numbers that are counted at a time; meanwhile each of them takes 28 bytes.
 _AT_ONCE = 1 << 21
@@ -46,7 +48,8 @@ class DeviceHistograms:
     """
 
     def __init__(self, device: Any) -> None:
-        self._device, self._table = device, _table(device)
+        self._by_operations = ByOperations(device)
+        self._by_kernel = _kernel(device)
 
     def __call__(self, *values: Any) -> Any:
         """How each of some tensors is spread.
@@ -55,9 +58,27 @@ class DeviceHistograms:
           values: float32 or float16, any shape.
 
         Returns:
-          int64, a vector: the bytes that `counted_summaries` of native/histogram.c takes.
+          int64, a vector that begins with the bytes that `counted_summaries` of
+          native/histogram.c takes.
         """
-        vectors = [value.reshape(-1).float() for value in values]
+        vectors = [value.reshape(-1).float().contiguous() for value in values]
+        if self._by_kernel is not None and histogram_kernel.fits(vectors):
+            return self._by_kernel(vectors)
+        return self._by_operations(vectors)
+
+
+class ByOperations:
+    """What `histogram_kernel` does, by operations of torch.
+
+    Args:
+      device: where the numbers are.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self._device, self._table = device, _table(device)
+
+    def __call__(self, vectors: Sequence[Any]) -> Any:
+        """Counts float32 vectors: int64, their sums, then their ends, then the counts."""
         found: list[Any] = [None] * len(vectors)
         for block in _blocks([vector.numel() for vector in vectors]):
             parts = [vectors[row][start:end] for row, start, end in block]
@@ -105,6 +126,33 @@ def _row() -> int:
 def _table(device: Any) -> Any:
     """The table of `Places`, on a device."""
     return torch.from_numpy(buckets.places().table.view(np.int32)).to(device)
+
+
+@functools.cache
+def _kernel(device: Any) -> Counts | None:
+    """The kernel of a device; None where there is none that counts as torch does."""
+    found = histogram_kernel.counting(device, _table(device), buckets.places().count, _row())
+    return found if found is not None and is_right(found, device) else None
+
+
+def is_right(counts: Counts, device: Any) -> bool:
+    """Whether a function counts as operations of torch do.
+
+    Args:
+      counts: what `histogram_kernel.counting` gives.
+      device: where it counts.
+    """
+    waves = torch.sin(torch.arange(5000.0, device=device))
+    scaled = [waves * 10.0**power for power in range(-20, 25, 5)]
+    some = [each[:size] for size, each in enumerate(scaled)]
+    vectors = [*scaled, *some, torch.zeros(5000, device=device)]
+    vectors *= 2  # more than one launch counts
+    wanted, found = ByOperations(device)(vectors), counts(vectors)
+    sums, rest = 2 * len(vectors), wanted.numel()
+    if not torch.equal(found[sums:rest], wanted[sums:]):
+        return False
+    pairs = (found[:sums].view(torch.float64), wanted[:sums].view(torch.float64))
+    return bool(torch.allclose(*pairs, rtol=1e-9, atol=0))
 
 
 def _blocks(sizes: Sequence[int]) -> Iterator[list[tuple[int, int, int]]]:
