@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -11,12 +13,13 @@ from stillflow.runtime import plan
 
 @pytest.fixture
 def made(monkeypatch):
-    """What fed tensors are relied on to look like, one entry for each plan that is made."""
+    """What fed tensors are relied on to look like, one entry for each plan that the test makes."""
     plans = []
-    old = plan.make_plan
+    old, mine = plan.make_plan, threading.current_thread()
 
     def make_plan(resources, tensors, targets, feeds, **options):
-        plans.append({tensor.op.type: dims for tensor, dims in feeds.items()})
+        if threading.current_thread() is mine:  # not one that a test before has left behind
+            plans.append({tensor.op.type: dims for tensor, dims in feeds.items()})
         return old(resources, tensors, targets, feeds, **options)
 
     monkeypatch.setattr(plan, "make_plan", make_plan)
