@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
 
@@ -42,6 +43,14 @@ def is_wanted() -> bool:
     return os.environ.get("STILLFLOW_CUDA_GRAPHS", "1") != "0"
 
 
+@dataclass(frozen=True)
+class Ends:
+    """Positions of what several steps take from the host, and of what they give to the host."""
+
+    sent: frozenset[int] = frozenset()
+    brought: frozenset[int] = frozenset()
+
+
 class Captured:
     """The function of several steps on one device, replayed as a CUDA graph once it can be.
 
@@ -49,16 +58,13 @@ class Captured:
       part: the steps.
       device: where all of it is computed.
       make: what makes the code of some steps.
-      sent: positions of what is taken from the host.
-      brought: positions of what is given to the host.
+      ends: what is moved before and afterwards.
     """
 
     def __init__(
-        self, part: Part, device: Any, make: type[Code] = Code, sent: Collection[int] = (),
-        brought: Collection[int] = (),
-    ) -> None:  # fmt: skip
-        self._part, self._device, self._make = part, device, make
-        self._sent, self._brought = frozenset(sent), frozenset(brought)
+        self, part: Part, device: Any, make: type[Code] = Code, ends: Ends = Ends()
+    ) -> None:
+        self._part, self._device, self._make, self._ends = part, device, make, ends
         self._run: Callable[..., Any] = self._watched
         self._lock = _lock(device)
         self._graphs: dict[Any, Graph] = {}
@@ -67,9 +73,9 @@ class Captured:
         self._moving: set[int] = set()  # positions of tensors that are not where they were
         self._memory = 0  # bytes that a run takes
 
-    def with_ends(self, sent: Collection[int], brought: Collection[int]) -> Captured:
+    def with_ends(self, ends: Ends) -> Captured:
         """The same for some values that come from the host, and some that go there."""
-        return Captured(self._part, self._device, self._make, sent, brought)
+        return Captured(self._part, self._device, self._make, ends)
 
     @cached_property
     def _code(self) -> Code:
@@ -83,16 +89,16 @@ class Captured:
     def _moving_ends(self, run: Callable[..., Any], *values: Any) -> Any:
         """What a function of values of the device gives, each moved by itself."""
         given = [
-            value.to(self._device, non_blocking=True) if place in self._sent else value
+            value.to(self._device, non_blocking=True) if place in self._ends.sent else value
             for place, value in enumerate(values)
         ]
         made = run(*given)
-        if not self._brought:
+        if not self._ends.brought:
             return made
         if len(self._part.outputs) == 1:
             return made.to("cpu")
         return [
-            value.to("cpu") if place in self._brought else value
+            value.to("cpu") if place in self._ends.brought else value
             for place, value in enumerate(made)
         ]  # fmt: skip
 
@@ -154,12 +160,11 @@ class Captured:
             return None
         self._made += 1
         try:
-            graph = Graph(self._code, self._part, values, self._moving, self._sent, self._device)
+            graph = Graph(self._code, self._part, values, self._moving, self._ends, self._device)
         except Exception as error:  # one that is not about capturing the code raises again
             at = self._code.steps_at(lines_of(error, self._code.filename))
             self._run_apart(self._in_parts(at) if at else self._code)
             return None
-        graph.bring(self._brought)
         self._graphs[sizes] = graph
         return graph
 
@@ -193,7 +198,7 @@ class Graph:
       part: the steps that it is of.
       values: what it takes this time.
       moving: positions of tensors of variables that are copied nevertheless.
-      sent: positions of what is taken from the host.
+      ends: what is moved before and afterwards.
       device: where it runs.
 
     Raises:
@@ -202,7 +207,7 @@ class Graph:
 
     def __init__(
         self, code: Code, part: Part, values: Sequence[Any], moving: set[int],
-        sent: Collection[int], device: Any,
+        ends: Ends, device: Any,
     ) -> None:  # fmt: skip
         self._kept: list[tuple[int, Any]] = []  # tensors that have to be the same ones
         self._variables: list[tuple[Buffer, Any]] = []
@@ -219,7 +224,7 @@ class Graph:
                 else:
                     self._copied.append(place)
                     given[place] = value.clone()
-            elif place in sent or is_sent(value):
+            elif place in ends.sent or is_sent(value):
                 self._sent.append(place)
                 given[place] = value.to(device)
             else:
@@ -236,14 +241,10 @@ class Graph:
             variable.value = value
         if changed or not all(isinstance(v, torch.Tensor) and v.is_cuda for v in self._outputs):
             raise ValueError("a graph can only give tensors, and change variables where they are")
-        self.bring(())
-
-    def bring(self, places: Collection[int]) -> None:
-        """Has values that are given go to the host; their positions."""
         outputs = list(enumerate(self._outputs))
-        self._found = _by_type([(place, found) for place, found in outputs if place not in places])
+        self._found = _by_type([each for each in outputs if each[0] not in ends.brought])
         self._brought = [
-            (place, found, _pinned(found)) for place, found in outputs if place in places
+            (place, found, _pinned(found)) for place, found in outputs if place in ends.brought
         ]  # fmt: skip
 
     def moved(self, values: Sequence[Any]) -> set[int] | None:

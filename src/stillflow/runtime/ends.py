@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from stillflow.runtime.captured import Captured
+from stillflow.runtime.captured import Captured, Ends
 from stillflow.runtime.steps import Memory, Name, Step, count_uses
 
 
@@ -82,6 +82,6 @@ def _with_ends(step: Step, sent: Mapping[int, Step], brought: Mapping[int, Step]
         arguments[place] = Name(move.inputs[0])
     for place, move in brought.items():
         outputs[place] = move.outputs[0]
-    function = step.function.with_ends(sent.keys(), brought.keys())
+    function = step.function.with_ends(Ends(frozenset(sent), frozenset(brought)))
     inputs = list(map(str, arguments))
     return replace(step, function=function, arguments=arguments, inputs=inputs, outputs=outputs)
