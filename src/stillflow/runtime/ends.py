@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from stillflow.runtime.captured import Captured, Ends
+from stillflow.runtime.captured import Captured
+from stillflow.runtime.cuda_graph import Ends
 from stillflow.runtime.steps import Memory, Name, Step, count_uses
 
 
