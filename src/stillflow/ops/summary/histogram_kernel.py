@@ -8,7 +8,6 @@ it needs), or where it counts otherwise, there is none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 from stillflow.graph.lazy import torch
@@ -115,8 +114,8 @@ _SPREAD = 24  # bytes
 Counts = Callable[[Sequence[Any]], Any]
 
 
-def counting(device: Any, table: Any, places: int, width: int) -> Counts | None:
-    """A function that counts vectors by the kernel; None where there is none.
+def counting(device: Any, table: Any, places: int, width: int) -> Counts:
+    """A function that counts vectors by the kernel, which is compiled now.
 
     Args:
       device: a CUDA device.
@@ -128,10 +127,12 @@ def counting(device: Any, table: Any, places: int, width: int) -> Counts | None:
       A function of float32 vectors on the device, without gaps, that gives an int64 vector: the
       sum and the sum of squares of each, in float64, the least and the largest number of each, in
       float32, the counts, in int32, and some numbers that mean nothing.
+
+    Raises:
+      Exception: if it cannot be compiled.
     """
-    launch = _compiled(device)
-    if launch is None:
-        return None
+    with torch.cuda.device(device):
+        launch = torch.cuda._compile_kernel(SOURCE, "count_numbers")
 
     def count(vectors: Sequence[Any]) -> Any:
         rows = len(vectors)
@@ -163,15 +164,3 @@ def counting(device: Any, table: Any, places: int, width: int) -> Counts | None:
 def fits(vectors: Sequence[Any]) -> bool:
     """Whether vectors are short enough for the kernel."""
     return all(vector.numel() < _LONGEST for vector in vectors)
-
-
-@cache
-def _compiled(device: Any) -> Callable[..., None] | None:
-    if device.type != "cuda":
-        return None
-    try:
-        with torch.cuda.device(device):
-            compiled: Callable[..., None] = torch.cuda._compile_kernel(SOURCE, "count_numbers")
-        return compiled
-    except Exception:  # it is of a part of PyTorch that is free to change
-        return None
