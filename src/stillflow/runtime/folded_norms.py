@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from stillflow.ops.nn import batch_norm
-from stillflow.runtime.steps import Name, Step, count_uses, is_call, one_step
+from stillflow.runtime.steps import Name, Step, count_uses, is_call, one_step, with_joined
 
 _CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
 
@@ -31,7 +31,7 @@ def fold_normalizations(
         return list(steps)
     uses = count_uses(steps, kept)
     makers = {name: number for number, step in enumerate(steps) for name in step.outputs}
-    result: list[Step | None] = list(steps)
+    joined: dict[int, tuple[Step, Sequence[int]]] = {}
     for number, step in enumerate(steps):
         if step.function is not batch_norm.infer or any(uses[name] for name in step.outputs[1:]):
             continue
@@ -46,10 +46,8 @@ def fold_normalizations(
         parts = [steps[each] for each in reversed(places)]
         folded = _folded(parts, constants) if len(parts) > 1 else None
         if folded is not None:
-            for each in places:
-                result[each] = None
-            result[places[-1]] = folded
-    left = [step for step in result if step is not None]
+            joined[places[-1]] = folded, places[:-1]
+    left = with_joined(steps, joined)
     still = count_uses(left, kept)
     for name in [name for name in constants if uses[name] and not still[name]]:
         del constants[name]  # filters are as large as what took their place

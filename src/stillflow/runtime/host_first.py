@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stillflow.runtime.dependencies import Dependencies
 from stillflow.runtime.steps import Memory, Step, ops_of
 
 # Kinds of steps that do nothing but to give their names a value. All others keep their place.
@@ -39,25 +40,19 @@ def host_first(
       buffer_of: the number of the variable behind a handle's name; None if it is no handle.
     """
     places = list(places)
-    waits = _Order(roots, memory, buffer_of).all_of(steps, places)
-    followers: list[list[int]] = [[] for _ in steps]
-    for number, before in enumerate(waits):
-        for other in before:
-            followers[other].append(number)
+    waits = Dependencies(_Order(roots, memory, buffer_of).all_of(steps, places))
     for number in reversed(range(len(steps))):
         only_looks = not (steps[number].writes or has_effect(steps[number]))
-        waited_for = any(places[other] != _LAST for other in followers[number])
+        waited_for = any(places[other] != _LAST for other in waits.followers[number])
         if places[number] is None and only_looks and not waited_for:
             places[number] = _LAST
-    missing = [len(before) for before in waits]
     ready: dict[Any, list[int]] = {}
 
     def release(number: int) -> None:
         heapq.heappush(ready.setdefault(places[number], []), number)
 
-    for number, count in enumerate(missing):
-        if not count:
-            release(number)
+    for number in waits.free():
+        release(number)
     result: list[Step] = []
     present: Any = None
     while len(result) < len(steps):
@@ -68,10 +63,8 @@ def host_first(
             present = min(groups, key=lambda group: ready[group][0], default=_LAST)
         number = heapq.heappop(ready[present])
         result.append(steps[number])
-        for other in followers[number]:
-            missing[other] -= 1
-            if not missing[other]:
-                release(other)
+        for other in waits.done(number):
+            release(other)
     return result
 
 

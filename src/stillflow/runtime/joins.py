@@ -6,14 +6,14 @@ values and assigning them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow.ops.crossings import CROSSINGS
 from stillflow.ops.nn import convolution, pool_kernels
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.restores import join_restores
-from stillflow.runtime.steps import Guard, Name, Step, one_step
+from stillflow.runtime.steps import Guard, Name, Step, one_step, with_joined
 
 
 def join(steps: list[Step]) -> list[Step]:
@@ -91,25 +91,21 @@ def _changes_variables(step: Step) -> bool:
 def _join_gradients(steps: list[Step]) -> list[Step]:
     """A convolution's gradients for image and filter in one call."""
     waiting: dict[tuple[Any, Any, Guard], int] = {}
-    result: list[Step | None] = list(steps)
+    joined: dict[int, tuple[Step, Sequence[int]]] = {}
     for number, step in enumerate(steps):
-        kinds: tuple[Callable[..., Any], ...] = (
-            convolution.input_gradient, convolution.filter_gradient,
-        )  # fmt: skip
-        if step.function not in kinds:
+        if step.function not in (convolution.input_gradient, convolution.filter_gradient):
             continue
-        tensor, grad, sizes, geometry = step.arguments
+        _, grad, _, geometry = step.arguments
         key = (grad, geometry, step.guard)
         other = waiting.get(key)
         if other is None or steps[other].function is step.function:
             waiting[key] = number
             continue
         pair = _one_call(steps[other], step)
-        if pair is not None and _ready(pair, steps, other):
-            result[other], result[number] = pair, None
+        if _ready(pair, steps, other):
+            joined[other] = pair, [number]
             del waiting[key]
-        del tensor, sizes
-    return [step for step in result if step is not None]
+    return with_joined(steps, joined)
 
 
 def _ready(step: Step, steps: list[Step], position: int) -> bool:
@@ -118,14 +114,13 @@ def _ready(step: Step, steps: list[Step], position: int) -> bool:
     return not made & set(step.inputs)
 
 
-def _one_call(first: Step, second: Step) -> Step | None:
+def _one_call(first: Step, second: Step) -> Step:
     image_step, filter_step = first, second
     if first.function is convolution.filter_gradient:
         image_step, filter_step = second, first
-    filter_name, grad, image_sizes, geometry = image_step.arguments
-    image_name, _, filter_sizes, _ = filter_step.arguments
-    del image_sizes, filter_sizes  # the same geometry means the same sizes
-    arguments = [image_name, filter_name, grad, geometry]
+    filter_name, grad, _, geometry = image_step.arguments
+    image_name = filter_step.arguments[0]
+    arguments = [image_name, filter_name, grad, geometry]  # the geometry has the sizes
     outputs = [image_step.outputs[0], filter_step.outputs[0]]
     return one_step([first, second], outputs, convolution.both_gradients, arguments)
 

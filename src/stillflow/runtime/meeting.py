@@ -15,6 +15,7 @@ from typing import Any
 
 from stillflow.graph.operation import Operation
 from stillflow.ops.queues.attempts import Begun
+from stillflow.runtime.dependencies import Dependencies
 from stillflow.runtime.prune import sources
 
 # What their types begin with; what comes from another task may depend on what is taken here.
@@ -72,28 +73,26 @@ def _ordered(
     ops: Sequence[Operation], late: set[Operation], met: dict[Operation, list[Operation]]
 ) -> list[Operation]:
     """The operations, the late ones last and what takes after what puts, otherwise as they were."""
-    rank = {op: (op in late, number) for number, op in enumerate(ops)}
-    ahead = {op: {s for s in (*sources(op), *met.get(op, ())) if s in rank} for op in ops}
-    behind = defaultdict(list)
-    for op, waits in ahead.items():
-        for source in waits:
-            behind[source].append(op)
-    ready = [rank[op] for op in ops if not ahead[op]]
-    heapq.heapify(ready)
-    found: list[Operation] = []
+    places = {op: place for place, op in enumerate(ops)}
+    given = [{places[s] for s in sources(op) if s in places} for op in ops]
+    puts = {places[op]: {places[put] for put in met[op]} for op in met}
+    waits = Dependencies([own | puts.get(place, set()) for place, own in enumerate(given)])
+
+    def rank(place: int) -> tuple[bool, int]:
+        return ops[place] in late, place
+
+    ready = [rank(place) for place in waits.free()]
+    found: dict[int, Operation] = {}
     while len(found) < len(ops):
         if not ready:  # what puts depends on what takes: the first of these has to find something
-            free = min(rank[op] for op in met if ahead[op] and ahead[op].issubset(met[op]))
-            ahead[ops[free[1]]].clear()
-            ready.append(free)
-        op = ops[heapq.heappop(ready)[1]]
-        found.append(op)
-        for other in behind[op]:
-            if op in ahead[other]:
-                ahead[other].remove(op)
-                if not ahead[other]:
-                    heapq.heappush(ready, rank[other])
-    return found
+            free = min(p for p in puts if p not in found and given[p] <= found.keys())
+            waits.let_go(free)
+            ready.append(rank(free))
+        _, place = heapq.heappop(ready)
+        found[place] = ops[place]
+        for other in waits.done(place):
+            heapq.heappush(ready, rank(other))
+    return list(found.values())
 
 
 def waiting_at_the_end(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.dependencies import Dependencies
 
 
 def needed_ops(
@@ -61,23 +62,18 @@ def _before(op: Operation, fed: set[Tensor]) -> list[Operation]:
 
 
 def _topological(ops: Sequence[Operation], fed: set[Tensor]) -> list[Operation]:
-    waiting = {op: len(set(_before(op, fed))) for op in ops}
-    users: dict[Operation, list[Operation]] = {op: [] for op in ops}
-    for op in ops:
-        for source in set(_before(op, fed)):
-            users[source].append(op)
     places = {op: place for place, op in enumerate(ops)}  # operations of functions share numbers
-    ready = [places[op] for op in ops if not waiting[op]]
+    waits = Dependencies([{places[source] for source in _before(op, fed)} for op in ops])
+    ready = waits.free()
     result = []
     while ready:
-        op = ops[heapq.heappop(ready)]
-        result.append(op)
-        for user in users[op]:
-            waiting[user] -= 1
-            if not waiting[user]:
-                heapq.heappush(ready, places[user])
+        place = heapq.heappop(ready)
+        result.append(ops[place])
+        for user in waits.done(place):
+            heapq.heappush(ready, user)
     if len(result) != len(ops):
-        stuck = [op for op in ops if waiting[op]]
+        ran = set(result)
+        stuck = [op for op in ops if op not in ran]
         raise InvalidArgumentError(
             None,
             None,

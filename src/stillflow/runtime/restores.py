@@ -12,20 +12,16 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.io.bundles import Restore
 from stillflow.ops.variables.reference import Assignment
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.steps import Step, one_step
+from stillflow.runtime.steps import Step, one_step, with_joined
 
 
 def join_restores(steps: list[Step]) -> list[Step]:
     """Joins each RestoreV2 with the Assigns of its outputs, if nobody else takes these."""
-    result: list[Step | None] = list(steps)
+    joined: dict[int, tuple[Step, Sequence[int]]] = {}
     for number, step in enumerate(steps):
-        if isinstance(step.function, Restore):
-            places = _assigns(steps, number)
-            if places:
-                result[number] = _one_step(step, [steps[place] for place in places])
-                for place in places:
-                    result[place] = None
-    return [step for step in result if step is not None]
+        if isinstance(step.function, Restore) and (places := _assigns(steps, number)):
+            joined[number] = _one_step(step, [steps[place] for place in places]), places
+    return with_joined(steps, joined)
 
 
 def _assigns(steps: list[Step], number: int) -> list[int]:
