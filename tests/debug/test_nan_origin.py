@@ -83,3 +83,61 @@ def test_training_goes_on_while_all_is_finite(tmp_path, kind) -> None:
     """)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "done" in done.stdout
+
+
+def test_the_iteration_of_a_loop_is_named(tmp_path) -> None:
+    """A NaN that goes round in a loop came from the iteration that made it, not from the loop."""
+    done = run(tmp_path, """
+        class Cell(tf.nn.rnn_cell.BasicRNNCell):
+            def call(self, inputs, state):
+                out, new = super(Cell, self).call(inputs, state)
+                new += 0. * tf.log(inputs[:, :1], name="log")
+                return new, new
+
+        rows = tf.placeholder(tf.float32, [2, 5, 3])
+        _, state = tf.nn.dynamic_rnn(Cell(3, name="cell"), rows, dtype=tf.float32)
+        loss = tf.reduce_mean(state, name="loss")
+        fed = np.ones([2, 5, 3])
+        fed[0, 3, 0] = -1
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(loss, {rows: np.ones([2, 5, 3])})
+            sess.run(loss, {rows: fed})
+    """)  # fmt: skip
+    assert done.returncode == 1
+    assert "The first NaN came from operation 'rnn/while/cell/log' (Log)" in done.stderr
+    assert 'new += 0. * tf.log(inputs[:, :1], name="log")' in done.stderr
+    assert "It was in iteration 3 of the loop 'rnn/while/while_context'." in done.stderr
+    assert "strided_slice:0  float32 (2, 1): from -1 to 1" in done.stderr
+    assert "rnn/while/cell/log:0  float32 (2, 1): 1 NaN, from 0 to 0" in done.stderr
+    assert "rnn/while/Exit_3 -> loss" in done.stderr
+
+
+@pytest.mark.parametrize("body", [
+    """
+        def model_fn(features, labels, mode):
+            v = tf.get_variable("v", [3, 1], initializer=tf.constant_initializer(0.1))
+            norm = tf.sqrt(tf.reduce_sum(v) - 0.5, name="bad")
+            loss = tf.reduce_mean(tf.square(tf.matmul(features["x"], v) - labels)) / norm
+            train = tf.train.AdamOptimizer().minimize(loss, tf.train.get_global_step())
+            return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+        def input_fn():
+            ones = {"x": np.ones([8, 3], np.float32)}, np.ones([8, 1], np.float32)
+            return tf.data.Dataset.from_tensor_slices(ones).repeat().batch(4)
+
+        tf.estimator.Estimator(model_fn).train(input_fn, steps=3)
+    """,
+    """
+        inputs = tf.keras.Input((3,))
+        hidden = tf.keras.layers.Lambda(lambda t: tf.sqrt(t - 10., name="bad"))(inputs)
+        model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(hidden))
+        model.compile("sgd", "mse")
+        model.fit(np.ones([8, 3], np.float32), np.ones([8, 1], np.float32), verbose=0)
+    """,
+], ids=["estimator", "keras"])  # fmt: skip
+def test_what_trains_by_itself_is_searched_too(tmp_path, body) -> None:
+    done = run(tmp_path, body)
+    assert done.returncode == 1
+    assert "bad' (Sqrt), made here:" in done.stderr
+    assert 'name="bad")' in done.stderr

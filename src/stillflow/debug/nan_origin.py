@@ -2,72 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from stillflow import errors
 from stillflow.debug.dump_dir import DebugDumpDir
+from stillflow.debug.sightings import Numbers, Sightings, Tag
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.session import BaseSession
 
 _LONGEST_WAY = 12
 
 
-@dataclass
-class Numbers:
-    """What is remembered of a tensor of a run."""
-
-    order: int
-    dtype: str
-    shape: tuple[int, ...]
-    nans: int
-    infinities: int
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, order: int, array: np.ndarray) -> Numbers | None:
-        """Of an array; None if it is not of floats."""
-        if array.dtype.kind != "f":
-            return None
-        finite = np.isfinite(array)
-        nans = infinities = 0
-        rest = array
-        if not finite.all():
-            nans = int(np.isnan(array).sum())
-            infinities = int(array.size - finite.sum()) - nans
-            rest = array[finite]
-        low, high = (float(rest.min()), float(rest.max())) if rest.size else (np.nan, np.nan)
-        return cls(order, str(array.dtype), array.shape, nans, infinities, low, high)
-
-    def has(self, kind: str) -> bool:
-        """Whether there is a "NaN", or an "infinity"."""
-        return bool(self.nans if kind == "NaN" else self.infinities)
-
-    def __str__(self) -> str:
-        parts = [f"{self.nans} NaN"] if self.nans else []
-        parts += [f"{self.infinities} infinite"] if self.infinities else []
-        bounds = "" if np.isnan(self.low) else f"from {self.low:.6g} to {self.high:.6g}"
-        return f"{self.dtype} {self.shape}: {', '.join([*parts, bounds]).strip(', ')}"
-
-
-def explain(kind: str, op: Operation, seen: dict[str, Numbers], way: Iterable[str]) -> str:
+def explain(kind: str, op: Operation, result: Numbers, seen: Sightings, way: Iterable[str]) -> str:
     """Says what an operation took and gave, and where the program made it.
 
     Args:
       kind: "NaN" or "infinity".
       op: where it came from.
-      seen: the tensors of the run, by name.
+      result: what the output was that had it.
+      seen: the tensors of the run.
       way: the operations it went through from there.
     """
     lines = [f"The first {kind} came from operation '{op.name}' ({op.type}), made here:"]
     lines += ["  " + line for line in errors.defined_at(op).rstrip().splitlines()]
-    for title, tensors in (("It was given", op._inputs), ("It gave", op._outputs)):
+    for frame, iteration in result.tag:
+        lines.append(f"It was in iteration {iteration} of the loop '{frame}'.")
+    for title, tensors, numbers_of in (
+        ("It was given", op._inputs, seen.given), ("It gave", op._outputs, seen.beside),
+    ):  # fmt: skip
         lines.append(f"{title}:" if tensors else f"{title} nothing.")
-        lines += [f"  {t.name}  {seen.get(t.name, t.dtype.name)}" for t in tensors]
+        lines += [f"  {t.name}  {numbers_of(t.name, result) or t.dtype.name}" for t in tensors]
     names = list(way)
     if len(names) > _LONGEST_WAY:
         names[_LONGEST_WAY // 2 : -_LONGEST_WAY // 2] = ["..."]
@@ -77,69 +44,58 @@ def explain(kind: str, op: Operation, seen: dict[str, Numbers], way: Iterable[st
 
 
 def origin(
-    sink: Tensor, kind: str, number_of: Callable[[Tensor], Numbers | None]
-) -> tuple[Operation, list[str]]:
+    sink: Tensor, result: Numbers, kind: str, seen: Sightings
+) -> tuple[Operation, Numbers, list[str]]:
     """Goes back from a tensor to where its NaN or infinity came from.
 
     Args:
-      sink: the tensor.
+      sink: the tensor, which has it.
+      result: what it was then.
       kind: "NaN" or "infinity".
-      number_of: what is remembered of a tensor.
+      seen: the tensors of the run.
 
     Returns:
-      The operation, and the names of those on a way from it to `sink`.
+      The operation that gave it first, what that gave, and the operations on a way to `sink`.
     """
-    way: dict[Tensor, Tensor | None] = {sink: None}
-    waiting = [sink]
-    sources = []
+    came: dict[int, tuple[Operation, Numbers, int | None]] = {result.order: (sink.op, result, None)}
+    waiting, sources = [result.order], []
     while waiting:
-        tensor = waiting.pop()
-        bad = []
-        for taken in tensor.op._inputs:
-            numbers = number_of(taken)
-            if numbers is not None and numbers.has(kind):
-                bad.append(taken)
+        order = waiting.pop()
+        op, result, _ = came[order]
+        taken = ((t.op, seen.given(t.name, result)) for t in op._inputs)
+        bad = [(giver, n) for giver, n in taken if n is not None and n.has(kind)]
         if not bad:
-            sources.append(tensor)
-        for taken in bad:
-            if taken not in way:
-                way[taken] = tensor
-                waiting.append(taken)
-
-    def order(tensor: Tensor) -> int:
-        numbers = number_of(tensor)
-        return 0 if numbers is None else numbers.order
-
-    first = min(sources or [sink], key=order)
-    names, step = [], way[first]
-    names.append(first.op.name)
+            sources.append(order)
+        for giver, numbers in bad:
+            if numbers.order not in came:
+                came[numbers.order] = giver, numbers, order
+                waiting.append(numbers.order)
+    first, result, step = came[min(sources)]
+    names = [first.name]
     while step is not None:
-        names.append(step.op.name)
-        step = way[step]
-    return first.op, list(dict.fromkeys(names))
+        op, _, step = came[step]
+        names.append(op.name)
+    return first, result, list(dict.fromkeys(names))
 
 
 def dumped_origin(dump: DebugDumpDir) -> str:
     """Says where the first NaN, or else the first infinity, of a dump came from."""
-    seen: dict[str, Numbers] = {}
-    first: dict[str, str] = {}
-    for order, datum in enumerate(dump.dumped_tensor_data):
+    seen = Sightings()
+    first: dict[str, tuple[str, Numbers]] = {}
+    for datum in dump.dumped_tensor_data:
         value = datum.get_tensor() if datum.debug_op == "DebugIdentity" else None
-        numbers = Numbers.of(order, value) if isinstance(value, np.ndarray) else None
-        if numbers is None:
-            continue
-        seen[datum.tensor_name] = numbers
+        numbers = seen.add(datum.tensor_name, value)
         for kind in ("NaN", "infinity"):
-            if numbers.has(kind):
-                first.setdefault(kind, datum.node_name)
+            if numbers is not None and numbers.has(kind):
+                first.setdefault(kind, (datum.node_name, numbers))
     if not first:
         return "All numbers of this run are finite."
-    kind, name = next((k, first[k]) for k in ("NaN", "infinity") if k in first)
+    kind, (name, numbers) = next((k, first[k]) for k in ("NaN", "infinity") if k in first)
     try:
         op = dump.python_graph.get_operation_by_name(name)
     except (AttributeError, KeyError):
         return f"The first {kind} came from operation '{name}'."
-    return explain(kind, op, seen, ())
+    return explain(kind, op, numbers, seen, ())
 
 
 def find_nans() -> None:
@@ -150,14 +106,12 @@ def find_nans() -> None:
     """
 
     def execute(self: BaseSession, handler: Any, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
-        seen: dict[str, Numbers] = {}
-        tensors: list[Tensor] = []
+        seen = Sightings()
+        tensors: dict[Tensor, None] = {}
 
-        def see(tensor: Tensor, array: np.ndarray) -> None:
-            numbers = Numbers.of(len(tensors), array)
-            if numbers is not None:
-                seen[tensor.name] = numbers
-                tensors.append(tensor)
+        def see(tensor: Tensor, array: np.ndarray, tag: Tag) -> None:
+            if seen.add(tensor.name, array, tag) is not None:
+                tensors[tensor] = None
 
         values = self._execute_seen(see, handler, feeds)
         _refuse(handler.tensors, tensors, seen)
@@ -166,30 +120,27 @@ def find_nans() -> None:
     BaseSession._execute = execute  # type: ignore[method-assign]
 
 
-def _refuse(fetched: Iterable[Tensor], tensors: Iterable[Tensor], seen: dict[str, Numbers]) -> None:
+def _refuse(fetched: Iterable[Tensor], tensors: Iterable[Tensor], seen: Sightings) -> None:
     """Raises `tf.errors.InvalidArgumentError` if what is fetched or assigned is not finite."""
-    sinks = [tensor for tensor in fetched if tensor.name in seen]
+    sinks = [tensor for tensor in fetched if seen.last(tensor.name) is not None]
     sinks += [tensor for tensor in tensors if any(map(_writes_variable, tensor.consumers()))]
     for kind in ("NaN", "infinity"):
         for sink in sinks:
-            if seen[sink.name].has(kind):
-                lines = [f"{sink.name} is not finite.", *_story(sink, kind, seen)]
+            last = seen.last(sink.name)
+            if last is not None and last.has(kind):
+                lines = [f"{sink.name} is not finite.", *_story(sink, last, kind, seen)]
                 raise errors.InvalidArgumentError(None, None, "\n".join(lines))
 
 
-def _story(sink: Tensor, kind: str, seen: dict[str, Numbers]) -> list[str]:
+def _story(sink: Tensor, numbers: Numbers, kind: str, seen: Sightings) -> list[str]:
     """Where a NaN or infinity arose, and, of a NaN, where the infinity did that led to it."""
-
-    def number_of(tensor: Tensor) -> Numbers | None:
-        return seen.get(tensor.name)
-
-    op, way = origin(sink, kind, number_of)
-    lines = [explain(kind, op, seen, way)]
+    op, result, way = origin(sink, numbers, kind, seen)
+    lines = [explain(kind, op, result, seen, way)]
     if kind == "NaN":
-        given = [tensor for tensor in op._inputs if tensor.name in seen]
-        infinite = next((tensor for tensor in given if seen[tensor.name].infinities), None)
-        if infinite is not None:
-            lines += _story(infinite, "infinity", seen)
+        for tensor in op._inputs:
+            given = seen.given(tensor.name, result)
+            if given is not None and given.infinities:
+                return lines + _story(tensor, given, "infinity", seen)
     return lines
 
 

@@ -70,7 +70,7 @@ def _own_kept(
 ) -> list[Step]:
     result: list[Step] = []
     for number, step in enumerate(steps):
-        for position in _kept(step.op) if step.kind == "call" else ():
+        for position in kept_inputs(step.op) if step.kind == "call" else ():
             assert step.op is not None
             if position >= len(step.arguments) or not isinstance(step.arguments[position], Name):
                 continue
@@ -88,7 +88,7 @@ def _own_kept(
     return result
 
 
-def _kept(op: Operation | None) -> list[int]:
+def kept_inputs(op: Operation | None) -> list[int]:
     """The positions of inputs whose memory an op keeps; handles and variants have none."""
     if op is None:
         return []

@@ -42,7 +42,7 @@ from stillflow.runtime.segments import Segments
 from stillflow.runtime.steps import Step, Value
 from stillflow.runtime.summaries import join_summaries
 from stillflow.runtime.threads import with_few_threads
-from stillflow.runtime.tokens import token_plan
+from stillflow.runtime.tokens import See, token_plan
 from stillflow.runtime.trace import Tracer
 from stillflow.runtime.unordered import as_tensorflow_orders
 from stillflow.runtime.unused import drop_unused
@@ -59,7 +59,7 @@ def make_plan(
     emitter: type[Emitter] = Emitter,
     own: bool = False,
     effects: Sequence[Operation] = (),
-    see: Callable[[Tensor, Any], None] | None = None,
+    see: See | None = None,
     places: Sequence[Any] = (),
     known: Mapping[Tensor, np.ndarray] = MappingProxyType({}),
 ) -> Callable[..., list[Any]]:

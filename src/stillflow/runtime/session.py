@@ -330,7 +330,7 @@ class BaseSession:
 
     def _execute_seen(
         self,
-        see: Callable[[Tensor, np.ndarray], None],
+        see: Callable[[Tensor, np.ndarray, Any], None],
         handler: Fetches,
         feeds: dict[Tensor, np.ndarray],
     ) -> list[Any]:

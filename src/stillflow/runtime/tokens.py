@@ -24,11 +24,14 @@ from stillflow.runtime.failures import as_op_error, dead_fetch, no_kernel, unini
 from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.moves import carried
+from stillflow.runtime.ownership import kept_inputs
 from stillflow.runtime.trace import wants_reference
 from stillflow.runtime.values import fetch_converter, from_array
 
 # Where a token is: the frames around it, each with the number of its iteration.
 Tag = tuple[tuple[str, int], ...]
+# Who is shown every value of a run.
+See = Callable[[Tensor, Any, Tag], None]
 _SWITCHES = frozenset({"Switch", "RefSwitch"})
 
 
@@ -45,7 +48,7 @@ def token_plan(
     feeds: Sequence[Tensor],
     fetched: Sequence[Tensor],
     raw: Sequence[Tensor],
-    see: Callable[[Tensor, Any], None] | None = None,
+    see: See | None = None,
 ) -> Callable[..., list[Any]]:
     """A plan that runs `ops` by tokens; its arguments and results are those of other plans.
 
@@ -55,7 +58,7 @@ def token_plan(
       feeds: what the plan's arguments are.
       fetched: what it gives as arrays.
       raw: what it gives as it is, after that.
-      see: called with each value when it is there, in every iteration of a loop anew.
+      see: called with each tensor, its value and where it is, in every iteration of a loop anew.
     """
     kernels = {op: kernel_function(op, facts) for op in ops if op.type not in _SPECIAL}
     users = _users(ops)
@@ -165,7 +168,7 @@ class _Machine:
         kernels: dict[Operation, Callable[..., Any]],
         users: dict[Any, list[Any]],
         interrupts: Sequence[Any],
-        see: Callable[[Tensor, Any], None] | None,
+        see: See | None,
     ) -> None:
         self.ops, self.kernels, self.users = ops, kernels, users
         self.interrupts, self.see = interrupts, see
@@ -210,7 +213,7 @@ class _Machine:
 
     def send(self, tensor: Tensor, value: Any, tag: Tag) -> None:
         if self.see is not None and value is not DEAD:
-            self.see(tensor, value)
+            self.see(tensor, value, tag)
         if not tag:
             self.found[tensor] = value
         for op, index in self.users.get(tensor, ()):
@@ -273,7 +276,7 @@ class _Machine:
             return
         try:
             values = [argument(op, i, value) for i, value in enumerate(inputs)]
-            for index in op.card.keeps:  # what may be memory of something else
+            for index in kept_inputs(op):  # what may be memory of something else
                 values[index] = own(values[index])
             result = self.kernels[op](*values)
         except Exception as error:

@@ -18,6 +18,7 @@ from stillflow.runtime.placement import Placement
 from stillflow.runtime.plan import make_plan
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.run_metadata import partition_graphs
+from stillflow.runtime.tokens import Tag
 from stillflow.runtime.values import fetch_converter
 
 _FILE = "file://"
@@ -27,7 +28,7 @@ def run_watched(
     resources: Resources,
     fetches: Any,
     feeds: dict[Tensor, Any],
-    see: Callable[[Tensor, np.ndarray], None],
+    see: Callable[[Tensor, np.ndarray, Tag], None],
 ) -> list[Any]:
     """Runs `fetches`, one operation after the other.
 
@@ -35,14 +36,14 @@ def run_watched(
       resources: the session's state.
       fetches: what to fetch.
       feeds: arrays by tensor.
-      see: called with every array the run has, in order; those of loops in each iteration.
+      see: called with every tensor, its array and the iterations of the loops around it, in order.
     """
     dims = {tensor: array.shape for tensor, array in feeds.items()}
 
-    def look(tensor: Tensor, value: Any) -> None:
+    def look(tensor: Tensor, value: Any, tag: Tag) -> None:
         array = as_array(tensor, value)
         if array is not None:
-            see(tensor, array)
+            see(tensor, array, tag)
 
     plan = make_plan(resources, fetches.tensors, fetches.targets, dims, see=look)
     return plan(*feeds.values())
@@ -97,7 +98,7 @@ class WatchedRuns:
                 writer.graph(graph_def, graph_def.node[0].device)
         watches = _watches(options)
 
-        def see(tensor: Tensor, array: np.ndarray) -> None:
+        def see(tensor: Tensor, array: np.ndarray, tag: Tag) -> None:
             name, slot = tensor.op.name, tensor.value_index
             found = watches.get((name, slot)) or watches.get(("*", -1), ())
             device = self._placement.device_of(tensor.op)
