@@ -143,7 +143,7 @@ def test_what_is_there(root):
     assert tf.gfile.Exists(root + "/a")
     assert tf.gfile.IsDirectory(root)
     assert not tf.gfile.IsDirectory(root + "/a")
-    assert tf.gfile.ListDirectory(root) == ["a", "b.txt", "sub"]
+    assert sorted(tf.gfile.ListDirectory(root)) == ["a", "b.txt", "sub"]
     assert tf.gfile.Stat(root + "/a").length == 14
     assert not tf.gfile.Stat(root + "/a").is_directory
     assert tf.gfile.Stat(root + "/sub").is_directory
@@ -159,7 +159,8 @@ def test_what_is_there(root):
 
 
 def test_walking(root):
-    assert list(tf.gfile.Walk(root)) == [
+    walked = [(folder, folders, sorted(files)) for folder, folders, files in tf.gfile.Walk(root)]
+    assert walked == [
         (root, ["sub"], ["a", "b.txt"]),
         (root + "/sub", ["deep"], ["c"]),
         (root + "/sub/deep", [], []),
@@ -173,7 +174,7 @@ def test_walking(root):
 
 def test_globbing(root):
     def found(pattern):
-        return [name.removeprefix(root + "/") for name in tf.gfile.Glob(f"{root}/{pattern}")]
+        return sorted(name.removeprefix(root + "/") for name in tf.gfile.Glob(f"{root}/{pattern}"))
 
     assert found("*") == ["a", "b.txt", "sub"]
     assert found("?") == ["a"]
@@ -188,13 +189,38 @@ def test_globbing(root):
     assert tf.gfile.Glob([root + "/a", root + "/s*"]) == [root + "/a", root + "/sub"]
 
 
+def test_directories_are_listed_in_their_own_order(tmp_path, monkeypatch):
+    """TensorFlow 1.15.5 sorts names in `tf.io.matching_files` and `Dataset.list_files` only."""
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        for name in "xyz":
+            (tmp_path / folder / name).write_text("")
+    listed = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: sorted(listed(path), reverse=True))
+    root = str(tmp_path)
+    assert tf.gfile.ListDirectory(root) == ["b", "a"]
+    assert list(tf.gfile.Walk(root)) == [
+        (root, ["b", "a"], []),
+        (root + "/b", [], ["z", "y", "x"]),
+        (root + "/a", [], ["z", "y", "x"]),
+    ]
+    found = [f"{root}/{folder}/{name}" for folder in "ba" for name in "zyx"]
+    assert tf.gfile.Glob(root + "/*/*") == found
+    with tf.Session() as session:
+        matched = session.run(tf.io.matching_files(root + "/*/*"))
+        element = tf.data.Dataset.list_files(root + "/*/*", shuffle=False)
+        first = session.run(tf.data.make_one_shot_iterator(element).get_next())
+    assert [name.decode() for name in matched] == sorted(found)
+    assert first.decode() == sorted(found)[0]
+
+
 def test_globbing_from_here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").write_text("")
     (tmp_path / ".hidden").write_text("")
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "c").write_text("")
-    assert tf.gfile.Glob("*") == ["./.hidden", "./a", "./sub"]
+    assert sorted(tf.gfile.Glob("*")) == ["./.hidden", "./a", "./sub"]
     assert tf.gfile.Glob("sub/*") == ["sub/c"]
     assert tf.gfile.Glob("*/*") == ["./sub/c"]
     assert tf.gfile.Glob("") == []
@@ -208,7 +234,7 @@ def test_copying_and_renaming(root):
     assert failure(tf.gfile.Rename, root + "/a", root + "/b.txt") == taken
     tf.gfile.Copy(root + "/a", root + "/b.txt", overwrite=True)
     tf.gfile.Rename(root + "/a", root + "/b.txt", overwrite=True)
-    assert tf.gfile.ListDirectory(root) == ["b.txt", "copy", "sub"]
+    assert sorted(tf.gfile.ListDirectory(root)) == ["b.txt", "copy", "sub"]
     tf.gfile.Rename(root + "/sub", root + "/other")
     assert tf.gfile.GFile(root + "/other/c").read() == "c"
 
@@ -232,7 +258,7 @@ def test_making_and_deleting_directories(root):
     tf.gfile.DeleteRecursively(root + "/x")
     tf.gfile.DeleteRecursively(root + "/sub")
     tf.gfile.Remove(root + "/a")
-    assert tf.gfile.ListDirectory(root) == ["b.txt", "new"]
+    assert sorted(tf.gfile.ListDirectory(root)) == ["b.txt", "new"]
 
 
 def test_directories_that_cannot_be_made(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def said(code):
         capture_output=True,
         text=True,
         check=True,
-        env={**__import__("os").environ, "PYTHONPATH": SOURCES},
+        env={**os.environ, "PYTHONPATH": SOURCES},
     )
 
 
@@ -61,6 +62,48 @@ tf.logging.info("shown")
 def test_configured_logging_is_not_doubled():
     done = said("import logging; logging.basicConfig()\ntf.logging.error('once')")
     assert done.stderr == "ERROR:tensorflow:once\n"
+
+
+@pytest.mark.parametrize(
+    "program, lines",
+    [
+        # Recorded under TensorFlow 1.15.5, whose import makes the handler.
+        ("import tensorflow as tf; import logging; logging.basicConfig()", 2),
+        ("import logging; import tensorflow as tf; logging.basicConfig()", 2),
+        ("import logging; logging.basicConfig(); import tensorflow as tf", 1),
+        ("from absl import app; import tensorflow as tf", 1),
+    ],
+)
+def test_a_served_tensorflow_has_its_handler_from_its_import_on(program, lines):
+    code = f"{program}; tf.logging.error('once')"
+    done = subprocess.run(
+        [sys.executable, "-m", "stillflow", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": SOURCES},
+    )
+    assert done.stderr == "ERROR:tensorflow:once\n" * lines
+
+
+def test_lines_of_absl_stand_beside_those_of_tensorflow(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""\
+import tensorflow as tf
+def main(_):
+    tf.logging.error("once")
+tf.app.run()
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "stillflow", str(program)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": SOURCES},
+    )
+    ours, absl = done.stderr.splitlines()
+    assert ours == "ERROR:tensorflow:once"
+    assert re.fullmatch(r"E\d{4} .* program\.py:3\] once", absl)
 
 
 def test_levels():

@@ -12,6 +12,7 @@ from typing import Any
 
 from stillflow._namespace import is_namespace
 from stillflow.facade import callers, internal, names, served
+from stillflow.facade.revive.after import after_import
 
 ROOT = "tensorflow"
 # Other names under which programs, or editors that complete imports, reach the same modules.
@@ -118,6 +119,7 @@ class _Loader:
         if module.__name__ == ROOT:
             module.__doc__ = "TensorFlow 1.15's API, served by Stillflow."
             module.__dict__["__version__"] = importlib.import_module("stillflow").__version__
+            after_import("logging", _make_logger)
         elif self.target:
             meant = importlib.import_module(self.target)
             if not hasattr(meant, "__path__"):
@@ -131,6 +133,12 @@ class _Loader:
         spec = find_spec(self.target) if self.target else None
         code: CodeType | None = spec.loader.get_code(self.target) if spec else None  # type: ignore[union-attr]
         return code
+
+
+def _make_logger(_: ModuleType) -> None:
+    # TensorFlow has its handler from its import on. What a program, or absl, configures later
+    # comes beside it, and does not replace the lines that begin with INFO:tensorflow.
+    importlib.import_module("stillflow.platform.tf_logging").get_logger()
 
 
 def _loader(name: str) -> _Loader | None:

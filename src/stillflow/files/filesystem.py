@@ -58,9 +58,9 @@ class LocalFileSystem:
             return os.access(self.path(name), os.F_OK)
 
     def children(self, name: str) -> list[str]:
-        """The names of what is in a directory, sorted."""
+        """The names of what is in a directory, in the operating system's order."""
         with os_errors(name):
-            return sorted(os.listdir(self.path(name)))
+            return os.listdir(self.path(name))
 
     def make_directory(self, name: str) -> None:
         """Makes one directory; its parent has to be there."""

@@ -274,7 +274,7 @@ def is_directory(dirname: Any) -> bool:
 
 @export("io.gfile.listdir")
 def list_directory_v2(path: Any) -> list[str]:
-    """Returns the names of what is in a directory, sorted, without the directory's own name.
+    """Returns the names of what is in a directory, in its own order, without the directory's name.
 
     Raises:
       NotFoundError: If there is no such directory.

@@ -48,6 +48,28 @@ def test_frames(launcher):  # noqa: F811
     assert said.count(".ix is gone from pandas") == 1
 
 
+def test_functions_of_groups_see_the_columns_of_the_groups(launcher):  # noqa: F811
+    pytest.importorskip("pandas")
+    out, said = launcher.program("""
+        import pandas as pd
+        frame = pd.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 7, 8]})
+        groups = frame.groupby("user", group_keys=False)
+        rest = groups.apply(lambda group: group.iloc[:-1]).sort_values(["user", "item"])
+        print(list(rest.columns), rest.values.tolist())
+        print(groups.apply(lambda group, more: int(group.user.sum()) + more, 1).tolist())
+        print(groups.apply(lambda group: list(group.columns), include_groups=False).tolist())
+        named = pd.DataFrame({"user": ["a", "b"], "item": [1, 2]})
+        print(named.groupby("user").apply(lambda group: int((group * 2 / 2).sum().sum())).tolist())
+        """)
+    assert out.splitlines() == [
+        "['user', 'item'] [[1, 5], [2, 7]]",
+        "[3, 5]",
+        "[['item'], ['item']]",
+        "[1, 2]",
+    ]
+    assert said.count("see the columns of groups") == 1
+
+
 def test_graphs_as_matrices(launcher):  # noqa: F811
     pytest.importorskip("networkx")
     pytest.importorskip("scipy")

@@ -1,7 +1,8 @@
 """Calls and methods that libraries beside NumPy took for granted once.
 
 ``yaml.load`` without a loader, which PyYAML 6 refuses, reads what its safe kind of full loader
-reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``;
+reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``,
+and functions applied to groups see the columns that they are grouped by;
 functions of librosa take by place what 0.10 takes by name only; ``scipy.ndimage.rotate`` takes
 arrays of one angle, as it did before SciPy 1.3; ``tensorboard.summary`` has the functions of
 TensorFlow 1, which since TensorBoard 2 are in its ``v1``.
@@ -99,6 +100,33 @@ def _patch_pandas(pandas: Any) -> None:
         for name, value in _METHODS.items():
             if not hasattr(kind, name):
                 setattr(kind, name, value)
+    after_import("pandas.core.groupby.generic", _patch_groups)
+
+
+def _patch_groups(module: Any) -> None:
+    plain = module.DataFrameGroupBy.apply
+    default = inspect.signature(plain).parameters.get("include_groups")
+    if default is not None and default.default is False:  # since pandas 3
+        module.DataFrameGroupBy.apply = _with_groups(plain)
+
+
+def _with_groups(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def apply(self: Any, func: Any, *args: Any, include_groups: bool = True, **options: Any) -> Any:
+        if not include_groups or not callable(func):
+            return plain(self, func, *args, **options)
+        say("functions given to .groupby().apply() see the columns of groups, as before")
+        call = functools.partial(_call_with, func, args, options)
+        try:
+            return self._python_apply_general(call, self._selected_obj)
+        except TypeError:  # a function of numbers where the groups are strings
+            return plain(self, func, *args, **options)
+
+    return apply
+
+
+def _call_with(func: Any, args: tuple[Any, ...], options: dict[str, Any], group: Any) -> Any:
+    return func(group, *args, **options)
 
 
 def _as_matrix(self: Any, columns: Any = None) -> Any:

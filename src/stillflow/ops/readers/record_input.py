@@ -144,7 +144,7 @@ class _Files:
         names: list[str] = []
         for pattern in self._pattern.split(","):
             with contextlib.suppress(errors.NotFoundError, errors.FailedPreconditionError):
-                names += matching(pattern)
+                names += sorted(matching(pattern))
         if not names:
             raise errors.NotFoundError(None, None, f"Found no files at {self._pattern}")
         random.Random(f"{self._seed} {epoch}").shuffle(names)
