@@ -22,9 +22,9 @@ from stillflow.ops.math.broadcasting import (
     broadcast_shape,
     broadcast_targets,
     only_first,
-    reduce_to_inputs,
     reduce_wanted,
     same_known_shapes,
+    summing_targets,
 )
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.kernels import (
@@ -230,7 +230,8 @@ def mul_no_nan_gradient(node: Node, grad: Any) -> Any:
     x, y = node.inputs
     if same_known_shapes(x, y, grad):
         return mul_no_nan_op(grad, y), mul_no_nan_op(x, grad)
-    return reduce_to_inputs(node, lambda: mul_no_nan_op(grad, y), lambda: mul_no_nan_op(x, grad))
+    to_x, to_y = summing_targets(x, y)
+    return to_x.reduce(mul_no_nan_op(grad, y)), to_y.reduce(mul_no_nan_op(x, grad))
 
 
 @squared_difference_op.gradient
@@ -399,15 +400,11 @@ def atan2_gradient(node: Node, grad: Any) -> Any:
 @next_after_op.gradient
 def next_after_gradient(node: Node, grad: Any) -> Any:
     x1, x2 = node.inputs
-    s1, s2 = shapes.shape(x1), shapes.shape(x2)
-    r1, r2 = shapes.broadcast_gradient_args_op(s1, s2)
+    to_x1, to_x2 = summing_targets(x1, x2)
     with control_dependencies([grad]):
-        partial_x1 = fills.ones(s1, dtype=x1.dtype)
-        partial_x2 = fills.zeros(s2, dtype=x2.dtype)
-        return (
-            shapes.reshape(reductions.reduce_sum(partial_x1 * grad, r1), s1),
-            shapes.reshape(reductions.reduce_sum(partial_x2 * grad, r2), s2),
-        )
+        partial_x1 = fills.ones(to_x1.shape, dtype=x1.dtype)
+        partial_x2 = fills.zeros(to_x2.shape, dtype=x2.dtype)
+        return to_x1.reduce(partial_x1 * grad), to_x2.reduce(partial_x2 * grad)
 
 
 @pow_op.samples

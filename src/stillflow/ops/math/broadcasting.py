@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dims
+from stillflow.graph.api import control_dependencies
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
@@ -28,19 +29,24 @@ def broadcast_shape(node: Node) -> Any:
         raise
 
 
-def reduce_to_inputs(node: Node, *grads: Any) -> list[Tensor]:
-    """Sums the gradients of the first two inputs over the axes along which each was repeated.
+def chain_rule(
+    node: Node, grad: Any, partials: Callable[[Tensor, Tensor], tuple[Any, Any]]
+) -> tuple[Any, Any]:
+    """The gradients of both inputs from the partial derivatives, None for one that is None.
 
-    Adds the Shape nodes first: the ops that use this compute the axes before the gradients, so
-    they hand in functions of no arguments that make them.
+    Args:
+      node: the operation, of two inputs.
+      grad: the gradient of its result.
+      partials: builds the derivatives by the two inputs, which it is given; what it builds waits
+        for `grad`.
     """
-    x, y = node.inputs[0], node.inputs[1]
-    sx, sy = shapes.shape(x), shapes.shape(y)
-    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
-    results = []
-    for grad, axes, shape in zip(grads, (rx, ry), (sx, sy)):
-        results.append(shapes.reshape(reductions.reduce_sum(grad(), axes), shape))
-    return results
+    targets = summing_targets(*node.inputs)
+    with control_dependencies([grad]):
+        found = partials(*node.inputs)
+        return tuple(  # type: ignore[return-value]
+            None if partial is None else target.reduce(partial * grad)
+            for target, partial in zip(targets, found, strict=True)
+        )
 
 
 class Target:
@@ -58,20 +64,26 @@ class Target:
         return self.reduce(grad) if self.must_reduce else grad
 
 
+def summing_targets(x: Tensor, y: Tensor) -> tuple[Target, Target]:
+    """For both inputs of a broadcasting op, what summing its gradient takes: found by the run."""
+    return _found_by_run(shapes.shape(x), shapes.shape(y))
+
+
+def _found_by_run(sx: Tensor, sy: Tensor) -> tuple[Target, Target]:
+    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
+    return Target(sx, rx, True), Target(sy, ry, True)
+
+
 def broadcast_targets(x: Tensor, y: Tensor, grad: Any) -> tuple[Target, Target]:
     """For both inputs of a broadcasting op, what summing its gradient takes.
 
     With static shapes the axes are found while the graph is built, once per pair of shapes and
     graph, and nothing needs reducing where an input has the gradient's shape.
     """
-    known = isinstance(grad, Tensor) and dims.is_known(x._dims) and dims.is_known(y._dims)
-    if not known:
-        if isinstance(grad, Tensor):
-            sx, sy = (shapes.shape_internal(tensor, optimize=False) for tensor in (x, y))
-        else:
-            sx, sy = shapes.shape(x), shapes.shape(y)
-        rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
-        return Target(sx, rx, True), Target(sy, ry, True)
+    if not isinstance(grad, Tensor):
+        return summing_targets(x, y)
+    if not (dims.is_known(x._dims) and dims.is_known(y._dims)):
+        return _found_by_run(*(shapes.shape_internal(t, optimize=False) for t in (x, y)))
     cache = get_default_graph().__dict__.setdefault("_broadcast_axes", {})
     key = (x._dims, y._dims)
     if key not in cache:

@@ -19,7 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.math.broadcasting import broadcast_shape, reduce_to_inputs
+from stillflow.ops.math.broadcasting import broadcast_shape, summing_targets
 from stillflow.ops.math.kernels import broadcasting_call, invalid
 from stillflow.ops.samples import Sample
 
@@ -57,7 +57,8 @@ def complex_kernel(node: Node) -> Any:
 
 @complex_op.gradient
 def complex_gradient(node: Node, grad: Tensor) -> Any:
-    return reduce_to_inputs(node, lambda: real(grad), lambda: imag(grad))
+    to_real, to_imag = summing_targets(*node.inputs)
+    return to_real.reduce(real(grad)), to_imag.reduce(imag(grad))
 
 
 @complex_op.samples

@@ -9,7 +9,7 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
-from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
@@ -18,6 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import broadcasting_op
+from stillflow.ops.math.broadcasting import chain_rule, summing_targets
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.kernels import (
@@ -31,8 +32,6 @@ from stillflow.ops.math.kernels import (
 from stillflow.ops.samples import Bad, Sample
 
 comparison: Any = LazyModule("stillflow.ops.math.comparison")
-reductions: Any = LazyModule("stillflow.ops.math.reductions")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 unary: Any = LazyModule("stillflow.ops.math.unary")
 
 _QUOTIENTS = (
@@ -232,12 +231,10 @@ def div_no_nan_gradient(node: Node, grad: Any) -> Any:
 def _ratio_gradient(node: Node, grad: Any, over: Callable[..., Any]) -> Any:
     """The gradient of a quotient, written with the same kind of quotient."""
     x, y = node.inputs
-    sx, sy = shapes.shape(x), shapes.shape(y)
-    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
+    to_x, to_y = summing_targets(x, y)
     x, y = conj(x), conj(y)
-    gx = shapes.reshape(reductions.reduce_sum(over(grad, y), rx), sx)
-    gy = grad * over(over(-x, y), y)
-    return gx, shapes.reshape(reductions.reduce_sum(gy, ry), sy)
+    gx = to_x.reduce(over(grad, y))
+    return gx, to_y.reduce(grad * over(over(-x, y), y))
 
 
 @floor_div_op.gradient
@@ -253,34 +250,15 @@ def _is_not_zero(x: Tensor) -> Tensor:
 
 @xlogy_op.gradient
 def xlogy_gradient(node: Node, grad: Any) -> Any:
-    x, y = node.inputs
-
-    def partials() -> Any:
-        return xlogy_op(_is_not_zero(x), y), xdivy_op(x, y)
-
-    return _guarded_gradient(node, grad, partials)
+    return chain_rule(node, grad, lambda x, y: (xlogy_op(_is_not_zero(x), y), xdivy_op(x, y)))
 
 
 @xdivy_op.gradient
 def xdivy_gradient(node: Node, grad: Any) -> Any:
-    x, y = node.inputs
-
-    def partials() -> Any:
+    def partials(x: Tensor, y: Tensor) -> Any:
         return xdivy_op(_is_not_zero(x), y), xdivy_op(unary.negative(x), y**2)
 
-    return _guarded_gradient(node, grad, partials)
-
-
-def _guarded_gradient(node: Node, grad: Any, partials: Callable[[], Any]) -> Any:
-    x, y = node.inputs
-    sx, sy = shapes.shape(x), shapes.shape(y)
-    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
-    with control_dependencies([grad]):
-        partial_x, partial_y = partials()
-        return (
-            shapes.reshape(reductions.reduce_sum(partial_x * grad, rx), sx),
-            shapes.reshape(reductions.reduce_sum(partial_y * grad, ry), sy),
-        )
+    return chain_rule(node, grad, partials)
 
 
 @div_op.samples
@@ -336,12 +314,10 @@ def truncate_mod_kernel(node: Node) -> Any:
 @floor_mod_op.gradient
 def floor_mod_gradient(node: Node, grad: Any) -> Any:
     x, y = conj(node.inputs[0]), conj(node.inputs[1])
-    sx, sy = shapes.shape(x), shapes.shape(y)
-    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
+    to_x, to_y = summing_targets(x, y)
     floor_xy = floor_div(x, y)
-    gx = shapes.reshape(reductions.reduce_sum(grad, rx), sx)
-    gy = shapes.reshape(reductions.reduce_sum(grad * unary.negative(floor_xy), ry), sy)
-    return gx, gy
+    gx = to_x.reduce(grad)
+    return gx, to_y.reduce(grad * unary.negative(floor_xy))
 
 
 @floor_mod_op.samples

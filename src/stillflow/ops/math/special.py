@@ -19,6 +19,7 @@ from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math import incomplete_gamma, zeta_loops
 from stillflow.ops.math import special_kernels as kernels
 from stillflow.ops.math.binary import broadcasting_op
+from stillflow.ops.math.broadcasting import chain_rule, summing_targets
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.kernels import REAL, broadcasting_call
 from stillflow.ops.math.reductions import reduce_sum
@@ -199,16 +200,10 @@ def polygamma_kernel(node: Node) -> Any:
 
 
 def _igamma_slopes(node: Node, grad: Tensor) -> Any:
-    a, x = node.inputs
-    sa, sx = shapes.shape(a), shapes.shape(x)
-    ra, rx = shapes.broadcast_gradient_args_op(sa, sx)
-    with control_dependencies([grad]):
-        partial_a = igamma_grad_a_op(a, x)
-        partial_x = exp(-x + (a - 1) * log(x) - lgamma(a))
-        return (
-            shapes.reshape(reduce_sum(partial_a * grad, ra), sa),
-            shapes.reshape(reduce_sum(partial_x * grad, rx), sx),
-        )
+    def partials(a: Tensor, x: Tensor) -> Any:
+        return igamma_grad_a_op(a, x), exp(-x + (a - 1) * log(x) - lgamma(a))
+
+    return chain_rule(node, grad, partials)
 
 
 @igamma_op.gradient
@@ -224,24 +219,20 @@ def igammac_gradient(node: Node, grad: Tensor) -> Any:
 
 @zeta_op.gradient
 def zeta_gradient(node: Node, grad: Tensor) -> Any:
-    x, q = node.inputs
-    sx, sq = shapes.shape(x), shapes.shape(q)
-    _, rq = shapes.broadcast_gradient_args_op(sx, sq)
-    with control_dependencies([grad]):
+    def partials(x: Tensor, q: Tensor) -> Any:
         x, q = conj(x), conj(q)
-        partial_q = -x * zeta(x + 1, q)
-        return None, shapes.reshape(reduce_sum(partial_q * grad, rq), sq)
+        return None, -x * zeta(x + 1, q)
+
+    return chain_rule(node, grad, partials)
 
 
 @polygamma_op.gradient
 def polygamma_gradient(node: Node, grad: Tensor) -> Any:
-    n, x = node.inputs
-    sn, sx = shapes.shape(n), shapes.shape(x)
-    _, rx = shapes.broadcast_gradient_args_op(sn, sx)
-    with control_dependencies([grad]):
+    def partials(n: Tensor, x: Tensor) -> Any:
         n, x = conj(n), conj(x)
-        partial_x = polygamma(n + 1, x)
-        return None, shapes.reshape(reduce_sum(partial_x * grad, rx), sx)
+        return None, polygamma(n + 1, x)
+
+    return chain_rule(node, grad, partials)
 
 
 @igamma_op.samples
@@ -330,11 +321,10 @@ def betainc_kernel(node: Node) -> Any:
 @betainc_op.gradient
 def betainc_gradient(node: Node, grad: Tensor) -> Any:
     a, b, x = node.inputs
-    sa, sx = shapes.shape(a), shapes.shape(x)
-    _, rx = shapes.broadcast_gradient_args_op(sa, sx)
+    _, to_x = summing_targets(a, x)
     log_beta = lgamma_op(a) + lgamma_op(b) - lgamma_op(a + b)
     partial_x = exp((b - 1) * log(1 - x) + (a - 1) * log(x) - log_beta)
-    return None, None, shapes.reshape(reduce_sum(partial_x * grad, rx), sx)
+    return None, None, to_x.reduce(partial_x * grad)
 
 
 @betainc_op.samples
