@@ -72,6 +72,7 @@ def test_configured_logging_is_not_doubled():
         ("import logging; import tensorflow as tf; logging.basicConfig()", 2),
         ("import logging; logging.basicConfig(); import tensorflow as tf", 1),
         ("from absl import app; import tensorflow as tf", 1),
+        ("import tensorflow as tf; tf.logging; import logging; logging.basicConfig()", 2),
     ],
 )
 def test_a_served_tensorflow_has_its_handler_from_its_import_on(program, lines):

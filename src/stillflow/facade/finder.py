@@ -26,6 +26,7 @@ _SYNONYMS = {
 _FILE = served.__file__
 _V1 = "compat.v1"
 _TOOLS = ROOT + ".python.tools."  # modules that are also run, by `-m`
+_LOGGING = "stillflow.platform.tf_logging"
 # TensorBoard imports its own stub instead of tensorflow where it finds this module of its own.
 _NO_TENSORFLOW = "tensorboard.compat.notf"
 
@@ -119,7 +120,8 @@ class _Loader:
         if module.__name__ == ROOT:
             module.__doc__ = "TensorFlow 1.15's API, served by Stillflow."
             module.__dict__["__version__"] = importlib.import_module("stillflow").__version__
-            after_import("logging", _make_logger)
+            after_import(_LOGGING, _make_logger)
+            after_import("logging", _load_logging)
         elif self.target:
             meant = importlib.import_module(self.target)
             if not hasattr(meant, "__path__"):
@@ -135,10 +137,14 @@ class _Loader:
         return code
 
 
-def _make_logger(_: ModuleType) -> None:
+def _make_logger(logging: ModuleType) -> None:
     # TensorFlow has its handler from its import on. What a program, or absl, configures later
     # comes beside it, and does not replace the lines that begin with INFO:tensorflow.
-    importlib.import_module("stillflow.platform.tf_logging").get_logger()
+    logging.get_logger()
+
+
+def _load_logging(_: ModuleType) -> None:
+    importlib.import_module(_LOGGING)  # it may be what imports `logging` just now
 
 
 def _loader(name: str) -> _Loader | None:
