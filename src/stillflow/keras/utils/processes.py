@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
-import signal
 import time
 from typing import Any
 from weakref import WeakSet
@@ -35,8 +33,8 @@ def terminate_keras_multiprocessing_pools(
         pool.terminate()
     if workers:
         time.sleep(grace_period)
-    for number in (signal.SIGTERM, signal.SIGTERM, *([signal.SIGKILL] if use_sigkill else [])):
-        _signal([worker for worker in workers if worker.is_alive()], number, grace_period)
+    for way in ("terminate", "terminate", *(["kill"] if use_sigkill else [])):
+        _end([worker for worker in workers if worker.is_alive()], way, grace_period)
     gc.collect()
     left = [
         f"worker still alive: {worker.name}, pid={worker.pid}, hash={hash(worker)}"
@@ -46,9 +44,9 @@ def terminate_keras_multiprocessing_pools(
     return left + [f"pool still exists: {pool}, hash={hash(pool)}" for pool in pools]
 
 
-def _signal(workers: list[Any], number: int, grace_period: float) -> None:
+def _end(workers: list[Any], way: str, grace_period: float) -> None:
     for worker in workers:
         with contextlib.suppress(OSError):  # it has ended meanwhile
-            os.kill(worker.pid, number)
+            getattr(worker, way)()
     for worker in workers:
         worker.join(timeout=grace_period)
