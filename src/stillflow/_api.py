@@ -2184,6 +2184,8 @@ TABLE = {
     "contrib.testing.latest_summaries": "contrib.testing.summaries:latest_summaries",
     "contrib.testing.simple_values_from_events": "contrib.testing.summaries:simple_values_from_events",
     "contrib.testing.to_summary_proto": "contrib.testing.summaries:to_summary_proto",
+    "contrib.text.skip_gram_sample": "contrib.text.skip_grams:skip_gram_sample",
+    "contrib.text.skip_gram_sample_with_text_vocab": "contrib.text.skip_grams:skip_gram_sample_with_text_vocab",
     "contrib.tfprof.ProfileContext": "profiler.context:ProfileContext",
     "contrib.tfprof.model_analyzer.ALL_ADVICE": "profiler.contrib_names:ALL_ADVICE",
     "contrib.tfprof.model_analyzer.FLOAT_OPS_OPTIONS": "profiler.contrib_names:FLOAT_OPS_OPTIONS",

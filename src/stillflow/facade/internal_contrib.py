@@ -282,6 +282,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.contrib.seq2seq.beams",
     },
     "tensorflow.contrib.seq2seq.python.ops.helper": {"*": "stillflow.contrib.seq2seq.sampling"},
+    "tensorflow.contrib.text.python.ops.skip_gram_ops": {
+        "_filter_input": "stillflow.contrib.text.skip_grams:filter_input",
+    },
     "tensorflow.contrib.training.python.training.resample": {
         "_repeat_range": "stillflow.contrib.training.resampling:repeat_range",
     },
