@@ -1,4 +1,5 @@
-/* Numbers and texts in lines of delimited fields: src/stillflow/ops/parsing/plain_records.py.
+/* Numbers and texts in lines of delimited fields: src/stillflow/ops/parsing/plain_records.py; and
+   numbers by themselves: src/stillflow/ops/strings/numbers.py.
 
    Lines that are written plainly only: with quotes around whole fields at most, as many fields as columns, numbers of digits
    that a double holds exactly. Of others, who calls finds out what they are. */
@@ -63,6 +64,22 @@ static int read_double(Field field, double *out) {
     double value = shift < 0 ? (double)number / POWERS[-shift] : (double)number * POWERS[shift];
     *out = is_negative ? -value : value;
     return 1;
+}
+
+/* Reads texts as numbers: int64, or doubles if `kind` is FLOAT.
+
+   Returns how many were read, those before the first that is not plain. */
+PUBLIC int64_t read_numbers(const uint8_t *const *texts, const int64_t *sizes, int64_t count,
+                            int64_t kind, int64_t *out) {
+    int64_t largest = kind == INT32 ? INT32_MAX : INT64_MAX;
+    for (int64_t i = 0; i < count; i++) {
+        Field field = {texts[i], texts[i] + sizes[i]};
+        double value = 0;
+        if (!(kind == FLOAT ? read_double(field, &value) : read_integer(field, largest, out + i)))
+            return i;
+        if (kind == FLOAT) memcpy(out + i, &value, sizeof value);
+    }
+    return count;
 }
 
 /* What there is in a line besides fields and delimiters. */

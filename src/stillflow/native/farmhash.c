@@ -94,13 +94,13 @@ static uint64_t hash_long(const uint8_t *text, int64_t length) {
 
 /* The fingerprints of strings.
 
-   text: all of them, one after the other.
-   ends: where the first one begins, and where each ends. */
-PUBLIC void find_fingerprints(const uint8_t *text, const int64_t *ends, int64_t count,
+   texts: where each lies.
+   sizes: how long each is. */
+PUBLIC void find_fingerprints(const uint8_t *const *texts, const int64_t *sizes, int64_t count,
                               uint64_t *out) {
     for (int64_t i = 0; i < count; i++) {
-        const uint8_t *string = text + ends[i];
-        int64_t length = ends[i + 1] - ends[i];
+        const uint8_t *string = texts[i];
+        int64_t length = sizes[i];
         if (length <= 16)
             out[i] = hash_short(string, length);
         else

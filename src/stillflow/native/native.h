@@ -57,6 +57,9 @@ static inline uint8_t *put_varint(uint8_t *out, uint64_t value) {
 /* The checksum of some bytes in the form in which files keep it. */
 uint32_t masked_crc32c(const uint8_t *data, int64_t size);
 
+/* The MurmurHash64A of a string. */
+uint64_t murmur_of(const uint8_t *text, int64_t size, uint64_t seed);
+
 /* Runs work(data, chunk) for every chunk below `chunks`, on as many threads as were asked for. */
 typedef void (*Work)(void *data, int64_t chunk);
 void in_parallel(Work work, void *data, int64_t chunks, int64_t threads);

@@ -1,6 +1,6 @@
 /* Hashes of byte strings: src/stillflow/util/string_hashes.py, whose functions these follow.
 
-   Strings lie one after the other; `ends` says where the first one begins, and where each ends. */
+   `texts` says where each string lies, `sizes` how long it is. */
 #include "native.h"
 
 static const uint64_t MULTIPLIER = 0xC6A4A7935BD1E995u;
@@ -13,7 +13,7 @@ static inline uint64_t load_rest(const uint8_t *data, int64_t size) {
     return load64(word);
 }
 
-static uint64_t murmur(const uint8_t *text, int64_t length, uint64_t seed) {
+uint64_t murmur_of(const uint8_t *text, int64_t length, uint64_t seed) {
     uint64_t state = seed ^ (uint64_t)length * MULTIPLIER;
     for (; length >= 8; text += 8, length -= 8) {
         uint64_t word = load64(text) * MULTIPLIER;
@@ -25,10 +25,9 @@ static uint64_t murmur(const uint8_t *text, int64_t length, uint64_t seed) {
 }
 
 /* The MurmurHash64A of strings. */
-PUBLIC void find_murmurs(const uint8_t *text, const int64_t *ends, int64_t count, uint64_t seed,
-                         uint64_t *out) {
-    for (int64_t i = 0; i < count; i++)
-        out[i] = murmur(text + ends[i], ends[i + 1] - ends[i], seed);
+PUBLIC void find_murmurs(const uint8_t *const *texts, const int64_t *sizes, int64_t count,
+                         uint64_t seed, uint64_t *out) {
+    for (int64_t i = 0; i < count; i++) out[i] = murmur_of(texts[i], sizes[i], seed);
 }
 
 static inline uint64_t rotate(uint64_t word, int bits) {
@@ -62,8 +61,7 @@ static uint64_t siphash(const uint8_t *text, int64_t length, const uint64_t star
 }
 
 /* The SipHash-2-4 of strings, from the state that their key makes. */
-PUBLIC void find_siphashes(const uint8_t *text, const int64_t *ends, int64_t count,
+PUBLIC void find_siphashes(const uint8_t *const *texts, const int64_t *sizes, int64_t count,
                            const uint64_t *start, uint64_t *out) {
-    for (int64_t i = 0; i < count; i++)
-        out[i] = siphash(text + ends[i], ends[i + 1] - ends[i], start);
+    for (int64_t i = 0; i < count; i++) out[i] = siphash(texts[i], sizes[i], start);
 }

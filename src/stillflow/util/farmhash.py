@@ -8,11 +8,11 @@ little-endian. A string up to 16 bytes, up to 32, up to 64 and beyond each has i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 
 import numpy as np
 
 from stillflow import native
+from stillflow.util.texts import address_of, any_texts_of
 
 Words = np.ndarray  # uint64, one for each string
 
@@ -25,8 +25,11 @@ _BLOCK = 64
 _ALL_BITS = (1 << 64) - 1
 
 
-def fingerprints(strings: Sequence[bytes]) -> np.ndarray:
+def fingerprints(strings: Sequence[bytes] | np.ndarray) -> np.ndarray:
     """The fingerprints of byte strings of any lengths.
+
+    Args:
+      strings: [n].
 
     Returns:
       uint64 [n].
@@ -34,17 +37,15 @@ def fingerprints(strings: Sequence[bytes]) -> np.ndarray:
     result = np.empty(len(strings), np.uint64)
     library = native.library()
     if library is not None:
-        ends = ends_of(strings)
-        library.find_fingerprints(
-            b"".join(strings), ends.ctypes.data, len(strings), result.ctypes.data
-        )
+        texts = any_texts_of(strings)
+        library.find_fingerprints(*texts.pointers, address_of(result))
         return result
     for group, rows in rows_by_length(strings):
         result[group] = row_fingerprints(rows)
     return result
 
 
-def rows_by_length(strings: Sequence[bytes]) -> Iterator[tuple[list[int], np.ndarray]]:
+def rows_by_length(strings: Sequence[bytes] | np.ndarray) -> Iterator[tuple[list[int], np.ndarray]]:
     """Byte strings of one length together: their places, and uint8 [n, length]."""
     places: dict[int, list[int]] = {}
     for place, string in enumerate(strings):
@@ -52,11 +53,6 @@ def rows_by_length(strings: Sequence[bytes]) -> Iterator[tuple[list[int], np.nda
     for length, group in places.items():
         joined = b"".join([strings[place] for place in group])
         yield group, np.frombuffer(joined, np.uint8).reshape(len(group), length)
-
-
-def ends_of(strings: Sequence[bytes]) -> np.ndarray:
-    """Where the first of strings begins and each ends, one after the other; int64 [n + 1]."""
-    return np.fromiter(accumulate(map(len, strings), initial=0), np.int64, len(strings) + 1)
 
 
 def row_fingerprints(rows: np.ndarray) -> np.ndarray:

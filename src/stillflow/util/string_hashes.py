@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from stillflow import native
-from stillflow.util.farmhash import ends_of
+from stillflow.util.texts import address_of, any_texts_of
 
 _MASK = (1 << 64) - 1
 _MULTIPLIER = 0xC6A4A7935BD1E995
@@ -29,15 +29,13 @@ def murmur64(data: bytes, seed: int) -> int:
     return state ^ state >> _SHIFT
 
 
-def murmur64s(strings: Sequence[bytes], seed: int) -> np.ndarray:
+def murmur64s(strings: Sequence[bytes] | np.ndarray, seed: int) -> np.ndarray:
     """The MurmurHash64A of each of some byte strings, uint64 [n]."""
     library = native.library()
     result = np.empty(len(strings), np.uint64)
     if library is not None:
-        ends = ends_of(strings)
-        library.find_murmurs(
-            b"".join(strings), ends.ctypes.data, len(strings), seed, result.ctypes.data
-        )
+        texts = any_texts_of(strings)
+        library.find_murmurs(*texts.pointers, seed, address_of(result))
         return result
     if len(strings) < _FEW:
         return np.array([murmur64(string, seed) for string in strings], np.uint64)
@@ -54,15 +52,13 @@ def murmur64s(strings: Sequence[bytes], seed: int) -> np.ndarray:
     return result
 
 
-def siphashes(strings: Sequence[bytes], key: tuple[int, int]) -> np.ndarray:
+def siphashes(strings: Sequence[bytes] | np.ndarray, key: tuple[int, int]) -> np.ndarray:
     """The SipHash-2-4 of each of some byte strings under one key, uint64 [n]."""
     library = native.library()
     result = np.empty(len(strings), np.uint64)
     if library is not None:
-        ends, start = ends_of(strings), np.array(_sip_start(key), np.uint64)
-        library.find_siphashes(
-            b"".join(strings), ends.ctypes.data, len(strings), start.ctypes.data, result.ctypes.data
-        )
+        texts, start = any_texts_of(strings), np.array(_sip_start(key), np.uint64)
+        library.find_siphashes(*texts.pointers, address_of(start), address_of(result))
         return result
     if len(strings) < _FEW:
         return np.array([siphash(string, key) for string in strings], np.uint64)
@@ -83,7 +79,9 @@ _FEW = 16  # strings: each by itself is faster
 _SEVEN = np.uint64(7)
 
 
-def _by_words(strings: Sequence[bytes]) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
+def _by_words(
+    strings: Sequence[bytes] | np.ndarray,
+) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
     """Strings with the same number of whole words.
 
     Yields:

@@ -18,6 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.ops import sparse_loops
 from stillflow.ops.kernels import as_signed, ints, torch_type
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.texts import FEW, Numbering, texts_of
 
 _TYPES = "T: type\nout_idx: {int32, int64} = int32"
 _AXIS_TYPES = "T: type\nTaxis: {int32, int64} = int64\nout_idx: {int32, int64} = int32"
@@ -47,11 +48,15 @@ def unique_shape(node: Node) -> Any:
 def _distinct_rows(rows: Any) -> tuple[Any, Any]:
     """Where each distinct row stands first, in order, and which of these each row is."""
     if isinstance(rows, np.ndarray):
+        texts = texts_of(rows) if rows.shape[1] == 1 and len(rows) > FEW else None
+        if texts is not None:
+            found = Numbering(texts)
+            return torch.from_numpy(found.firsts), torch.from_numpy(found.numbers)
         first: dict[Any, int] = {}
         items = rows[:, 0].tolist() if rows.shape[1] == 1 else map(tuple, rows)
-        found = np.array([first.setdefault(item, len(first)) for item in items], np.int64)
-        places = np.flatnonzero(np.diff(np.maximum.accumulate(found), prepend=-1))  # new ones
-        return torch.from_numpy(places), torch.from_numpy(found)
+        numbers = np.array([first.setdefault(item, len(first)) for item in items], np.int64)
+        places = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))  # new ones
+        return torch.from_numpy(places), torch.from_numpy(numbers)
     if rows.is_complex():
         rows = torch.view_as_real(rows).flatten(1)
     keys = rows[:, 0] if rows.shape[1] == 1 else rows

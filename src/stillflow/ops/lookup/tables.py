@@ -11,6 +11,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.dtypes import DType
 from stillflow.ops.io.stored import shape_text
+from stillflow.util.texts import FEW, Numbering, any_texts_of, texts_of
 
 Shape = tuple[int, ...]
 
@@ -129,6 +130,9 @@ class Table:
         raise NotImplementedError
 
 
+_ENOUGH = 4
+
+
 class StaticTable(Table):
     """A table that is filled once."""
 
@@ -151,6 +155,8 @@ class StaticTable(Table):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._filled = False
+        self._asked = 0  # for how many keys so far
+        self._numbered: tuple[Numbering, np.ndarray] | None = None  # strings, and their values
 
     def size(self) -> int:
         """The number of keys."""
@@ -165,7 +171,30 @@ class StaticTable(Table):
         if not self._filled:
             self.check_keys(keys.shape)
             raise errors.FailedPreconditionError(None, None, "Table not initialized.")
-        return super().find(keys, default)
+        found = self._found_at_once(keys, default)
+        return super().find(keys, default) if found is None else found
+
+    def _found_at_once(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray | None:
+        """Numbers by many strings, found by a loop in C; None where there is another way only.
+
+        The strings of the table are numbered once it has been asked for so many that this pays.
+        """
+        kinds = (self.key_dtype.name == "string", self.value_dtype.name != "string")
+        if not all(kinds) or keys.size <= FEW or default.ndim:
+            return None
+        self._asked += keys.size
+        if self._asked < len(self._entries) // _ENOUGH or (texts := texts_of(keys)) is None:
+            return None
+        with self._lock:
+            if self._numbered is None:
+                known, numbers = any_texts_of(list(self._entries)), list(self._entries.values())
+                made = _array_of([*numbers, 0], self.value_dtype, (len(numbers) + 1,))
+                self._numbered = Numbering(known), made
+        numbering, values = self._numbered
+        places = numbering.places(texts)
+        found = values[places]
+        found[places < 0] = default
+        return found.reshape(keys.shape)
 
     def all_entries(self) -> tuple[np.ndarray, np.ndarray]:
         """All keys and values.

@@ -14,6 +14,7 @@ import numpy as np
 from stillflow import native
 from stillflow.graph import dtypes
 from stillflow.graph.lazy import torch
+from stillflow.util.texts import FEW, Texts, address_of, library, strings_at
 
 _KINDS = {dtypes.string: 0, dtypes.int32: 1, dtypes.int64: 2, dtypes.float32: 3, dtypes.float64: 3}
 
@@ -48,10 +49,7 @@ class PlainRecords:
         text, values, bounds = found
         result: list[Any] = [None] * len(self._types)
         for place in self._texts:
-            column = np.empty(len(lines), object)
-            spans = bounds[:, place].tolist()
-            column[:] = [text[begin:end] for begin, end in spans]
-            result[place] = column
+            result[place] = _strings(text, bounds[:, place])
         for dtype, places in self._numbers:
             made = _as_type(values[:, places].T, dtype)
             for place, numbers in zip(places.tolist(), made, strict=True):
@@ -75,15 +73,15 @@ class PlainRecords:
         return result
 
     def _read(self, lines: Sequence[bytes]) -> tuple[bytes, np.ndarray, np.ndarray] | None:
-        library = native.library()
-        if library is None or not self._reads or not lines:
+        loops = native.library()
+        if loops is None or not self._reads or not lines:
             return None
         count, columns = len(lines), len(self._types)
         text = lines[0] if count == 1 else b"".join(lines)
         ends = np.array([0, len(text)]) if count == 1 else np.cumsum([0, *map(len, lines)])
         values = np.empty((count, columns), np.int64)
         bounds = np.empty((count, columns, 2), np.int64)
-        read = library.read_records(
+        read = loops.read_records(
             text,
             ends.ctypes.data,
             count,
@@ -95,6 +93,17 @@ class PlainRecords:
             bounds.ctypes.data,
         )
         return (text, values, bounds) if read == count else None
+
+
+def _strings(text: bytes, bounds: np.ndarray) -> np.ndarray:
+    """The strings between bounds [n, 2] in a text, as objects."""
+    if len(bounds) > FEW and library() is not None:
+        starts, ends = np.ascontiguousarray(bounds.T)
+        data = np.frombuffer(text, np.uint8)
+        return strings_at(Texts(starts + address_of(data), ends - starts, text), (len(bounds),))
+    column = np.empty(len(bounds), object)
+    column[:] = [text[begin:end] for begin, end in bounds.tolist()]
+    return column
 
 
 def _as_type(values: np.ndarray, dtype: Any) -> Any:

@@ -20,6 +20,8 @@ from stillflow.ops.parsing import wire
 from stillflow.ops.parsing.scanning import WORD, joined, places, running_total, strings, windows
 from stillflow.ops.parsing.scanning import words as words_at
 from stillflow.ops.strings.kernels import strings_of
+from stillflow.util import texts
+from stillflow.util.texts import FEW
 
 _LIMIT = 512  # bytes of a feature: longer ones are copied as fast one by one
 SHORT_HEADER = 4  # bytes of the header of a list if its lengths take a byte each
@@ -71,10 +73,10 @@ class Column(Sequence[bytes]):
 
 def join(raws: Sequence[Sequence[bytes]]) -> Spans:
     """Features that are given as bytes of their own."""
-    texts = list(chain.from_iterable(raws))
-    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    items = list(chain.from_iterable(raws))
+    sizes = np.fromiter(map(len, items), np.int64, len(items))
     shape = len(raws), len(raws[0])
-    return Spans(joined(texts), (running_total(sizes) - sizes).reshape(shape), sizes.reshape(shape))
+    return Spans(joined(items), (running_total(sizes) - sizes).reshape(shape), sizes.reshape(shape))
 
 
 def decode(spans: Spans, kind: str, runs: Sequence[slice]) -> list[wire.Block | None]:
@@ -134,6 +136,9 @@ def _strings_in_c(library: Any, spans: Spans) -> Read:
     total = int(counts.sum())
     starts, sizes = np.empty(total, np.int64), np.empty(total, np.int64)
     library.find_strings(*features, starts.ctypes.data, sizes.ctypes.data)
+    if total > FEW and texts.library() is not None:
+        found = texts.Texts(starts + texts.address_of(spans.data), sizes, spans.data)
+        return Read(plain, texts.strings_at(found, (total,)), counts)
     return Read(plain, strings_of(strings(spans.data, starts, sizes), (total,)), counts)
 
 
@@ -173,11 +178,12 @@ def _payloads(spans: Spans, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarr
 @cache
 def _headers(kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """By the size of a feature: the word that it begins with, which bits of it, how many bytes."""
-    texts = [wire.header(wire.TAGS[kind], size) for size in range(_LIMIT)]
-    heads = np.array([*map(len, texts), 0])
-    words = np.frombuffer(b"".join(text.ljust(WORD, b"\0") for text in [*texts, b""]), "<u8").copy()
+    headers = [wire.header(wire.TAGS[kind], size) for size in range(_LIMIT)]
+    heads = np.array([*map(len, headers), 0])
+    padded = b"".join(text.ljust(WORD, b"\0") for text in [*headers, b""])
+    words = np.frombuffer(padded, "<u8").copy()
     masks = (np.uint64(1) << heads.astype(np.uint64) * np.uint64(8)) - np.uint64(1)
-    refused = np.array([text == wire.NO_HEADER for text in texts] + [True])
+    refused = np.array([text == wire.NO_HEADER for text in headers] + [True])
     words[refused], masks[refused] = 1, 0  # what no word is
     return words, masks, heads
 

@@ -21,6 +21,7 @@ from stillflow.ops.strings.kernels import all_to_strings, to_numbers, to_strings
 from stillflow.util.deprecation import deprecated_argument_lookup
 from stillflow.util.farmhash import fingerprints
 from stillflow.util.string_hashes import murmur64s, siphashes
+from stillflow.util.texts import FEW, texts_of
 
 string_strip_op = op("StringStrip(input: string) -> output: string")
 string_lower_op = op('StringLower(input: string) -> output: string; encoding: string = ""')
@@ -143,14 +144,24 @@ def _cased(change: str) -> Callable[[Node], Any]:
 
 
 def _length_kernel(node: Node) -> Any:
-    return to_numbers(len if node.unit == b"BYTE" else utf8_length, dtypes.int32)
+    if node.unit != b"BYTE":
+        return to_numbers(utf8_length, dtypes.int32)
+    one_by_one = to_numbers(len, dtypes.int32)
+
+    def length(x: Any) -> Any:
+        texts = texts_of(x) if x.size > FEW else None
+        if texts is None:
+            return one_by_one(x)
+        return torch.from_numpy(texts.sizes.astype(np.int32).reshape(x.shape))
+
+    return length
 
 
-def _to_buckets(hashes: Callable[[list[bytes]], np.ndarray], count: int) -> Any:
+def _to_buckets(hashes: Callable[[np.ndarray], np.ndarray], count: int) -> Any:
     """The kernel that puts strings into buckets, by 64-bit hashes of all of them."""
 
     def kernel(x: Any) -> Any:
-        buckets = hashes(x.reshape(-1).tolist()) % np.uint64(count)
+        buckets = hashes(x.reshape(-1)) % np.uint64(count)
         return torch.from_numpy(buckets.view(np.int64).reshape(x.shape))
 
     return kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from stillflow.ops.printing import as_array
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.util.deprecation import deprecated_args, deprecated_argument_lookup
+from stillflow.util.texts import FEW, Texts, joined_rows, texts_of
 
 string_join_op = op(
     """
@@ -52,12 +54,30 @@ def string_join_shape(node: Node) -> Any:
     return merged
 
 
+def _joined_at_once(
+    inputs: Sequence[np.ndarray], shape: tuple[int, ...], separator: bytes
+) -> np.ndarray | None:
+    """Strings joined elementwise by a loop in C, None where it is not there."""
+    count = prod(shape)
+    found = [texts_of(x) for x in inputs] if count > FEW else [None]
+    texts = [each for each in found if each is not None]
+    if len(texts) < len(found) or any(x.ndim and x.size != count for x in inputs):
+        return None
+    addresses = np.stack([np.broadcast_to(each.addresses, count) for each in texts], 1)
+    sizes = np.stack([np.broadcast_to(each.sizes, count) for each in texts], 1)
+    rows = Texts(addresses.reshape(-1), sizes.reshape(-1), texts)
+    return joined_rows(rows, count, separator).reshape(shape)
+
+
 @string_join_op.kernel
 def string_join_kernel(node: Node) -> Any:
     separator = node.separator
 
     def join(*inputs: Any) -> Any:
         shape: tuple[int, ...] = next((x.shape for x in inputs if x.ndim), ())
+        found = _joined_at_once(inputs, shape, separator)
+        if found is not None:
+            return found
         parts = [np.broadcast_to(x, shape).reshape(-1) for x in inputs]
         return strings_of([separator.join(items) for items in zip(*parts)], shape)
 
@@ -140,6 +160,9 @@ def reduce_join_kernel(node: Node) -> Any:
         shape = outer
         if keep:
             shape = tuple(1 if i in reduced else size for i, size in enumerate(x.shape))
+        texts = texts_of(rows) if rows.size > FEW else None
+        if texts is not None:
+            return joined_rows(texts, len(rows), separator).reshape(shape)
         return strings_of([separator.join(row) for row in rows], shape)
 
     return reduce_join

@@ -20,6 +20,7 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.elementwise import same_shape
 from stillflow.ops.strings.kernels import strings_of, to_numbers
 from stillflow.util.deprecation import deprecated_argument_lookup
+from stillflow.util.texts import FEW, address_of, library, texts_of
 
 as_string_op = op(
     """
@@ -187,6 +188,21 @@ def plain_numbers(texts: list[bytes], kind: dtypes.DType) -> np.ndarray | None:
     return None if kind.is_integer and (made != numbers).any() else made
 
 
+_KINDS = {dtypes.int32: 1, dtypes.int64: 2}  # as the loop calls them
+_DOUBLE = 3
+
+
+def _read_numbers(strings: np.ndarray, kind: dtypes.DType) -> np.ndarray | None:
+    """The numbers in strings, read by a loop in C; None if one is not written plainly."""
+    texts, loops = texts_of(strings), library()
+    if texts is None or loops is None:
+        return None
+    numbers = np.empty(len(texts), np.int64 if kind.is_integer else np.float64)
+    read = loops.read_numbers(*texts.pointers, _KINDS.get(kind, _DOUBLE), address_of(numbers))
+    with np.errstate(over="ignore"):
+        return numbers.astype(kind.as_numpy_dtype) if read == len(texts) else None
+
+
 @string_to_number_op.kernel
 def string_to_number_kernel(node: Node) -> Any:
     kind = node.out_type
@@ -204,7 +220,9 @@ def string_to_number_kernel(node: Node) -> Any:
     one_by_one = to_numbers(number, kind)
 
     def string_to_number(x: Any) -> Any:
-        numbers = plain_numbers(x.reshape(-1).tolist(), kind)
+        numbers = _read_numbers(x, kind) if x.size > FEW else None
+        if numbers is None:
+            numbers = plain_numbers(x.reshape(-1).tolist(), kind)
         return one_by_one(x) if numbers is None else torch.from_numpy(numbers.reshape(x.shape))
 
     return string_to_number

@@ -24,6 +24,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.util.deprecation import deprecated, deprecated_argument_lookup
+from stillflow.util.texts import FEW, Texts, parts_of, strings_at, texts_of
 
 substr_op = op("""
     Substr(input: string, pos: T, len: T) -> output: string
@@ -141,11 +142,30 @@ def _all_cut(texts: list[bytes], pos: int, length: int, by_character: bool) -> l
     return list(map(str.encode, cut)) if by_character else list(cut)
 
 
+def _cut_at_once(strings: np.ndarray, pos: np.ndarray, length: np.ndarray) -> np.ndarray | None:
+    """Parts of strings in bytes, by loops in C; None where they are not, or one is too short."""
+    if (pos.ndim and pos.shape != strings.shape) or (length < 0).any():
+        return None
+    texts = texts_of(strings)
+    if texts is None:
+        return None
+    sizes, starts = texts.sizes, pos.reshape(-1).astype(np.int64)
+    starts = np.where(starts < 0, starts + sizes, starts)
+    if (starts < 0).any() or (starts > sizes).any():
+        return None
+    kept = np.minimum(length.reshape(-1).astype(np.int64), sizes - starts)
+    return strings_at(Texts(texts.addresses + starts, kept, texts), strings.shape)
+
+
 @substr_op.kernel
 def substr_kernel(node: Node) -> Any:
     by_character = node.unit == b"UTF8_CHAR"
 
     def substr(x: Any, pos: Any, length: Any) -> Any:
+        if not by_character and pos.shape == length.shape and x.size > FEW:
+            found = _cut_at_once(x, pos.numpy(), length.numpy())
+            if found is not None:
+                return found
         if pos.ndim == 0 and length.numel() == 1:
             cut = _all_cut(x.reshape(-1).tolist(), int(pos), int(length), by_character)
             if cut is not None:
@@ -230,7 +250,11 @@ def string_split_shape(node: Node) -> Any:
 
 
 Splitter = Callable[[bytes], list[bytes]]
+_BLANKS = b" \t\n\r\v\f"
 _BYTES = [bytes([byte]) for byte in range(256)]
+
+
+Parts = tuple[np.ndarray, np.ndarray, int]  # their indices, the parts, how many at most
 
 
 def _at_delimiters(delimiters: bytes, skip_empty: bool) -> Splitter:
@@ -276,21 +300,33 @@ def _places(rows: list[list[bytes]], total: int) -> tuple[np.ndarray, int]:
     return indices, int(counts.max(initial=0))
 
 
-def _split_kernel(splitter: Callable[[bytes], Splitter], argument: str) -> Any:
+def _split_one_by_one(strings: np.ndarray, split: Splitter) -> Parts:
+    rows = list(map(split, strings.tolist()))
+    values = list(chain.from_iterable(rows))
+    indices, most = _places(rows, len(values))
+    return indices, strings_of(values, (len(values),)), most
+
+
+def _split_at_once(strings: np.ndarray, delimiters: bytes, *how: bool) -> Parts | None:
+    """By loops in C, None where they are not."""
+    texts = texts_of(strings) if delimiters and len(strings) > FEW else None
+    return None if texts is None else parts_of(texts, delimiters, *how)
+
+
+def _split_kernel(
+    splitter: Callable[[bytes], Splitter], argument: str,
+    at_once: Callable[[np.ndarray, bytes], Parts | None],
+) -> Any:  # fmt: skip
     def kernel(x: Any, separator: Any) -> Any:
         arguments = (("input", x, 1, "vector"), (argument, separator, 0, "scalar"))
         for name, value, rank, kind in arguments:
             if value.ndim != rank:
                 given = dims_lib.to_string(value.shape)
                 raise ValueError(f"{name} must be a {kind}, got shape: {given}")
-        rows = list(map(splitter(separator.item()), x.tolist()))
-        values = list(chain.from_iterable(rows))
-        indices, most = _places(rows, len(values))
-        return (
-            torch.from_numpy(indices),
-            strings_of(values, (len(values),)),
-            torch.from_numpy(np.array([len(rows), most], np.int64)),
-        )
+        by = separator.item()
+        indices, values, most = at_once(x, by) or _split_one_by_one(x, splitter(by))
+        shape = torch.from_numpy(np.array([len(x), most], np.int64))
+        return torch.from_numpy(indices), values, shape
 
     return kernel
 
@@ -298,13 +334,22 @@ def _split_kernel(splitter: Callable[[bytes], Splitter], argument: str) -> Any:
 @string_split_op.kernel
 def string_split_kernel(node: Node) -> Any:
     skip = node.skip_empty
-    return _split_kernel(lambda by: _at_delimiters(by, skip), "delimiter")
+    return _split_kernel(
+        lambda by: _at_delimiters(by, skip), "delimiter",
+        lambda strings, by: _split_at_once(strings, by, skip, True),
+    )  # fmt: skip
 
 
 @string_split_v2_op.kernel
 def string_split_v2_kernel(node: Node) -> Any:
     most = node.maxsplit
-    return _split_kernel(lambda by: _at_separator(by, most), "sep")
+
+    def at_once(strings: np.ndarray, by: bytes) -> Parts | None:
+        if most >= 0 or len(by) > 1:
+            return None
+        return _split_at_once(strings, by or _BLANKS, not by, not by)
+
+    return _split_kernel(lambda by: _at_separator(by, most), "sep", at_once)
 
 
 @string_split_op.samples

@@ -1,0 +1,201 @@
+"""Many byte strings at once, where loops in C find them and make them: without Python in between.
+
+An array of objects holds addresses; what lies there is Python's own affair, and differs between its
+builds. So the loops are told, and believed only after they have read and made a string rightly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from stillflow import native
+
+FEW = 8  # strings: Python itself is as fast
+
+
+class Texts:
+    """Where byte strings lie, for loops in C.
+
+    Args:
+      addresses, sizes: int64 [n].
+      owner: what holds the bytes; they are there as long as it is.
+    """
+
+    def __init__(self, addresses: np.ndarray, sizes: np.ndarray, owner: Any) -> None:
+        self.addresses, self.sizes, self._owner = addresses, sizes, owner
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def pointers(self) -> tuple[int, int, int]:
+        """What loops take: the addresses of both arrays, and the number of strings."""
+        return address_of(self.addresses), address_of(self.sizes), len(self.sizes)
+
+
+def address_of(array: np.ndarray) -> int:
+    """Where the first element of a contiguous array lies."""
+    return int(array.ctypes.data)
+
+
+def library() -> SimpleNamespace | None:
+    """The loops, if they are there and know the strings of this Python."""
+    loops = native.library()
+    return loops if loops is not None and _is_known(loops) else None
+
+
+def texts_of(strings: np.ndarray | Sequence[bytes]) -> Texts | None:
+    """Where strings lie, in row-major order; None without the loops, or if one is no `bytes`."""
+    loops = library()
+    return None if loops is None else _found(loops, strings)
+
+
+def any_texts_of(strings: np.ndarray | Sequence[bytes]) -> Texts:
+    """The same on any Python: of copies, one after the other, if need be."""
+    found = texts_of(strings)
+    if found is not None:
+        return found
+    strings = list(strings)
+    sizes = np.fromiter(map(len, strings), np.int64, len(strings))
+    text = np.frombuffer(b"".join([*strings, b"\0"]), np.uint8)  # never empty
+    return Texts(np.cumsum(sizes) - sizes + address_of(text), sizes, text)
+
+
+def strings_at(texts: Texts, shape: tuple[int, ...]) -> np.ndarray:
+    """New strings of these bytes, objects of a shape.
+
+    Raises:
+      MemoryError: if there is none for them.
+    """
+    result = np.empty(len(texts), object)
+    _known_library().make_strings(*texts.pointers, address_of(result))
+    return result.reshape(shape)
+
+
+def joined_rows(texts: Texts, rows: int, separator: bytes) -> np.ndarray:
+    """The strings of each row joined by a separator: objects [rows]; errors as above."""
+    result = np.empty(rows, object)
+    texts_at, sizes_at, count = texts.pointers
+    columns = count // rows if rows else 0
+    _known_library().join_texts(
+        texts_at, sizes_at, rows, columns, separator, len(separator), address_of(result)
+    )
+    return result
+
+
+def parts_of(
+    texts: Texts, delimiters: bytes, skip_empty: bool, none_of_nothing: bool
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """The parts of strings between any of the bytes of `delimiters`.
+
+    Args:
+      texts: the strings.
+      delimiters: at least one.
+      skip_empty: whether empty parts are left out.
+      none_of_nothing: whether an empty string has no part, and not an empty one.
+
+    Returns:
+      int64 [parts, 2], the number of its string and its own in it; the parts, objects [parts];
+      how many the string with most has.
+
+    Raises:
+      MemoryError: if there is none for them.
+    """
+    loops, counts = _known_library(), np.empty(len(texts), np.int64)
+    is_delimiter = np.zeros(256, np.uint8)
+    is_delimiter[list(delimiters)] = 1
+    how = (address_of(is_delimiter), skip_empty, none_of_nothing)
+    loops.count_parts(*texts.pointers, *how, address_of(counts))
+    total = int(counts.sum())
+    indices, parts = np.empty((total, 2), np.int64), np.empty(total, object)
+    loops.split_texts(*texts.pointers, *how, address_of(indices), address_of(parts))
+    return indices, parts, int(counts.max(initial=0))
+
+
+class Numbering:
+    """Texts that are numbered in the order in which they come first.
+
+    Args:
+      texts: all of them.
+    """
+
+    def __init__(self, texts: Texts) -> None:
+        count = len(texts)
+        self._texts, self._slots = texts, np.empty(2 << count.bit_length(), np.int64)
+        self.numbers, firsts = np.empty((2, count), np.int64)
+        found = _known_library().number_texts(
+            *texts.pointers,
+            address_of(self._slots), len(self._slots), address_of(self.numbers), address_of(firsts),
+        )  # fmt: skip
+        self.firsts = firsts[:found]
+
+    def places(self, texts: Texts) -> np.ndarray:
+        """Where each of some strings came first, int64 [n]; -1 for those that did not."""
+        result = np.empty(len(texts), np.int64)
+        known_at, sizes_at, _ = self._texts.pointers
+        _known_library().find_numbers(
+            known_at, sizes_at, address_of(self._slots), len(self._slots),
+            *texts.pointers, address_of(result),
+        )  # fmt: skip
+        return result
+
+
+def _known_library() -> SimpleNamespace:
+    loops = native.library()
+    assert loops is not None, "texts are found by the loops only"
+    return loops
+
+
+def _found(loops: SimpleNamespace, strings: np.ndarray | Sequence[bytes]) -> Texts | None:
+    if not isinstance(strings, np.ndarray):
+        objects = np.empty(len(strings), object)
+        objects[:] = strings
+        strings = objects
+    objects = np.ascontiguousarray(strings).reshape(-1)
+    addresses, sizes = np.empty((2, objects.size), np.int64)
+    found = loops.find_texts(
+        address_of(objects), objects.size, address_of(addresses), address_of(sizes)
+    )
+    return Texts(addresses, sizes, objects) if found == objects.size else None
+
+
+_known: list[Any] = []  # the loops that were told, and whether they read and make strings rightly
+
+
+def _is_known(loops: SimpleNamespace) -> bool:
+    if not _known or _known[0] is not loops:
+        _known[:] = loops, _tell(loops)
+    return bool(_known[1])
+
+
+@functools.cache
+def _layout() -> tuple[int, int, int] | None:
+    """Where an object has its type, and a byte string its size and bytes; None if unknown."""
+    has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()
+    if sys.implementation.name != "cpython" or not has_lock or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return None
+    head = object.__basicsize__
+    return head - ctypes.sizeof(ctypes.c_void_p), head, bytes.__basicsize__ - 1
+
+
+def _tell(loops: SimpleNamespace) -> bool:
+    layout = _layout()
+    if layout is None:
+        return False
+    make, drop = ctypes.pythonapi.PyBytes_FromStringAndSize, ctypes.pythonapi.Py_DecRef
+    functions = (ctypes.cast(function, ctypes.c_void_p) for function in (make, drop))
+    loops.know_strings(id(bytes), *layout, *functions)
+    sample = np.array([b"", b"a", bytes(range(256))], object)
+    found = _found(loops, sample)
+    if found is None or found.sizes.tolist() != [0, 1, 256]:
+        return False
+    made = np.empty(3, object)
+    loops.make_strings(*found.pointers, address_of(made))
+    return bool(made.tolist() == sample.tolist())
