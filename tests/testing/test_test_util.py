@@ -174,3 +174,30 @@ def test_lists_of_symbolic_tensors_are_equal_where_they_are_the_same_tensors():
         case.assertAllEqual((a, b), [a, b])
         with pytest.raises(AssertionError):
             case.assertAllEqual((a, b), (b, a))
+
+
+def test_a_test_runs_as_a_function_too_and_its_assertions_with_it():
+    seen = []
+
+    class Case(test_util.TensorFlowTestCase):
+        @test_util.also_run_as_tf_function
+        def test_one(self):
+            seen.append(tf.executing_eagerly())
+            total = tf.constant([1.0, 2.0]) + 1.0
+            self.assertAllClose(total, [2.0, 3.0])
+            self.assertAllGreater(total, 1.0)
+            self.assertAllEqual(tf.shape(total), [2])
+
+        @test_util.also_run_as_tf_function
+        def test_two(self):
+            eager = tf.executing_eagerly()
+            self.assertAllEqual(tf.constant(1), 1 if eager else 2, msg="expected")
+
+    assert run(Case) == (3, 1, 1)  # test_session, which is no test, is skipped
+    assert seen == [True, False]
+
+
+def test_what_has_no_gradient_is_not_compared():
+    with tf.Graph().as_default(), tf.Session(), pytest.raises(AssertionError, match="dx = None"):
+        x = tf.constant([1.0])
+        tf.test.compute_gradient(x, [1], tf.stop_gradient(x), [1])

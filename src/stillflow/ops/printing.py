@@ -26,6 +26,7 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.summarize import summarize as summarize_array
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.io.variants import VariantNumber
+from stillflow.platform import native_level
 
 # ---- Print
 
@@ -120,7 +121,10 @@ def print_v2_shape(node: Node) -> Any:
 
 
 _FILE = "file://"
-_LEVELS = {"log(info)": "I", "log(warning)": "W", "log(error)": "E"}
+_LEVELS = {
+    "log(info)": native_level.INFO, "log(warning)": native_level.WARNING,
+    "log(error)": native_level.ERROR,
+}  # fmt: skip
 _file_lock = threading.Lock()
 
 
@@ -130,9 +134,11 @@ def _write(stream: str, text: str) -> None:
             file.write(text)
         return
     if stream in _LEVELS:
+        if not native_level.wanted(_LEVELS[stream]):
+            return
         now = time.time()
         clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now))
-        text = f"{clock}.{int(now % 1 * 1e6):06d}: {_LEVELS[stream]} {text}"
+        text = f"{clock}.{int(now % 1 * 1e6):06d}: {'IWE'[_LEVELS[stream]]} {text}"
     target = sys.stdout if stream == "stdout" else sys.stderr
     target.write(text)
     target.flush()

@@ -145,16 +145,29 @@ def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
         vlog(level, msg, *args)
 
 
+def _count() -> int:
+    """How often was counted before in this file, for the line that called into the file.
+
+    As in TensorFlow: all lines of a program of one file share one count.
+    """
+    frame = _caller()
+    file = None if frame is None else frame.f_code.co_filename
+    while frame is not None and frame.f_code.co_filename == file:
+        frame = frame.f_back
+    place = ("<unknown>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return next(_calls[place])
+
+
 @export("logging.log_every_n")
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log `msg % args` the first time this line of the program comes here, and every n-th after."""
-    log_if(level, msg, not next(_calls[_file_and_line()]) % n, *args)
+    """Log `msg % args` the first time this file of the program counts, and every n-th after."""
+    log_if(level, msg, not _count() % n, *args)
 
 
 @export("logging.log_first_n")
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log `msg % args` the first n times that this line of the program comes here."""
-    log_if(level, msg, next(_calls[_file_and_line()]) < n, *args)
+    """Log `msg % args` the first n times this file of the program counts."""
+    log_if(level, msg, _count() < n, *args)
 
 
 @export("logging.get_verbosity")

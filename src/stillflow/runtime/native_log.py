@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
+
+from stillflow.platform import native_level
 
 
 def info(text: str) -> None:
     """Says something that is good to know."""
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") in ("", "0"):
+    if native_level.wanted(native_level.INFO):
         print(text, file=sys.stderr, flush=True)

@@ -13,6 +13,7 @@ from stillflow.graph.dtypes import bfloat16
 from stillflow.graph.object_arrays import object_array
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor_like
+from stillflow.testing.in_functions import py_func_if_in_function
 from stillflow.testing.ragged_comparisons import RaggedComparisons, is_ragged
 
 # ruff: noqa: N815 - the names are unittest's
@@ -45,6 +46,7 @@ class Comparisons(RaggedComparisons):
             ragged[:] = a
             return ragged
 
+    @py_func_if_in_function
     def assertNear(self, f1: float, f2: float, err: float, msg: Any = None) -> None:
         """Two numbers are within `err`."""
         note = f" ({msg})" if msg is not None else ""
@@ -52,12 +54,14 @@ class Comparisons(RaggedComparisons):
         first, second = np.asarray(f1).item(), np.asarray(f2).item()
         self.assertTrue(close, f"{first:f} != {second:f} +/- {err:f}{note}")
 
+    @py_func_if_in_function
     def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: Any = None) -> None:
         """Two sequences of numbers are within `err`, one by one."""
         self.assertEqual(len(farray1), len(farray2), msg=msg)
         for f1, f2 in zip(farray1, farray2, strict=True):
             self.assertNear(float(f1), float(f2), err, msg=msg)
 
+    @py_func_if_in_function
     def assertNDArrayNear(
         self, ndarray1: np.ndarray, ndarray2: np.ndarray, err: float, msg: Any = None
     ) -> None:
@@ -120,6 +124,7 @@ class Comparisons(RaggedComparisons):
             for index, (left, right) in enumerate(zip(a, b, strict=True)):
                 self._close(left, right, rtol, atol, [*path, str(index)], msg)
 
+    @py_func_if_in_function
     def assertAllClose(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
     ) -> None:
@@ -129,6 +134,7 @@ class Comparisons(RaggedComparisons):
             return
         self._close(a, b, rtol, atol, [], msg or "")
 
+    @py_func_if_in_function
     def assertAllCloseAccordingToType(
         self,
         a: Any,
@@ -156,6 +162,7 @@ class Comparisons(RaggedComparisons):
                 rtol, atol = max(rtol, kind_rtol), max(atol, kind_atol)
         self.assertAllClose(a, b, rtol=rtol, atol=atol, msg=msg)
 
+    @py_func_if_in_function
     def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
         """Two arrays are not close everywhere."""
         try:
@@ -164,6 +171,7 @@ class Comparisons(RaggedComparisons):
             return
         raise AssertionError("The two values are close at all elements")
 
+    @py_func_if_in_function
     def assertAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
         """Two arrays or tensors are equal; NaN equals NaN."""
         if is_ragged(a) or is_ragged(b):
@@ -189,6 +197,7 @@ class Comparisons(RaggedComparisons):
         ]
         np.testing.assert_array_equal(a, b, err_msg="\n".join(lines))
 
+    @py_func_if_in_function
     def assertNotAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
         """Two arrays differ somewhere."""
         try:
@@ -197,18 +206,23 @@ class Comparisons(RaggedComparisons):
             return
         raise AssertionError("The two values are equal at all elements")
 
+    @py_func_if_in_function
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
         self.assertGreater(np.min(self._GetNdArray(a)), comparison_target)
 
+    @py_func_if_in_function
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:
         self.assertLess(np.max(self._GetNdArray(a)), comparison_target)
 
+    @py_func_if_in_function
     def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
         self.assertGreaterEqual(np.min(self._GetNdArray(a)), comparison_target)
 
+    @py_func_if_in_function
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
         self.assertLessEqual(np.max(self._GetNdArray(a)), comparison_target)
 
+    @py_func_if_in_function
     def assertAllInRange(
         self,
         target: Any,
@@ -246,6 +260,7 @@ class Comparisons(RaggedComparisons):
         lines = [f"  {s} : {value[tuple(s)]}" for s in subscripts[:limit]]
         return [*lines, "  ..."] if len(subscripts) > limit else lines
 
+    @py_func_if_in_function
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:
         """All elements are among those expected."""
         diff = np.setdiff1d(self._GetNdArray(target).flatten(), list(expected_set))
@@ -254,6 +269,7 @@ class Comparisons(RaggedComparisons):
                 f"{diff.size} unique element(s) are not in the set {expected_set}: {diff}"
             )
 
+    @py_func_if_in_function
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
         self.assertEqual(self._GetNdArray(target).dtype, expected_dtype)
 

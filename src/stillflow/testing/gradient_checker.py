@@ -78,7 +78,10 @@ def _gradient_of(x: Any, y: Any, y_shape: Any) -> tuple[Any, Any]:
     with x.graph.as_default():
         original = constant(1.0, shape=y_shape, dtype=y.dtype.base_dtype)
         dy = identity(original)
-    return gradients(y, x, dy)[0], original
+    dx = gradients(y, x, dy)[0]
+    if dx is None:
+        raise AssertionError("dx = None")
+    return dx, original
 
 
 def _jacobians(

@@ -28,6 +28,8 @@ from stillflow.testing.environment import (
     is_built_with_rocm,
     is_gpu_available,
 )
+from stillflow.testing.in_functions import also_run_as_tf_function as also_run_as_tf_function
+from stillflow.testing.in_functions import py_func_if_in_function as py_func_if_in_function
 from stillflow.testing.layouts import NCHW_VECT_CToNHWC as NCHW_VECT_CToNHWC
 from stillflow.testing.layouts import NCHWToNHWC as NCHWToNHWC
 from stillflow.testing.layouts import NHWCToNCHW as NHWCToNCHW
@@ -94,7 +96,7 @@ def _in_a_graph(func: Any) -> Any:
 
 deprecated_graph_mode_only = run_deprecated_v1 = _optional(_in_a_graph)
 use_deterministic_cudnn = _as_it_is
-enable_c_shapes = with_c_shapes = also_run_as_tf_function = py_func_if_in_function = _as_it_is
+enable_c_shapes = with_c_shapes = _as_it_is
 assert_no_new_pyobjects_executing_eagerly = assert_no_new_tensors = _as_it_is
 assert_no_garbage_created = disable_cudnn_autotune = _as_it_is
 disable_xla = no_xla_auto_jit = xla_allow_fallback = enable_tf_xla_constant_folding = _described

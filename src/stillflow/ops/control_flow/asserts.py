@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.graph import dims, dtypes
+from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
@@ -28,7 +28,6 @@ assert_op = op("""
 
 @assert_op.shape
 def assert_shape(node: Node) -> Any:
-    dims.with_rank(node.dims(0), 0)
     return []
 
 
@@ -37,6 +36,9 @@ def assert_kernel(node: Node) -> Any:
     limit = node.summarize
 
     def check(condition: Any, *data: Any) -> None:
+        if getattr(condition, "ndim", 0):
+            shape = ",".join(map(str, condition.shape))
+            raise errors.InvalidArgumentError(None, None, f"In[0] should be a scalar: [{shape}]")
         if not bool(condition):
             parts = " ".join(f"[{summarize(_array(value), limit)}]" for value in data)
             raise errors.InvalidArgumentError(None, None, f"assertion failed: {parts}")
