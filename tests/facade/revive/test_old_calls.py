@@ -70,6 +70,25 @@ def test_functions_of_groups_see_the_columns_of_the_groups(launcher):  # noqa: F
     assert said.count("see the columns of groups") == 1
 
 
+@pytest.mark.parametrize("argument", ["'log_dir'", "flag_name='log_dir'"])
+def test_a_flag_of_absl_may_be_the_programs(launcher, argument):  # noqa: F811
+    """TensorFlow 1.15.5 refuses it, its earlier versions did not load absl.logging."""
+    out, _ = launcher.program(f"""
+        import tensorflow as tf
+        tf.app.flags.DEFINE_string({argument}, default_value="logs", docstring="Where to log.")
+        FLAGS = tf.app.flags.FLAGS
+        def main(_):
+            tf.logging.error("x")
+            print(FLAGS.log_dir)
+            try:
+                tf.app.flags.DEFINE_string("log_dir", "twice", "")
+            except Exception as error:
+                print(type(error).__name__)
+        tf.app.run()
+        """)
+    assert out == "logs\nDuplicateFlagError\n"
+
+
 def test_graphs_as_matrices(launcher):  # noqa: F811
     pytest.importorskip("networkx")
     pytest.importorskip("scipy")

@@ -5,7 +5,8 @@ reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value``
 and functions applied to groups see the columns that they are grouped by;
 functions of librosa take by place what 0.10 takes by name only; ``scipy.ndimage.rotate`` takes
 arrays of one angle, as it did before SciPy 1.3; ``tensorboard.summary`` has the functions of
-TensorFlow 1, which since TensorBoard 2 are in its ``v1``.
+TensorFlow 1, which since TensorBoard 2 are in its ``v1``; a program may call a flag ``log_dir``,
+as one of absl's has been called since TensorFlow 1.15 loads it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ def activate() -> None:
     after_import("pandas", _patch_pandas)
     after_import("scipy.ndimage", _patch_ndimage)
     after_import("tensorboard.summary", _patch_tensorboard)
+    after_import("stillflow.platform.flags", _patch_flags)
     for module, names in _BY_PLACE.items():
         after_import(module, functools.partial(_patch_by_place, names.split()))
 
@@ -59,6 +61,26 @@ def _by_place(plain: Callable[..., Any]) -> Callable[..., Any]:
         return plain(*args, **options)
 
     return call
+
+
+def _patch_flags(flags: Any) -> None:
+    flags.DEFINE_string = _taking_log_dir(flags.DEFINE_string)
+
+
+def _taking_log_dir(define: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that defines a flag, also where absl.logging has one, or will, of that name."""
+
+    @functools.wraps(define)
+    def define_string(*args: Any, **options: Any) -> Any:
+        names = {*args[:1], options.get("name"), options.get("flag_name")}
+        if "log_dir" in names:
+            from absl import flags, logging  # it defines its flag now, not later
+
+            if flags.FLAGS.find_module_defining_flag("log_dir") == logging.__name__:
+                flags.FLAGS["log_dir"].allow_override = True
+        return define(*args, **options)
+
+    return define_string
 
 
 def _patch_tensorboard(summary: Any) -> None:
