@@ -89,6 +89,28 @@ def test_a_flag_of_absl_may_be_the_programs(launcher, argument):  # noqa: F811
     assert out == "logs\nDuplicateFlagError\n"
 
 
+def test_samples_of_sets_and_shuffles_by_a_function(launcher):  # noqa: F811
+    """The numbers are those of Python 3.7."""
+    out, _ = launcher.program("""
+        import random
+        random.seed(3)
+        print(random.sample({i: 0 for i in range(9)}.keys(), 3), random.sample({5}, 1))
+        print(random.sample(range(9), k=2), random.Random(1).sample({2: 0, 1: 0}.keys(), k=2))
+        numbers = list(range(6))
+        random.shuffle(numbers, random.random)
+        print(numbers)
+        random.shuffle(numbers, lambda: 0.5)
+        random.shuffle(numbers)
+        print(numbers)
+        """)
+    assert out.splitlines() == [
+        "[3, 2, 7] [5]",
+        "[1, 0] [2, 1]",
+        "[3, 1, 0, 4, 2, 5]",
+        "[1, 3, 5, 2, 4, 0]",
+    ]
+
+
 def test_graphs_as_matrices(launcher):  # noqa: F811
     pytest.importorskip("networkx")
     pytest.importorskip("scipy")

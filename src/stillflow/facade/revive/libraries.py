@@ -1,4 +1,4 @@
-"""Calls and methods that libraries beside NumPy took for granted once.
+"""Calls and methods that libraries beside NumPy took once, and Python's own ``random``.
 
 ``yaml.load`` without a loader, which PyYAML 6 refuses, reads what its safe kind of full loader
 reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``,
@@ -6,14 +6,15 @@ and functions applied to groups see the columns that they are grouped by;
 functions of librosa take by place what 0.10 takes by name only; ``scipy.ndimage.rotate`` takes
 arrays of one angle, as it did before SciPy 1.3; ``tensorboard.summary`` has the functions of
 TensorFlow 1, which since TensorBoard 2 are in its ``v1``; a program may call a flag ``log_dir``,
-as one of absl's has been called since TensorFlow 1.15 loads it.
+as one of absl's has been called since TensorFlow 1.15 loads it; ``random.sample`` takes sets and
+the keys of dictionaries, ``random.shuffle`` a function that draws, as they did before Python 3.11.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
@@ -22,6 +23,7 @@ from stillflow.facade.say import say
 
 def activate() -> None:
     """Patch these libraries when they are imported."""
+    after_import("random", _patch_random)
     after_import("yaml", _patch_yaml)
     after_import("pandas", _patch_pandas)
     after_import("scipy.ndimage", _patch_ndimage)
@@ -29,6 +31,35 @@ def activate() -> None:
     after_import("stillflow.platform.flags", _patch_flags)
     for module, names in _BY_PLACE.items():
         after_import(module, functools.partial(_patch_by_place, names.split()))
+
+
+def _patch_random(random: Any) -> None:
+    kind = random.Random
+    kind.sample, kind.shuffle = _sampling_sets(kind.sample), _shuffling_by(kind.shuffle)
+    random.sample, random.shuffle = random._inst.sample, random._inst.shuffle
+
+
+def _sampling_sets(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def sample(self: Any, population: Any, k: int, **options: Any) -> Any:
+        if isinstance(population, Set):
+            population = tuple(population)
+        return plain(self, population, k, **options)
+
+    return sample
+
+
+def _shuffling_by(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def shuffle(self: Any, x: Any, random: Callable[[], float] | None = None) -> None:
+        if random is None:
+            plain(self, x)
+            return
+        for last in range(len(x) - 1, 0, -1):
+            other = int(random() * (last + 1))
+            x[last], x[other] = x[other], x[last]
+
+    return shuffle
 
 
 # Functions of librosa, by the modules that hold them.
