@@ -30,6 +30,14 @@ def sess():
             yield sess
 
 
+@pytest.fixture(autouse=True)
+def home(monkeypatch, tmp_path_factory):
+    """A home folder of the test's own, in which the debugger keeps its settings."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
 @pytest.fixture
 def says(monkeypatch, capsys):
     """Types lines; gives a function for what was printed since it was last called."""
@@ -157,13 +165,16 @@ def test_it_asks_again_after_a_run_it_did_not_look_at(sess, says) -> None:
 
 @pytest.mark.parametrize(
     ("command", "answer"),
-    [("pt -s y:0", "| 0 + total |\n| 2 2     4 |"),
-     ("pt -r [1,inf] y", "2 of 4 element(s) in [1,inf] (50.00%)"),
+    [("pt -s y:0", "| 0 + | total |\n| 2 2 |     4 |\n|  min  max mean  std |\n|  0.0  6.0"),
+     ("pf -s x", "| 0 + | total |\n| 3 3 |     6 |"),
+     ("pt -r [1,inf] y", "Highlighted([1,inf]): 2 of 4 element(s) (50.00%)"),
+     ("pt y:0[0, 1]", 'Tensor "y:0:DebugIdentity[0,1]":\n\n6.0\n'),
      ("pt y:0[7]", "ERROR: IndexError"),
      ("pt nope", 'ERROR: Node "nope" does not exist'),
      ("pt y[0", 'ERROR: "y[0" is no name of a tensor'),
      ("pt -n 3 y", "ERROR: Invalid number (3)"),
-     ("eval np.sum(`y:0`) + 1", "array(13., dtype=float32)"),
+     ("eval np.sum(`y:0`) + 1", "\n\n13.0\n"),
+     ('eval "np.sum(`y:0` > 3)"', "\n\n2\n"),
      ("eval `nope:0`", "ERROR: Node"),
      ("eval 1 / 0", "ERROR: ZeroDivisionError"),
      ("lt -f has_inf_or_nan", '2 dumped tensor(s) passing filter "has_inf_or_nan"'),
@@ -183,7 +194,17 @@ def test_it_asks_again_after_a_run_it_did_not_look_at(sess, says) -> None:
      ("run -f nope", 'ERROR: tensor filter "nope" does not exist'),
      ("help pt", "print_tensor, pt"),
      ("help", "list_inputs"),
-     ("what", 'ERROR: there is no command "what"'),
+     ("what", 'ERROR: Invalid command prefix "what"'),
+     ("lt >", "ERROR: Redirect file path is empty"),
+     ("lt > /no/such/folder/file", "ERROR: FileNotFoundError"),
+     ("li loss", "|- (1) Log\n|  |- ..."),
+     ("li -t loss", "[Log] Log\n|  |- ...\n|- (1) [Const] Const\n\nLegend:\n"),
+     ("li -c -t loss", "  (Ctrl): Control input.\n  [Op]: Input node has op type Op."),
+     ("version", "TensorFlow version: 1.15.5"),
+     ("config", "Command-line configuration:\n\n  graph_recursion_depth: 20\n  mouse_mode: True"),
+     ("config set bogus 1", "ERROR: bogus is not a valid property name."),
+     ("config set graph_recursion_depth x", "ERROR: graph_recursion_depth is a number, not x"),
+     ("config set mouse_mode maybe", "ERROR: Invalid string value for bool type: maybe"),
      ("pt 'y", "ERROR: ValueError")],
 )  # fmt: skip
 def test_commands_answer(sess, says, command, answer) -> None:
@@ -203,7 +224,7 @@ def test_source_lines_show_what_they_made(sess, says) -> None:
 def test_answers_go_into_files(sess, says, tmp_path) -> None:
     said = says("run", f"lt > {tmp_path}/out.txt", f"pt y -w {tmp_path}/y.npy", "run")
     LocalCLIDebugWrapperSession(sess, ui_type="readline").run("loss:0", FEED)
-    assert "Wrote 11 lines" in said()
+    assert f"Wrote output to {tmp_path}/out.txt" in said()
     assert (tmp_path / "out.txt").read_text().startswith("7 dumped")
     assert np.load(tmp_path / "y.npy").tolist() == [[6, 6], [0, 0]]
 
@@ -276,7 +297,7 @@ def test_a_hook_converses_about_monitored_sessions(says) -> None:
 
 
 def test_unknown_interfaces_are_refused(sess) -> None:
-    with pytest.raises(ValueError, match="Invalid ui_type: web"):
+    with pytest.raises(ValueError, match="Invalid ui_type: 'web'"):
         LocalCLIDebugWrapperSession(sess, ui_type="web")
 
 
@@ -301,3 +322,52 @@ def test_programs_import_the_debugger(tmp_path) -> None:
         "assert tf.python.debug.has_inf_or_nan is has_inf_or_nan\n"
     )
     subprocess.run([sys.executable, "-m", "stillflow", "-c", program], check=True, cwd=tmp_path)
+
+
+def test_settings_last_from_program_to_program(sess, says, home) -> None:
+    """As TensorFlow 1.15.5 keeps them, which reads the same file."""
+    said = says("run", "config set graph_recursion_depth 1", "li -r loss", "run")
+    LocalCLIDebugWrapperSession(sess, ui_type="readline").run("loss:0", FEED)
+    text = '{"graph_recursion_depth": 1, "mouse_mode": true}'
+    assert (home / ".tfdbg_config").read_text() == text
+    assert 'Inputs to node "loss" (Depth limit = 1):\n|- (1) Log\n|  |- ...' in said()
+    said = says("run", "config show", "run")
+    LocalCLIDebugWrapperSession(sess, ui_type="readline").run("loss:0", FEED)
+    assert "graph_recursion_depth: 1" in said()
+    for text in ("[1", "[]", '{"graph_recursion_depth": "x"}'):
+        (home / ".tfdbg_config").write_text(text)
+        said = says("run", "config", "run")
+        LocalCLIDebugWrapperSession(sess, ui_type="readline").run("loss:0", FEED)
+        assert "graph_recursion_depth: 20" in said()
+
+
+@pytest.mark.parametrize("command", [
+    ["-m", "tensorflow.python.debug.cli.offline_analyzer", "--ui_type=readline"],
+    ["offline_analyzer"],
+])  # fmt: skip
+def test_dumps_are_looked_at_later(sess, tmp_path, command) -> None:
+    wrapped = DumpingDebugWrapperSession(sess, str(tmp_path / "root"))
+    wrapped.run("loss:0", FEED)
+
+    def analyze(folder):
+        return subprocess.run(
+            [sys.executable, "-m", "stillflow", *command, f"--dump_dir={folder}"],
+            input="pt y\nlt -f has_inf_or_nan\nli -r loss\nexit\n",
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    done = analyze(tmp_path / "root")
+    assert done.returncode == 0, done.stderr
+    for text in (
+        "tfdbg offline: FLAGS.dump_dir = ", "7 dumped tensor(s):", "array([[6., 6.],",
+        '2 dumped tensor(s) passing filter "has_inf_or_nan"', "|- (1) Log\n|  |- (2) y\n",
+    ):  # fmt: skip
+        assert text in done.stdout
+    wrapped.run("loss:0", FEED)
+    several = analyze(tmp_path / "root")
+    assert several.returncode == 1
+    runs = sorted(glob.glob(str(tmp_path / "root" / "run_*")))
+    assert several.stderr.splitlines()[1:] == [f"  --dump_dir {run}" for run in runs]
+    assert analyze(runs[1]).returncode == 0
+    assert "does not exist" in analyze(tmp_path / "nothing").stderr
+    assert "dump_dir flag is empty" in analyze("").stderr

@@ -25,6 +25,7 @@ COMMANDS = {
     "inspect_checkpoint": "print the tensors in a checkpoint",
     "import_pb_to_tensorboard": "write a graph into an event file for TensorBoard",
     "saved_model_cli": "show what is in a SavedModel, and run it",
+    "offline_analyzer": "look at what a debugger has dumped",
 }
 # Commands that are tools of TensorFlow's.
 _TOOLS = frozenset(
@@ -32,6 +33,7 @@ _TOOLS = frozenset(
         "freeze_graph",
         "import_pb_to_tensorboard",
         "inspect_checkpoint",
+        "offline_analyzer",
         "optimize_for_inference",
         "saved_model_cli",
         "strip_unused",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
+from stillflow.debug.console.config import Config
 from stillflow.debug.console.run_console import Decision, RunConsole
 from stillflow.debug.dump_dir import DebugDumpDir
 from stillflow.debug.dumping import check_folder, thread_filter
@@ -27,11 +28,13 @@ class _Stops:
     Args:
       dump_root: the folder for dumps, each removed when it was looked at; a temporary one if None.
       ui_type: "curses" or "readline"; both are the same line by line conversation here.
+      config_path: the file of what a person sets; `~/.tfdbg_config` if None.
     """
 
-    def __init__(self, dump_root: str | None, ui_type: str) -> None:
+    def __init__(self, dump_root: str | None, ui_type: str, config_path: str | None) -> None:
         if ui_type not in _UI_TYPES:
-            raise ValueError(f"Invalid ui_type: {ui_type}; one of {', '.join(_UI_TYPES)} is")
+            raise ValueError(f"Invalid ui_type: '{ui_type}'")
+        self.config = Config(config_path)
         if dump_root is not None:
             check_folder(dump_root, "dump_root")
         self._root = dump_root
@@ -105,7 +108,7 @@ class LocalCLIDebugWrapperSession(BaseDebugWrapperSession):
       log_usage: not used.
       ui_type: "curses" or "readline"; both are the same line by line conversation here.
       thread_name_filter: only runs of threads whose names match are looked at.
-      config_file_path: not used.
+      config_file_path: where `config` keeps what is set; `~/.tfdbg_config` by default.
 
     Raises:
       ValueError: if `ui_type` is neither, or `dump_root` is a file or not empty.
@@ -120,9 +123,9 @@ class LocalCLIDebugWrapperSession(BaseDebugWrapperSession):
         thread_name_filter: str | None = None,
         config_file_path: Any = False,
     ) -> None:
-        del log_usage, config_file_path
+        del log_usage
         super().__init__(sess, thread_name_filter)
-        self._stops = _Stops(dump_root, ui_type)
+        self._stops = _Stops(dump_root, ui_type, config_file_path or None)
 
     def add_tensor_filter(self, filter_name: str, tensor_filter: Callable[..., bool]) -> None:
         """Gives a name to a function that says whether a tensor is worth stopping for.
@@ -136,7 +139,7 @@ class LocalCLIDebugWrapperSession(BaseDebugWrapperSession):
     def debugged(
         self, fetches: Any, feed_dict: Any, options: Any, plain: Callable[..., Any]
     ) -> Any:
-        run = RunConsole(self.run_call_count, fetches, feed_dict)
+        run = RunConsole(self.run_call_count, fetches, feed_dict, self._stops.config)
         result = plain(self._stops.before(run, self.graph, options))
         error = result if isinstance(result, errors.OpError) else None
         self._stops.after(run, self.graph, error)
@@ -150,7 +153,7 @@ class LocalCLIDebugHook(SessionRunHook):
       ui_type: "curses" or "readline"; both are the same line by line conversation here.
       dump_root: a folder for what runs compute, while it is looked at; a temporary one if None.
       thread_name_filter: only runs of threads whose names match are looked at.
-      config_file_path: not used.
+      config_file_path: where `config` keeps what is set; `~/.tfdbg_config` by default.
     """
 
     def __init__(
@@ -160,8 +163,7 @@ class LocalCLIDebugHook(SessionRunHook):
         thread_name_filter: str | None = None,
         config_file_path: str | None = None,
     ) -> None:
-        del config_file_path
-        self._stops = _Stops(dump_root, ui_type)
+        self._stops = _Stops(dump_root, ui_type, config_file_path)
         self._hidden = thread_filter(thread_name_filter)
         self._run: RunConsole | None = None
         self._count = 0
@@ -176,7 +178,7 @@ class LocalCLIDebugHook(SessionRunHook):
             return None
         fetches, feeds = run_context.original_args[:2]
         self._count += 1
-        self._run = RunConsole(self._count, fetches, feeds)
+        self._run = RunConsole(self._count, fetches, feeds, self._stops.config)
         graph = run_context.session.graph
         return SessionRunArgs(None, None, self._stops.before(self._run, graph, None))
 

@@ -25,7 +25,8 @@ _SYNONYMS = {
 }
 _FILE = served.__file__
 _V1 = "compat.v1"
-_TOOLS = ROOT + ".python.tools."  # modules that are also run, by `-m`
+# Modules that are also run, by `-m`.
+_TOOLS = (ROOT + ".python.tools.", ROOT + ".python.debug.cli.")
 _LOGGING = "stillflow.platform.tf_logging"
 # TensorBoard imports its own stub instead of tensorflow where it finds this module of its own.
 _NO_TENSORFLOW = "tensorboard.compat.notf"

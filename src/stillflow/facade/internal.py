@@ -57,6 +57,7 @@ MODULES = {
     "tensorflow.python.eager.execution_callbacks": "stillflow.eager.callbacks",
     "tensorflow.python.eager.tape": "stillflow.eager.tape",
     "tensorflow.python.framework.errors": "stillflow.errors",
+    "tensorflow.python.debug.cli.offline_analyzer": "stillflow.tools.offline_analyzer",
     "tensorflow.python.framework.errors_impl": "stillflow.errors",
     "tensorflow.python.framework.test_ops": "stillflow.testing.test_ops",
     "tensorflow.python.framework.test_util": "stillflow.testing.test_util",

@@ -21,6 +21,8 @@ _WRAPPERS = {
 
 OBJECTS: dict[str, dict[str, str]] = {
     _DEBUG: {"*": " ".join(dict.fromkeys(" ".join([*_LIB.values(), *_WRAPPERS.values()]).split()))},
+    f"{_DEBUG}.cli": {},
+    f"{_DEBUG}.cli.analyzer_cli": {"*": f"{_OURS}.console.analyzer"},
     f"{_DEBUG}.lib": {},
     f"{_DEBUG}.wrappers": {},
     **{f"{_DEBUG}.lib.{name}": {"*": modules} for name, modules in _LIB.items()},

@@ -115,24 +115,23 @@ class CommandLine:
 
     def answer(self, text: str) -> list[str]:
         """What a command says; what is wrong with it is said too."""
-        text, _, file = text.partition(" > ")
         try:
-            name, *arguments = shlex.split(text)
+            (name, *arguments), file = _redirected(shlex.split(text))
             command = self._by_name.get(name)
             if command is None:
-                return [f'ERROR: there is no command "{name}"; "help" lists those there are']
+                raise CommandError(f'Invalid command prefix "{name}"; "help" lists those there are')
             lines = list(command.run(command.parser.parse_args(_protected(arguments))))
+            if file is not None:
+                with open(file, "w", encoding="utf-8") as stream:
+                    stream.writelines(f"{line}\n" for line in lines)
+                lines.append(f"Wrote output to {file}")
         except CommandError as error:
             return [f"ERROR: {error}"]
         except Done:
             raise
         except Exception as error:  # of whatever a filter or an expression does
             return [f"ERROR: {type(error).__name__}: {error}"]
-        if not file:
-            return lines
-        with open(file.strip(), "w", encoding="utf-8") as stream:
-            stream.writelines(f"{line}\n" for line in lines)
-        return [f"Wrote {len(lines)} lines to {file.strip()}"]
+        return lines
 
     def _help(self, arguments: Any) -> list[str]:
         if arguments.command is None:
@@ -152,6 +151,17 @@ class CommandLine:
 def _leave(arguments: Any) -> NoReturn:
     del arguments
     raise Done
+
+
+def _redirected(words: list[str]) -> tuple[list[str], str | None]:
+    """The words of a command, and the file that its output is to go to, by "> FILE" at the end."""
+    if words[-1] == ">":
+        raise CommandError("Redirect file path is empty")
+    if len(words) > 2 and words[-2] == ">":
+        return words[:-2], words[-1]
+    if len(words) > 1 and words[-1].startswith(">"):
+        return words[:-1], words[-1][1:]
+    return words, None
 
 
 def _protected(arguments: list[str]) -> list[str]:

@@ -6,18 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow.debug.console.command_line import Command, CommandError
+from stillflow.debug.console.config import Config
 from stillflow.debug.dump_dir import DebugDumpDir
 
-_DEPTH = 20
 
-
-def node_commands(dump: DebugDumpDir) -> list[Command]:
+def node_commands(dump: DebugDumpDir, config: Config) -> list[Command]:
     """The commands on the operations of a dump."""
     flag = {"action": "store_true"}
     tree: list[Any] = [
         (("node_name",), {}),
         (("-c", "--control"), {**flag, "help": "follow control dependencies too"}),
-        (("-d", "--depth"), {"type": int, "default": _DEPTH, "help": "how far to go"}),
+        (("-d", "--depth"), {"type": int, "help": "how far to go"}),
         (("-r", "--recursive"), {**flag, "help": "go on from there"}),
         (("-t", "--op_type"), {**flag, "help": "show types too"}),
     ]
@@ -32,11 +31,14 @@ def node_commands(dump: DebugDumpDir) -> list[Command]:
         ),
         Command(
             "list_inputs", "li", "Show what an operation takes, as a tree.",
-            lambda arguments: node_tree(dump, arguments, "Inputs to", dump.node_inputs), tree,
+            lambda arguments: node_tree(dump, arguments, "Inputs to", dump.node_inputs, config),
+            tree,
         ),
         Command(
             "list_outputs", "lo", "Show what takes an operation's outputs, as a tree.",
-            lambda arguments: node_tree(dump, arguments, "Recipients of", dump.node_recipients),
+            lambda arguments: node_tree(
+                dump, arguments, "Recipients of", dump.node_recipients, config
+            ),
             tree,
         ),
     ]  # fmt: skip
@@ -110,12 +112,18 @@ def of_user(frames: Any) -> list[Any]:
 
 
 def node_tree(
-    dump: DebugDumpDir, arguments: Any, title: str, neighbours: Callable[..., list[str]]
+    dump: DebugDumpDir,
+    arguments: Any,
+    title: str,
+    neighbours: Callable[..., list[str]],
+    config: Config,
 ) -> list[str]:
     """What is before or behind an operation, indented by how far away it is."""
     name = _node(dump, arguments.node_name)
-    depth = arguments.depth if arguments.recursive else 1
-    lines = [f'{title} node "{name}" (Depth limit = {depth}):']
+    depth = arguments.depth or config.get("graph_recursion_depth")
+    depth = depth if arguments.recursive else 1
+    controls = ", control inputs included" if arguments.control else ""
+    lines = [f'{title} node "{name}" (Depth limit = {depth}{controls}):']
     seen = {name}
 
     def branch(node: str, level: int, indent: str) -> None:
@@ -127,11 +135,14 @@ def node_tree(
             lines.append(f"{indent}|- ({level}) {kind}{'(Ctrl) ' * is_control}{child}")
             below = indent + ("   " if number == len(found) - 1 else "|  ")
             if level >= depth:
-                if arguments.recursive and neighbours(child):
+                if neighbours(child):
                     lines.append(f"{below}|- ...")
             elif child not in seen:
                 seen.add(child)
                 branch(child, level + 1, below)
 
     branch(name, 1, "")
-    return [*lines, "", "Legend:", "  (d): recursion depth = d.", ""]
+    lines += ["", "Legend:", "  (d): recursion depth = d."]
+    lines += ["  (Ctrl): Control input."] * arguments.control
+    lines += ["  [Op]: Input node has op type Op."] * arguments.op_type
+    return [*lines, ""]

@@ -8,9 +8,15 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.debug.console.command_line import Command, CommandError, CommandLine, Done
+from stillflow.debug.console.config import Config, config_command
 from stillflow.debug.console.node_commands import node_commands
 from stillflow.debug.console.source_commands import source_commands
-from stillflow.debug.console.tensor_commands import list_tensors, shown, tensor_commands
+from stillflow.debug.console.tensor_commands import (
+    HOW_TO_SHOW,
+    list_tensors,
+    shown,
+    tensor_commands,
+)
 from stillflow.debug.dump_dir import DebugDumpDir
 
 Filters = dict[str, Callable[..., bool]]
@@ -54,6 +60,20 @@ class Decision:
         return bool(dump.find(filters[self.till], first_n=1, exclude_node_names=self.exclude))
 
 
+def dump_commands(dump: DebugDumpDir, filters: Filters, config: Config) -> list[Command]:
+    """The commands on what a run computed.
+
+    Args:
+      dump: what it computed.
+      filters: tensor filters by name.
+      config: what a person has set.
+    """
+    return [
+        *tensor_commands(dump, filters), *node_commands(dump, config), *source_commands(dump),
+        config_command(config),
+    ]  # fmt: skip
+
+
 class RunConsole:
     """The conversation around one run.
 
@@ -61,10 +81,12 @@ class RunConsole:
       number: which run it is, from 1.
       fetches: what it fetches.
       feed_dict: what it is fed.
+      config: what a person has set.
     """
 
-    def __init__(self, number: int, fetches: Any, feed_dict: Any) -> None:
+    def __init__(self, number: int, fetches: Any, feed_dict: Any, config: Config) -> None:
         self._number = number
+        self._config = config
         self._fetches = [_name(fetch) for fetch in nest.flatten(fetches)]
         self._feeds = {_name(key): value for key, value in (feed_dict or {}).items()}
 
@@ -76,7 +98,8 @@ class RunConsole:
     def at_start(self, filters: Filters) -> Decision | None:
         """Asks what to do with the run; None to leave."""
         opening = [self._title("run-start"), *self._info(filters), ""]
-        decision = CommandLine(self._commands(filters)).converse(opening)
+        commands = [*self._commands(filters), config_command(self._config)]
+        decision = CommandLine(commands).converse(opening)
         assert decision is None or isinstance(decision, Decision)
         return decision
 
@@ -84,10 +107,7 @@ class RunConsole:
         self, dump: DebugDumpDir, filters: Filters, decision: Decision, error: Any
     ) -> Decision | None:
         """Shows what the run computed, and asks about the next; None to leave."""
-        commands = [
-            *tensor_commands(dump, filters), *node_commands(dump), *source_commands(dump),
-            *self._commands(filters),
-        ]  # fmt: skip
+        commands = [*dump_commands(dump, filters, self._config), *self._commands(filters)]
         opening = [self._title("run-end")]
         if error is None:
             listing = commands[0].parser.parse_args(["-f", decision.till] if decision.till else [])
@@ -124,10 +144,9 @@ class RunConsole:
             ),
             Command(
                 "print_feed", "pf", "Print what a tensor is fed.", self._print_feed,
-                [(("tensor_name",), {}),
-                 (("-a", "--all"), {"action": "store_true", "help": "nothing left out"}),
-                 (("-w", "--write_path"), text("save it there, as numpy.save does"))],
+                [(("tensor_name",), {}), *HOW_TO_SHOW],
             ),
+            Command("version", "ver", "Say which versions these are.", _versions),
         ]  # fmt: skip
 
     def _info(self, filters: Filters) -> list[str]:
@@ -150,6 +169,20 @@ class RunConsole:
         value = self._feeds[name]
         array = np.asarray(value) if isinstance(value, (list, tuple, int, float)) else value
         return shown(f"{name} (feed)", array, arguments)
+
+
+def _versions(arguments: Any) -> list[str]:
+    import numpy as np
+    import torch
+
+    import stillflow
+
+    del arguments
+    return [
+        f"TensorFlow version: {stillflow.__version__}",
+        f"Stillflow version: {stillflow.__stillflow_version__}", "",
+        f"  numpy: {np.__version__}", f"  torch: {torch.__version__}", "",
+    ]  # fmt: skip
 
 
 def _decide(arguments: Any, filters: Filters) -> list[str]:

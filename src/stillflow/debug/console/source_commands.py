@@ -21,6 +21,8 @@ def source_commands(dump: DebugDumpDir) -> list[Command]:
             lambda arguments: print_source(dump, arguments),
             [(("source_file_path",), {}),
              (("-t", "--tensors"), {"action": "store_true", "help": "only what the run computed"}),
+             (("-m", "--max_elements_per_line"),
+              {"type": int, "default": 10, "help": "show so many for a line of the file"}),
              (("-b", "--line_begin"), {"type": int, "default": 1, "help": "begin at this line"})],
         ),
         Command(
@@ -61,9 +63,14 @@ def print_source(dump: DebugDumpDir, arguments: Any) -> list[str]:
         if number < arguments.line_begin:
             continue
         lines.append(f"{f'L{number}':<5}{text}")
-        for name in made[number]:
-            shown = dict.fromkeys(dumped[name]) if arguments.tensors else [name]
-            lines += [f"         {entry}" for entry in shown]
+        names = sorted(made[number])
+        if arguments.tensors:
+            names = sorted({tensor for name in names for tensor in dumped[name]})
+        limit = arguments.max_elements_per_line
+        lines += [f"    {name}" for name in names[:limit]]
+        if len(names) > limit:
+            what = "tensor(s)" if arguments.tensors else "op(s)"
+            lines.append(f"    (... Omitted {len(names) - limit} of {len(names)} {what} ...)")
     return [*lines, ""]
 
 

@@ -12,7 +12,6 @@ from stillflow.debug.console.command_line import Command, CommandError
 from stillflow.debug.dump_dir import DebugDumpDir
 from stillflow.debug.nan_origin import dumped_origin
 from stillflow.debug.tensor_dump import DebugTensorDatum
-from stillflow.runtime.debug_ops import numeric_summary
 
 _TENSOR = re.compile(
     r"(?P<node>[^:\[\]]+)(?::(?P<slot>\d+))?(?::(?P<op>[A-Za-z]\w*))?(?P<slices>(?:\[[^\]]*\])*)"
@@ -23,6 +22,14 @@ _SORT_KEYS: dict[str, Callable[[DebugDumpDir, DebugTensorDatum], Any]] = {
     "op_type": lambda dump, datum: _op_type(dump, datum),
     "tensor_name": lambda dump, datum: datum.tensor_name,
 }
+# Options of commands that print an array.
+HOW_TO_SHOW: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+    (("-r", "--ranges"),
+     {"help": "count the elements in intervals: [0,1] or [[-inf,-1],[1,inf]]"}),
+    (("-a", "--all"), {"action": "store_true", "help": "all elements, nothing left out"}),
+    (("-s", "--numeric_summary"), {"action": "store_true", "help": "counts and moments as well"}),
+    (("-w", "--write_path"), {"help": "save it there, as numpy.save does"}),
+]  # fmt: skip
 
 
 def tensor_commands(dump: DebugDumpDir, filters: dict[str, Callable[..., bool]]) -> list[Command]:
@@ -51,11 +58,7 @@ def tensor_commands(dump: DebugDumpDir, filters: dict[str, Callable[..., bool]])
             [(("tensor_name",), {"nargs": "+"}),
              (("-n", "--number"),
               {"type": int, "help": "which of its dumps, where a loop has several"}),
-             (("-r", "--ranges"),
-              {"help": "count the elements in intervals: [0,1] or [[-inf,-1],[1,inf]]"}),
-             (("-a", "--all"), {**flag, "help": "all elements, nothing left out"}),
-             (("-s", "--numeric_summary"), {**flag, "help": "counts and moments as well"}),
-             (("-w", "--write_path"), {"help": "save it there, as numpy.save does"})],
+             *HOW_TO_SHOW],
         ),
         Command(
             "eval", "ev", "Compute with tensors in backquotes: np.max(`a:0` - `b:0`).",
@@ -172,17 +175,19 @@ def sliced(value: Any, slices: str) -> Any:
 
 def shown(title: str, value: Any, arguments: Any) -> list[str]:
     """A value as text, with what the arguments ask for."""
-    if not isinstance(value, (np.ndarray, np.generic)):
-        return [f'Tensor "{title}":', "", str(value), ""]
     array = np.asarray(value)
     if arguments.write_path:
         with open(arguments.write_path, "wb") as file:
             np.save(file, array)
+    if not isinstance(value, np.ndarray):
+        number = isinstance(value, (np.number, np.bool_))
+        return [f'Tensor "{title}":', "", str(value) if number else repr(value), ""]
     lines = [f'Tensor "{title}":', f"  dtype: {array.dtype}", f"  shape: {array.shape}", ""]
     if getattr(arguments, "ranges", None):
         inside = _in_ranges(array, arguments.ranges)
         share = 100 * inside / max(array.size, 1)
-        lines[0] += f" {inside} of {array.size} element(s) in {arguments.ranges} ({share:.2f}%)"
+        lines[0] += f" Highlighted({arguments.ranges}): {inside} of {array.size} element(s)"
+        lines[0] += f" ({share:.2f}%)"
     if getattr(arguments, "numeric_summary", False):
         lines += [*summary(array), ""]
     with np.printoptions(threshold=array.size + 1 if arguments.all else 1000):
@@ -191,22 +196,35 @@ def shown(title: str, value: Any, arguments: Any) -> list[str]:
 
 def summary(array: np.ndarray) -> list[str]:
     """Counts and moments of an array's elements."""
-    values = numeric_summary(array)
-    if values is None or not array.size:
-        return ["No numeric summary."]
-    names = ("nan", "-inf", "-", "0", "+", "inf")
-    counts = [(name, str(int(n))) for name, n in zip(names, values[2:8], strict=True) if n]
-    counts.append(("total", str(array.size)))
-    moments = [(name, f"{x:.6g}") for name, x in zip(("min", "max", "mean"), values[8:11],
-               strict=True)] + [("std", f"{np.sqrt(values[11]):.6g}")]  # fmt: skip
-    lines = ["Numeric summary:"]
-    for columns in (counts, moments):
-        rows = list(zip(*columns, strict=True))
-        widths = [max(map(len, column)) for column in columns]
-        for row in rows:
-            cells = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)]
-            lines.append(f"| {' '.join(cells)} |")
+    if not array.size:
+        return ["No numeric summary available due to empty tensor."]
+    if array.dtype.kind not in "biuf":
+        return [f"No numeric summary available due to tensor dtype: {array.dtype}."]
+    kinds: dict[str, Any]
+    if array.dtype.kind == "b":
+        kinds = {"False": ~array, "True": array}
+    else:
+        finite = np.isfinite(array)
+        kinds = {
+            "nan": np.isnan(array), "-inf": np.isneginf(array), "-": finite & (array < 0),
+            "0": array == 0, "+": finite & (array > 0), "+inf": np.isposinf(array),
+        }  # fmt: skip
+    counts = {name: str(found.sum()) for name, found in kinds.items() if found.any()}
+    total = f" | {'total':>5} |", f" | {array.size:>5} |"
+    boxed = [line[:-2] + end for line, end in zip(_boxed(counts), total, strict=True)]
+    lines = ["Numeric summary:", *boxed]
+    rest = array[np.isfinite(array)]
+    if array.dtype.kind != "b" and rest.size:
+        functions = {"min": np.min, "max": np.max, "mean": np.mean, "std": np.std}
+        lines += _boxed({name: str(function(rest)) for name, function in functions.items()})
     return lines
+
+
+def _boxed(values: dict[str, str]) -> list[str]:
+    """Names and values under each other, all as wide as the widest."""
+    width = max(map(len, [*values, *values.values()]))
+    rows = values.keys(), values.values()
+    return [f"| {' '.join(f'{cell:>{width}}' for cell in row)} |" for row in rows]
 
 
 def _in_ranges(array: np.ndarray, text: str) -> int:
