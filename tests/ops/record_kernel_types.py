@@ -5,9 +5,17 @@ python -m tests.ops.record_kernel_types     # with an interpreter that has it
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 
+LIBRARIES = (
+    "fused_conv.python.ops.fused_conv2d_bias_activation_op",
+    "libsvm.python.ops.libsvm_ops",
+    "nearest_neighbor.python.ops.nearest_neighbor_ops",
+    "reduce_slice_ops.python.ops.reduce_slice_ops",
+    "text.python.ops.skip_gram_ops",
+)
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernel_types.json")
 
 
@@ -20,6 +28,9 @@ def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
     from tensorflow.python.framework import kernels
+
+    for module in LIBRARIES:  # which register operations of their own
+        importlib.import_module("tensorflow.contrib." + module)
 
     if tf.__version__ != "1.15.5":
         raise SystemExit("types are recorded under TensorFlow 1.15.5, not " + tf.__version__)

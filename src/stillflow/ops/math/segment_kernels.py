@@ -60,10 +60,18 @@ def products(dtype: DType) -> Combine:
     return _by_numpy(np.multiply, 1, dtype) if dtype in NUMPY_TYPES else _by_scatter("prod", 1)
 
 
-def extremes(dtype: DType, largest: bool) -> Combine:
-    """The combination by maximum or minimum; rows without data are the type's other extreme."""
+def extremes(dtype: DType, largest: bool, infinite: bool = False) -> Combine:
+    """The combination by maximum or minimum; rows without data are the type's other extreme.
+
+    Args:
+      dtype: of the rows.
+      largest: whether it is the maximum.
+      infinite: whether that extreme is infinity, where the type has it, or the last number.
+    """
     start = dtype.min if largest else dtype.max
     start = float(start) if dtype.is_floating else int(start)
+    if infinite and dtype.is_floating:
+        start = -np.inf if largest else np.inf
     if dtype in NUMPY_TYPES:
         return _by_numpy(np.maximum if largest else np.minimum, start, dtype)
     reduce = "amax" if largest else "amin"

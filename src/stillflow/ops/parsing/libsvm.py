@@ -123,8 +123,8 @@ _LINES = np.array([[b"1 1:3.5 4:2", b" 0\t"], [b"-2 0:1e2", b"7 2:-1 2:inf 3:.5"
 
 @decode_libsvm_op.samples
 def decode_libsvm_samples() -> Iterator[Any]:
+    yield Sample(np.array([b"3 1:4 2:5", b"4 0:6"], object), num_features=3)
     yield Sample(_LINES, num_features=5)
-    yield Sample(np.array([b"3 1:4 2:5", b"4 0:+6"], object), num_features=3)
     yield Bad(_LINES, num_features=0, match="less than minimum 1")
     yield Bad(np.array([b"1 1:2", b" "], object), num_features=5, match="No label found")
     yield Bad(np.array([b"x 1:2"], object), num_features=5, match="Label format incorrect: x")
