@@ -2266,6 +2266,7 @@ TABLE = {
     "contrib.tfprof.model_analyzer.FLOAT_OPS_OPTIONS": "profiler.contrib_names:FLOAT_OPS_OPTIONS",
     "contrib.tfprof.model_analyzer.PRINT_ALL_TIMING_MEMORY": "profiler.contrib_names:PRINT_ALL_TIMING_MEMORY",
     "contrib.tfprof.model_analyzer.ProfileContext": "profiler.context:ProfileContext",
+    "contrib.tfprof.model_analyzer.Profiler": "profiler.contrib_names:Profiler",
     "contrib.tfprof.model_analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS": "profiler.contrib_names:TRAINABLE_VARS_PARAMS_STAT_OPTIONS",
     "contrib.tfprof.model_analyzer.advise": "profiler.contrib_names:advise_on",
     "contrib.tfprof.model_analyzer.print_model_analysis": "profiler.contrib_names:print_model_analysis",

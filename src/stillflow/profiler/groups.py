@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from stillflow.profiler.measures import NAMES, Measured
-from stillflow.profiler.tree import ROOT, Entry, is_accounted, is_shown, matches, message, ordered
+from stillflow.profiler.model import Model
+from stillflow.profiler.tree import ROOT, Entry, is_shown, matches, message, ordered, started
 
-_LONGEST = 20  # characters of a function's name
+_LONGEST = 20  # characters of a function's name, and more
+_GRADIENTS, _OF_GRADIENT = "gradients/", "_grad/"
+_GRADIENT = " (gradient)"
 
 
 @dataclass
@@ -18,124 +22,200 @@ class Group(Entry):
     """Operations that are counted together.
 
     Attributes:
-      members: the operations that count.
+      members: the operations, by name.
+      picked: those that count, by name.
+      types, devices: theirs.
+      trace: of a line, its (path, line, function, line where that begins).
+      step: which the measures are of.
     """
 
-    members: list[Measured] = field(default_factory=list)
+    members: dict[str, Measured] = field(default_factory=dict)
+    picked: dict[str, Measured] = field(default_factory=dict)
+    types: set[str] = field(default_factory=set)
+    devices: set[str] = field(default_factory=set)
+    trace: tuple[str, int, str, int] | None = None
+    step: int = -1
 
-    def take(self, item: Measured) -> None:
-        """Adds an operation."""
-        self.members.append(item)
-        self.item.own.update(item.own)
-        self.item.types.update(item.types)
-        self.accounted = True
+    def account(self, options: Any) -> None:
+        """Finds the operations that count; one counts as often as a regular expression fits."""
+        self.step, patterns = options.step, list(options.account_type_regexes)
+        found = []
+        for pattern in patterns:
+            for name in sorted(self.members):
+                item = self.members[name]
+                if patterns == [".*"] or any(matches(kind, [pattern]) for kind in item.types):
+                    found.append(item)
+        self.own = Counter()
+        for item in found:
+            self.own.update(item.at(options.step))
+        self.picked = {item.name: item for item in found}
+        self.types = {kind for item in found for kind in item.types}
+        self.devices = {item.device for item in found}
+        self.accounted = bool(found) or patterns == [".*"]
+
+    def key(self, order: str) -> Any:
+        """What it is sorted by."""
+        return -len(self.picked) if order == "occurrence" else super().key(order)
+
+    def amount(self, option: str, measure: str) -> int:
+        """What it has of a measure, with what is below."""
+        if option == "min_occurrence":
+            return sys.maxsize if self.trace is not None else len(self.picked)
+        return self.total[measure]
 
 
-def by_type(items: list[Measured], options: dict[str, Any]) -> Group:
+def by_type(model: Model, options: Any) -> Group:
     """Operations by type, in one row: each total is that of a type and all after it."""
     groups: dict[str, Group] = {}
-    for item in items:
+    for item in model.items():
         group = groups.setdefault(item.op_type, Group(Measured(item.op_type)))
-        if is_accounted(item, options):
-            group.take(item)
-    for group in groups.values():
-        group.restart()
-    row = [group for group in ordered(list(groups.values()), options) if group.accounted]
-    _accumulate(row)
-    start = 0
-    if options["start_name_regexes"] != [".*"]:
-        names = [matches(group.name, options["start_name_regexes"]) for group in row]
-        start = names.index(True) if True in names else len(row)
+        group.members[item.name] = item
     root = Group(Measured(ROOT))
-    if row:
-        root.total = Counter(row[0].total)
+    for group in groups.values():
+        group.account(options)
+        group.restart()
+    row = [group for _, group in sorted(groups.items())]
+    row = [group for group in ordered(row, options) if group.accounted]
+    _accumulate(root, row)
+    start = 0
+    if list(options.start_name_regexes) not in ([], [".*"]):
+        fits = [matches(group.name, options.start_name_regexes) for group in row]
+        start = fits.index(True) if True in fits else len(row)
     for depth, group in enumerate(row[start:]):
-        if matches(group.name, options["trim_name_regexes"]) or depth > options["max_depth"]:
+        if matches(group.name, options.trim_name_regexes) or depth > options.max_depth:
             break
-        if is_shown(group, options, depth, own=False):
+        if is_shown(group, options, depth):
             root.shown.append(group)
-    if options["account_displayed_op_only"]:
-        _accumulate(root.shown)
-        root.total = Counter(root.shown[0].total) if root.shown else Counter()
+    if options.account_displayed_op_only:
+        _accumulate(root, root.shown)
     return root
 
 
-def _accumulate(row: list[Any]) -> None:
-    later: Any = None
+def _accumulate(root: Group, row: list[Group]) -> None:
+    """Has the total of each hold those of all after it, and that of the root the first's."""
+    later: Group | None = None
     for group in reversed(row):
         group.restart()
         if later is not None:
             group.add(later)
         later = group
+    root.total = Counter(later.total) if later is not None else Counter()
 
 
-def by_line(items: list[Measured], options: dict[str, Any]) -> Group:
+def by_line(model: Model, options: Any) -> Group:
     """The tree of calls that made the operations, from the program's lines inwards."""
-    root = Group(Measured(ROOT))
-    places: dict[tuple[Any, ...], Group] = {(): root}
-    for item in items:
-        if not is_accounted(item, options):
-            continue
-        way: tuple[Any, ...] = ()
-        for frame in item.trace:
-            parent, way = places[way], (*way, frame)
-            if way not in places:
-                places[way] = Group(Measured(_line(*frame)))
-                parent.children.append(places[way])
-        if way:
-            places[way].take(item)
-    _add_up(root)
-    root.shown = _display(root.shown, options, 2)
+    if options.account_displayed_op_only:
+        print("Note: code view ignores account_displayed_op_only", file=sys.stderr)
+    root = _lines(model)
+    root.shown = _account(root.children, options)
+    for child in root.shown:
+        root.add(child)
+    if list(options.start_name_regexes) != [".*"]:
+        root.shown = started(root.shown, options.start_name_regexes)
+    _display([root], options, 1)
     return root
 
 
+def _lines(model: Model) -> Group:
+    """The tree, before anything is counted.
+
+    Operations of a gradient stand at the line of the operation that it is the gradient of.
+    """
+    root = Group(Measured(ROOT))
+    gradients: dict[str, list[Measured]] = {}
+    forward = {}
+    for item in model.items():
+        name = _differentiated(item.name) if item.trace else None
+        if name is not None:
+            gradients.setdefault(name, []).append(item)
+        elif item.trace:
+            forward[item.name] = item
+            _leaf(root, model, item).members[item.name] = item
+    for name in sorted(gradients.keys() & forward.keys()):
+        leaf = _leaf(root, model, forward[name], _GRADIENT)
+        leaf.members.update({item.name: item for item in gradients[name]})
+    lost = len(gradients.keys() - forward.keys())
+    if lost:
+        print(f"{lost} gradient nodes not accounted", file=sys.stderr)
+    return root
+
+
+def _differentiated(name: str) -> str | None:
+    """The operation whose gradient an operation belongs to; None if it belongs to none."""
+    start, end = name.find(_GRADIENTS), name.find(_OF_GRADIENT)
+    if start < 0 or end < 0:
+        return None
+    start += len(_GRADIENTS)
+    return name[start:end] if end > start else name[start:]
+
+
+def _leaf(root: Group, model: Model, item: Measured, suffix: str = "") -> Group:
+    """The innermost line of the calls that made an operation."""
+    group = root
+    for trace in item.trace:
+        path, function = (model.words.get(word, "") for word in (trace.file_id, trace.function_id))
+        name = _line(path, trace.lineno, function) + suffix
+        for child in group.children:
+            if child.name == name:
+                group = child
+                break
+        else:
+            made = (path, trace.lineno, function + suffix, trace.func_start_line)
+            group.children.append(Group(Measured(name), trace=made))
+            group = group.children[-1]
+    return group
+
+
 def _line(path: str, line: int, function: str) -> str:
-    short = function if len(function) <= _LONGEST else f"{function[:_LONGEST]}..."
+    short = function if len(function) < _LONGEST else f"{function[: _LONGEST - 3]}..."
     return f"{os.path.basename(path)}:{line}:{short}"
 
 
-def _add_up(group: Group) -> None:
-    group.restart()
-    group.shown = list(group.children)
-    for child in group.children:
-        assert isinstance(child, Group)
-        _add_up(child)
-        group.add(child)
+def _account(groups: list[Group], options: Any) -> list[Group]:
+    found = []
+    for group in groups:
+        below = _account(group.children, options)
+        group.account(options)
+        if group.accounted or below:
+            group.restart()
+            group.shown = below
+            for child in below:
+                group.add(child)
+            found.append(group)
+    return found
 
 
-def _display(entries: list[Entry], options: dict[str, Any], depth: int) -> list[Entry]:
+def _display(groups: list[Group], options: Any, depth: int) -> list[Group]:
     result = []
-    for entry in entries:
-        below = [] if matches(entry.name, options["trim_name_regexes"]) else entry.shown
-        below = _display(below, options, depth + 1)
-        if is_shown(entry, options, depth, own=False) and _has_any(entry):
-            entry.shown = ordered(below, options)
-            result.append(entry)
+    for group in groups:
+        if matches(group.name, options.trim_name_regexes) or depth > options.max_depth:
+            continue
+        below = _display(group.shown, options, depth + 1)
+        if is_shown(group, options, depth):
+            group.shown = ordered(below, options)
+            result.append(group)
         else:
             result += below
-    return ordered(result, options)
+    return result
 
 
-def _has_any(entry: Entry) -> bool:
-    return any(entry.total[name] for name in NAMES)
-
-
-def multi_message(group: Any, make: Any, make_node: Any, chained: bool) -> Any:
-    """A group as a `MultiGraphNodeProto`.
+def multi_message(root: Group, model: Model, options: Any, makes: tuple[Any, Any]) -> Any:
+    """A group as a `MultiGraphNodeProto`; types stand inside each other, lines in a tree.
 
     Args:
-      group: the group.
-      make, make_node: the messages of groups and operations.
-      chained: whether each group stands inside the one before, as types do.
+      root: of the groups.
+      model: the operations.
+      options: of the profile.
+      makes: the messages of groups and of operations.
     """
-    result = _one_message(group, make, make_node)
-    if not chained:
-        parts = [multi_message(child, make, make_node, False) for child in group.shown]
+    result = _one_message(root, model, options, makes)
+    if root.children:
+        parts = [multi_message(child, model, options, makes) for child in root.shown]
         result.children.extend(parts)
         return result
     inner = None
-    for child in reversed(group.shown):
-        outer = _one_message(child, make, make_node)
+    for group in reversed(root.shown):
+        outer = _one_message(group, model, options, makes)
         if inner is not None:
             outer.children.append(inner)
         inner = outer
@@ -144,13 +224,14 @@ def multi_message(group: Any, make: Any, make_node: Any, chained: bool) -> Any:
     return result
 
 
-def _one_message(group: Any, make: Any, make_node: Any) -> Any:
-    result = make(name=group.name)
+def _one_message(group: Group, model: Model, options: Any, makes: tuple[Any, Any]) -> Any:
+    result = makes[0](name=group.name)
     for name in NAMES[1:]:
-        setattr(result, name, group.item.own[name])
+        setattr(result, name, group.own[name])
         setattr(result, f"total_{name}", group.total[name])
-    for item in group.members:
-        entry = Entry(item)
+    for name in sorted(group.picked):
+        entry = Entry(group.picked[name])
+        entry.own = entry.item.at(options.step)
         entry.restart()
-        result.graph_nodes.append(message(entry, make_node))
+        result.graph_nodes.append(message(entry, model, makes[1]))
     return result

@@ -2,27 +2,106 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from stillflow.graph.graph import Graph
-from stillflow.graph.graph_keys import GraphKeys
-from stillflow.graph.operation import Operation
-from stillflow.profiler.flops import UnknownShape
-from stillflow.profiler.option_builder import TRAINABLE_VARIABLES
-from stillflow.profiler.statistics import flops_of
+from stillflow.protos import ExecMemory
 
 # The measures of an operation, by the names of their fields in messages.
 NAMES = (
     "run_count", "exec_micros", "accelerator_exec_micros", "cpu_exec_micros", "requested_bytes",
     "peak_bytes", "residual_bytes", "output_bytes", "parameters", "float_ops",
 )  # fmt: skip
-# Files whose lines are not the program's: this package's and those that start programs.
-_NOT_OF_PROGRAM = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "<frozen ")
+_BYTES = NAMES[4:8]
+# Of the names of a traced run's devices, those that operations are placed on.
+_DEVICE = re.compile(r".*/(device:gpu|gpu|device:cpu|cpu|device:sycl):\d+")
+
+
+def is_accelerator(device: str) -> bool:
+    """Whether a device, in lower case, is none of the host's."""
+    return "gpu" in device or "sycl" in device
+
+
+class Execution:
+    """What a step spent on an operation, which may have run more than once.
+
+    Attributes:
+      started, ended: when it first began and last ended, in microseconds; 0 if it did not run.
+      times: {device: (start, duration) of each run, in microseconds}.
+      accelerators: of these devices, those whose time is not the processor's.
+      memories: an `ExecMemory` of each run.
+      devices: all that speak of the operation.
+    """
+
+    def __init__(self) -> None:
+        self.started = self.ended = self.run_count = 0
+        self.times: dict[str, list[tuple[int, int]]] = {}
+        self.accelerators: set[str] = set()
+        self.memories: list[Any] = []
+        self.devices: set[str] = set()
+
+    def add_time(self, device: str, stats: Any, streams: bool) -> None:
+        """Adds a run, of a `NodeExecStats`.
+
+        Args:
+          device: where it ran, in lower case.
+          stats: the message.
+          streams: whether accelerators' times stand under devices of their own.
+        """
+        self.devices.add(device)
+        start = stats.all_start_micros
+        if start <= 0:
+            return
+        duration = stats.op_end_rel_micros or 1
+        self.started = min(self.started or start, start)
+        self.ended = max(self.ended, start + duration)
+        is_stream, is_device = "stream:all" in device, _DEVICE.fullmatch(device) is not None
+        if is_stream or is_device:
+            self.times.setdefault(device, []).append((start, duration))
+        if is_stream or (is_device and is_accelerator(device) and not streams):
+            self.accelerators.add(device)
+        self.run_count += is_device
+
+    def add_memory(self, device: str, stats: Any) -> None:
+        """Adds what a run took, of a `NodeExecStats`."""
+        if stats.all_start_micros <= 0:
+            return
+        made = ExecMemory(memory_micros=stats.all_start_micros + stats.op_end_rel_micros)
+        for output in stats.output:
+            described = output.tensor_description.allocation_description
+            if output.tensor_description.HasField("allocation_description"):
+                size = max(described.allocated_bytes, described.requested_bytes)
+                made.output_bytes += size
+                made.output_memory[output.slot].ptr = described.ptr
+                made.output_memory[output.slot].bytes = size
+        where = "host" if "cpu" in device else "accelerator"
+        lasting = stats.memory_stats.persistent_memory_size
+        passing = stats.memory_stats.temp_memory_size
+        setattr(made, f"{where}_persistent_bytes", lasting)
+        setattr(made, f"{where}_temp_bytes", passing)
+        made.requested_bytes = sum(used.total_bytes for used in stats.memory) + lasting + passing
+        made.peak_bytes = sum(used.peak_bytes for used in stats.memory) + lasting + passing
+        made.residual_bytes = sum(used.live_bytes for used in stats.memory) + lasting
+        if not stats.memory and not stats.HasField("memory_stats"):
+            # Without an allocator's record, what came out is what was asked for.
+            made.requested_bytes = made.peak_bytes = made.residual_bytes = made.output_bytes
+        self.memories.append(made)
+
+    def amounts(self) -> Counter[str]:
+        """The measures."""
+        found: Counter[str] = Counter(run_count=self.run_count)
+        for device, times in self.times.items():
+            spent = sum(duration for _, duration in times)
+            found["exec_micros"] += spent
+            kind = "accelerator" if device in self.accelerators else "cpu"
+            found[f"{kind}_exec_micros"] += spent
+        for name in _BYTES:
+            found[name] = sum(getattr(memory, name) for memory in self.memories)
+        return found
 
 
 @dataclass
@@ -30,108 +109,57 @@ class Measured:
     """An operation and its measures.
 
     Attributes:
-      name, op_type: of the operation; empty type for a scope.
+      name, op_type: of the operation; that of a scope says so.
+      number: of the operation, in the order of the graph; negative for scopes.
       types: its type, device and marks, which accounting goes by.
-      device: where it ran.
-      shape: what its `shape` attribute says, None if it has none.
-      input_shapes: {number of an input: its shape, None if it is not known}.
-      own: the measures.
-      inputs: names of the operations it takes values of.
-      trace: (file, line, function) of the calls that made it, outermost first.
+      device: where it ran, in lower case; empty if nothing says.
+      shape: what its `shape` attribute says, [1] for that of a scalar; empty if it has none.
+      inputs: {number of an input: name of the operation that it comes from}.
+      sources: {name of such an operation: which of its outputs}.
+      output_shapes: {number of an output: its shape}, as `shape`, -1 where it is not known.
+      attrs: the attributes, as in a `NodeDef`.
+      float_ops: of one run.
+      trace: the `CodeDef.Trace` messages of the calls that made it, outermost first.
+      executions: {step: what it spent}.
     """
 
     name: str
     op_type: str = ""
+    number: int = -1
     types: set[str] = field(default_factory=set)
     device: str = ""
-    shape: list[int] | None = None
-    input_shapes: dict[int, list[int] | None] = field(default_factory=dict)
-    own: Counter[str] = field(default_factory=Counter)
-    inputs: list[str] = field(default_factory=list)
-    trace: list[tuple[str, int, str]] = field(default_factory=list)
+    shape: list[int] = field(default_factory=list)
+    inputs: dict[int, str] = field(default_factory=dict)
+    sources: dict[str, int] = field(default_factory=dict)
+    output_shapes: dict[int, list[int]] = field(default_factory=dict)
+    attrs: Any = None
+    float_ops: int = 0
+    trace: list[Any] = field(default_factory=list)
+    executions: dict[int, Execution] = field(default_factory=dict)
 
+    def at(self, step: int) -> Counter[str]:
+        """The measures of a step; the mean of all steps if it is negative."""
+        runs: Iterable[Execution] = self.executions.values()
+        if step >= 0:
+            runs = [self.executions[step]] if step in self.executions else []
+        amounts = [run.amounts() for run in runs]
+        own = Counter({
+            name: sum(amount[name] for amount in amounts) // (len(amounts) or 1)
+            for name in NAMES[:8]
+        })  # fmt: skip
+        if self.shape and min(self.shape) >= 0:
+            own["parameters"] = prod(self.shape)
+        own["float_ops"] = self.float_ops * (own["run_count"] if self.executions else 1)
+        return own
 
-def measure(graph: Graph, runs: dict[int, Any], op_log: Any = None) -> list[Measured]:
-    """Measures the operations of a graph.
-
-    Args:
-      graph: the graph.
-      runs: {step: `RunMetadata`} of traced runs; times and memory are their mean.
-      op_log: an `OpLogProto` with more types and counts, or None.
-    """
-    trainable = {v.op.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)}
-    found: dict[str, Measured] = {}
-    unknown = 0
-    for op in graph.get_operations():
-        item = found[op.name] = _of_operation(op)
-        if op.name in trainable:
-            item.types.add(TRAINABLE_VARIABLES)
-        try:
-            item.own["float_ops"] = flops_of(op)
-        except UnknownShape:
-            unknown += 1
-        except ValueError as error:
-            print(f"{op.name}: {error}", file=sys.stderr)
-    if unknown and not runs:
-        print(f"{unknown} ops no flops stats due to incomplete shapes.", file=sys.stderr)
-    for metadata in runs.values():
-        _add_run(found, metadata)
-    for item in found.values():
-        for name in NAMES[1:8]:
-            if runs and item.own["run_count"]:
-                item.own[name] //= item.own["run_count"]
-    for entry in op_log.log_entries if op_log is not None else ():
-        if entry.name in found:
-            found[entry.name].types.update(entry.types)
-            if entry.float_ops:
-                found[entry.name].own["float_ops"] = entry.float_ops
-    return list(found.values())
-
-
-def _of_operation(op: Operation) -> Measured:
-    item = Measured(op.name, op.type, {op.type})
-    if "shape" in op.node_def.attr:
-        shape = op.node_def.attr["shape"].shape
-        item.shape = [dim.size for dim in shape.dim]
-        if item.shape and min(item.shape) >= 0:
-            item.own["parameters"] = prod(item.shape)
-    # What an operation waits for counts as an input with the shape of its first output.
-    names = [name[1:] for name in op.node_def.input if name.startswith("^")]
-    controls = [op.graph.get_operation_by_name(name) for name in names]
-    waited = [control.outputs[0] for control in controls if control.outputs]
-    for index, tensor in enumerate([*op.inputs, *waited]):
-        dims = tensor.get_shape()
-        item.input_shapes[index] = dims.as_list() or [1] if dims.is_fully_defined() else None
-    item.inputs = [tensor.op.name for tensor in op.inputs]
-    item.inputs += names
-    item.trace = [
-        (frame[0], frame[1], frame[2])
-        for frame in op.traceback if not frame[0].startswith(_NOT_OF_PROGRAM)
-    ]  # fmt: skip
-    return item
-
-
-def _add_run(found: dict[str, Measured], metadata: Any) -> None:
-    for device in metadata.step_stats.dev_stats:
-        for stats in device.node_stats:
-            item = found.get(stats.node_name.partition(":")[0])
-            if item is None:
-                continue
-            own = item.own
-            micros = stats.op_end_rel_micros - stats.op_start_rel_micros
-            accelerated = "GPU" in device.device.upper()
-            outputs = sum(
-                output.tensor_description.allocation_description.requested_bytes
-                for output in stats.output
-            )
-            own["run_count"] += 1
-            own["exec_micros"] += micros
-            own["accelerator_exec_micros" if accelerated else "cpu_exec_micros"] += micros
-            own["output_bytes"] += outputs
-            # Without an allocator's record, what came out is what was asked for.
-            used = sum(memory.total_bytes for memory in stats.memory) or outputs
-            own["requested_bytes"] += used
-            own["peak_bytes"] += sum(memory.peak_bytes for memory in stats.memory) or outputs
-            own["residual_bytes"] += sum(memory.live_bytes for memory in stats.memory) or outputs
-            item.device = device.device
-            item.types.add(device.device)
+    def add_run(self, step: int, device: str, stats: Any, streams: bool) -> None:
+        """Adds a run, as `Execution.add_time` says; one on a second device is left out."""
+        if _DEVICE.fullmatch(device):
+            if self.device not in ("", device):
+                return
+            self.device = device
+            self.types.add(device)
+        spent = self.executions.setdefault(step, Execution())
+        spent.add_time(device, stats, streams)
+        if device == self.device:
+            spent.add_memory(device, stats)

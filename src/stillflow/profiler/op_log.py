@@ -1,15 +1,23 @@
-"""tf.profiler.write_op_log: counts, lines and marks of operations in a file."""
+"""tf.profiler.write_op_log: counts, lines and marks of operations, from a graph."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from stillflow.files.gfile import write_string_to_file
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
-from stillflow.profiler.measures import Measured, measure
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Operation
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.profiler.option_builder import TRAINABLE_VARIABLES
+from stillflow.profiler.statistics import flops_of
 from stillflow.protos import OpLogEntry, OpLogProto
+
+# Files whose lines are not the program's: this package's and those that start programs.
+_NOT_OF_PROGRAM = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "<frozen ")
 
 
 @export("profiler.write_op_log", "contrib.tfprof.tfprof_logger.write_op_log")
@@ -32,25 +40,73 @@ def write_op_log(
 
 def merged(graph: Graph, op_log: Any, run_meta: Any, add_trace: bool) -> Any:
     """An `OpLogProto` of the operations of a graph, with what `op_log` says of them."""
-    runs = {0: run_meta} if run_meta is not None else {}
+    if run_meta is not None:
+        _take_shapes(graph, run_meta)
+    given = {entry.name: entry for entry in op_log.log_entries} if op_log is not None else {}
     result = OpLogProto()
     words = {"none": 0}
-    for item in measure(graph, runs, op_log):
-        entry = _entry(item, words if add_trace else None)
-        if entry is not None:
-            result.log_entries.append(entry)
+    for entry in _entries(graph, words if add_trace else None, traced=run_meta is not None):
+        more = given.pop(entry.name, None)
+        if more is not None:
+            entry.float_ops = more.float_ops or entry.float_ops
+            entry.types[:] = [*more.types, *entry.types]
+        result.log_entries.append(entry)
+    result.log_entries.extend(given.values())
     for word, number in words.items():
         result.id_to_string[number] = word
     return result
 
 
-def _entry(item: Measured, words: dict[str, int] | None) -> Any:
-    marks = sorted(item.types - {item.op_type, item.device})
-    if not (item.own["float_ops"] or marks or words is not None):
-        return None
-    entry = OpLogEntry(name=item.name, float_ops=item.own["float_ops"], types=marks)
-    if words is not None:
-        for path, line, function in item.trace:
-            numbers = [words.setdefault(word, len(words)) for word in (path, function)]
-            entry.code_def.traces.add(file_id=numbers[0], lineno=line, function_id=numbers[1])
-    return entry
+def _entries(graph: Graph, words: dict[str, int] | None, traced: bool) -> list[Any]:
+    """An entry of each operation that there is something to say of."""
+    trainable = {v.op.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)}
+    found, unknown = [], 0
+    for op in graph.get_operations():
+        entry = OpLogEntry(name=op.name)
+        try:
+            entry.float_ops = flops_of(op)
+        except ValueError:  # a shape is not known, or the format of images is not NHWC
+            unknown += 1
+        if op.name in trainable:
+            entry.types.append(TRAINABLE_VARIABLES)
+        if words is not None:
+            _add_trace(entry, op, words)
+        if entry.float_ops or entry.types or words is not None:
+            found.append(entry)
+    if unknown and not traced:
+        print(f"{unknown} ops no flops stats due to incomplete shapes.", file=sys.stderr)
+    return found
+
+
+def _add_trace(entry: Any, op: Operation, words: dict[str, int]) -> None:
+    entry.code_def.SetInParent()
+    for path, line, function, text, start in op.traceback_with_start_lines:
+        if path.startswith(_NOT_OF_PROGRAM):
+            continue
+        numbers = [words.setdefault(word, len(words)) if word else 0
+                   for word in (path, function, text)]  # fmt: skip
+        entry.code_def.traces.add(
+            file_id=numbers[0], lineno=line, function_id=numbers[1], line_id=numbers[2],
+            func_start_line=start,
+        )  # fmt: skip
+
+
+def _take_shapes(graph: Graph, run_meta: Any) -> None:
+    """Has tensors of unknown shape take that of a traced run."""
+    for device in run_meta.step_stats.dev_stats:
+        for stats in device.node_stats:
+            op = graph._by_name.get(stats.node_name)
+            if op is None or len(stats.output) != len(op.outputs):
+                continue
+            for tensor, output in zip(op.outputs, stats.output, strict=True):
+                if not tensor.get_shape().is_fully_defined():
+                    seen = [dim.size for dim in output.tensor_description.shape.dim]
+                    _merge_shape(tensor, TensorShape(seen))
+
+
+def _merge_shape(tensor: Any, seen: TensorShape) -> None:
+    try:
+        tensor.set_shape(tensor.get_shape().merge_with(seen))
+    except ValueError as error:
+        name = tensor.op.name
+        print(f"Node {name} incompatible shapes: {error}.", file=sys.stderr)

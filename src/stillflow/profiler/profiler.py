@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from stillflow import errors
-from stillflow.files.gfile import write_string_to_file
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
-from stillflow.profiler import report
+from stillflow.profiler import pprof, report, view_timeline
+from stillflow.profiler.advisor import ALL_ADVICE, advice
 from stillflow.profiler.groups import by_line, by_type, multi_message
-from stillflow.profiler.measures import Measured, measure
+from stillflow.profiler.model import Model, model_of
+from stillflow.profiler.op_log import merged
 from stillflow.profiler.option_builder import ProfileOptionBuilder
-from stillflow.profiler.tree import account, by_graph, by_scope, display, message
-from stillflow.protos import (
-    AdviceProto,
-    GraphNodeProto,
-    MultiGraphNodeProto,
-    ProfileNode,
-    ProfileProto,
-)
-from stillflow.runtime.timeline import Timeline
+from stillflow.profiler.outputs import Output, options_proto, output_of, write
+from stillflow.profiler.serialized import profile_proto
+from stillflow.profiler.tree import by_graph, by_scope, message
+from stillflow.protos import GraphNodeProto, MultiGraphNodeProto
 
 _DEFAULT: Any = 0
-_OUTPUTS = ("timeline", "stdout", "file", "none")
-_EXPENSIVE = "ExpensiveOperationChecker"
-ALL_ADVICE: dict[str, dict[str, Any]] = {
-    _EXPENSIVE: {}, "AcceleratorUtilizationChecker": {}, "JobChecker": {}, "OperationChecker": {},
-}  # fmt: skip
+_VIEWS: dict[str, Any] = {"scope": by_scope, "graph": by_graph, "op": by_type, "code": by_line}
 
 
 @export("profiler.profile")
@@ -39,61 +32,44 @@ def profile(
 
     Args:
       graph: the graph; the default one if None.
-      run_meta: a `RunMetadata` of a traced run, for times and memory.
+      run_meta: a `RunMetadata` of a traced run, for times and memory; shapes that it found become
+        known to the graph.
       op_log: an `OpLogProto` with more marks and counts.
       cmd: how operations are arranged: by "scope", "graph", "op" or "code".
       options: as `ProfileOptionBuilder` makes them; parameters of variables by default.
 
     Returns:
-      A `GraphNodeProto` for scopes and graphs, a `MultiGraphNodeProto` for the others.
+      A `GraphNodeProto` for scopes and graphs, a `MultiGraphNodeProto` for the others. It is empty
+      if the options cannot be met, which a line on stderr says.
 
     Raises:
-      tf.errors.InvalidArgumentError: if there is no such arrangement or output.
+      tf.errors.InvalidArgumentError: if there is no such arrangement.
+      TypeError: if an option is of a wrong type.
     """
+    graph = graph or get_default_graph()
     if options == _DEFAULT:
         options = ProfileOptionBuilder.trainable_variables_parameter()
-    runs = {0: run_meta} if run_meta is not None else {}
-    items = measure(graph or get_default_graph(), runs, op_log)
-    before = report.settings(_complete(options)) + report.TITLE
-    return _show(items, cmd, options, runs, (before, report.END))
+    if cmd not in _VIEWS:
+        raise errors.InvalidArgumentError(None, None, f"unknown cmd: {cmd}\n")
+    made = options_proto(options)
+    model = model_of(graph, run_meta, op_log, add_trace=cmd == "code")
+    return _profile(model, cmd, made)
 
 
 @export("profiler.advise")
 def advise(graph: Graph | None = None, run_meta: Any = None, options: Any = _DEFAULT) -> Any:
-    """Says what a model spends its time on.
+    """Says what a model spends its time on, and prints it.
 
     Args:
       graph: the graph; the default one if None.
       run_meta: a `RunMetadata` of a traced run.
-      options: {checker: its options}; all checkers by default. Only ExpensiveOperationChecker
-        finds something: the others are about devices of TensorFlow's own.
+      options: {checker: its options}; all checkers by default.
 
     Returns:
       An `AdviceProto`.
     """
-    runs = {0: run_meta} if run_meta is not None else {}
-    return _advise(measure(graph or get_default_graph(), runs), options)
-
-
-def _advise(items: list[Measured], options: Any) -> Any:
-    result = AdviceProto()
-    for name in ALL_ADVICE if options == _DEFAULT or options is None else options:
-        reports = _most_expensive(items) if name == _EXPENSIVE else []
-        result.checkers[name].reports.extend(reports)
-    return result
-
-
-def _most_expensive(items: list[Measured]) -> list[str]:
-    types = by_type(items, _complete({"order_by": "micros"}))
-    if not types.total["exec_micros"]:
-        return []
-    top = types.shown[0]
-    share = 100.0 * top.item.own["exec_micros"] / types.total["exec_micros"]
-    times = [
-        f"{name}: {report.micros(top.item.own[f'{field}exec_micros'])}"
-        for name, field in (("cpu", "cpu_"), ("accelerator", "accelerator_"), ("total", ""))
-    ]
-    return [f"top 1 operation type: {top.name}, {', '.join(times)} ({share:.2f}%)"]
+    model = model_of(graph or get_default_graph(), run_meta, None, add_trace=True)
+    return advice(model, ALL_ADVICE if options == _DEFAULT else options)
 
 
 @export("profiler.Profiler")
@@ -107,97 +83,107 @@ class Profiler:
 
     def __init__(self, graph: Graph | None = None, op_log: Any = None) -> None:
         self._graph = graph or get_default_graph()
-        self._op_log = op_log
-        self._runs: dict[int, Any] = {}
+        self._model = Model(self._graph, merged(self._graph, op_log, None, add_trace=True))
 
     def add_step(self, step: int, run_meta: Any) -> None:
         """Adds the `RunMetadata` of a traced step."""
-        self._runs[step] = run_meta
-
-    def _items(self, step: int) -> list[Measured]:
-        runs = self._runs if step < 0 else {step: self._runs[step]}
-        return measure(self._graph, runs, self._op_log)
-
-    def _profile(self, view: str, options: dict[str, Any]) -> Any:
-        step = options.get("step", -1)
-        if step >= 0 and step not in self._runs:
-            raise errors.NotFoundError(None, None, f"Options -step={step} not found")
-        return _show(self._items(step), view, options, self._runs, ("", ""))
+        log = merged(self._graph, None, run_meta, add_trace=True)
+        self._model.add_graph(self._graph)
+        self._model.add_run(step, run_meta)
+        self._model.add_log(log)
 
     def profile_python(self, options: dict[str, Any]) -> Any:
         """By the lines of the program, a `MultiGraphNodeProto`."""
-        return self._profile("code", options)
+        return _profile(self._model, "code", options_proto(options))
 
     def profile_operations(self, options: dict[str, Any]) -> Any:
         """By types of operations, a `MultiGraphNodeProto`."""
-        return self._profile("op", options)
+        return _profile(self._model, "op", options_proto(options))
 
     def profile_name_scope(self, options: dict[str, Any]) -> Any:
         """By name scopes, a `GraphNodeProto`."""
-        return self._profile("scope", options)
+        return _profile(self._model, "scope", options_proto(options))
 
     def profile_graph(self, options: dict[str, Any]) -> Any:
         """By what takes whose values, a `GraphNodeProto`."""
-        return self._profile("graph", options)
+        return _profile(self._model, "graph", options_proto(options))
 
     def advise(self, options: Any) -> Any:
         """What the steps spent their time on, an `AdviceProto`."""
-        return _advise(self._items(-1), options)
+        return advice(self._model, options)
 
     def serialize_to_string(self) -> bytes:
         """The operations and their counts as a serialized `ProfileProto`."""
-        result = ProfileProto(steps=sorted(self._runs))
-        for number, item in enumerate(self._items(-1)):
-            result.nodes[number].CopyFrom(
-                ProfileNode(
-                    id=number, name=item.name, op=item.op_type, op_types=sorted(item.types),
-                    canonical_device=item.device, float_ops=item.own["float_ops"],
-                    shape=item.shape or (),
-                )
-            )  # fmt: skip
-        data: bytes = result.SerializeToString()
+        data: bytes = profile_proto(self._model).SerializeToString()
         return data
 
-
-def _complete(options: dict[str, Any]) -> dict[str, Any]:
-    defaults = ProfileOptionBuilder().with_max_depth(10).select([]).build()
-    return {**defaults, **options}
+    def _write_profile(self, filename: str) -> None:
+        write(filename, self.serialize_to_string())
 
 
-def _show(
-    items: list[Measured], view: str, options: dict[str, Any], runs: dict[int, Any],
-    around: tuple[str, str],
-) -> Any:  # fmt: skip
-    options = _complete(options)
-    if view in ("scope", "graph"):
-        root: Any = by_scope(items) if view == "scope" else by_graph(items)
-        account(root, options, scopes=view == "scope")
-        (root,) = display([root], options)
-        lines = report.tree_lines(root, options)
-        result = message(root, GraphNodeProto)
-    elif view in ("op", "code"):
-        root = by_type(items, options) if view == "op" else by_line(items, options)
-        lines = (report.row_lines if view == "op" else report.tree_lines)(root, options)
-        result = multi_message(root, MultiGraphNodeProto, GraphNodeProto, chained=view == "op")
-    else:
-        raise errors.InvalidArgumentError(None, None, f"unknown cmd: {view}\n")
-    text = report.explanation(view, options) + report.legend(options) + lines
-    _put_out(text, options["output"], runs, around)
+def _profile(model: Model, view: str, options: Any) -> Any:
+    """Counts, and puts out what is found where the options say."""
+    output = output_of(options)
+    if output is None:
+        return _empty(view)
+    on_terminal = output.kind == "stdout"
+    if on_terminal:
+        print(report.settings(options, str(output)), report.TITLE, sep="", end="")
+    result = _shown(model, view, options, output)
+    if on_terminal:
+        print(report.END, end="")
     return result
 
 
-def _put_out(text: str, output: str, runs: dict[int, Any], around: tuple[str, str]) -> None:
-    kind, _, rest = output.partition(":")
-    path = rest.partition("=")[2]
-    if kind not in _OUTPUTS:
-        raise errors.InvalidArgumentError(
-            None, None, f"Unknown output type: {kind}, Valid types: {','.join(_OUTPUTS)}"
-        )
-    if kind == "stdout":
-        print(around[0], text, around[1], sep="", end="")
-    elif kind == "file":
-        write_string_to_file(path, text)
-    elif kind == "timeline":
-        for step, run_meta in runs.items():
-            trace = Timeline(run_meta.step_stats).generate_chrome_trace_format()
-            write_string_to_file(f"{path}_{step}", trace)
+def _empty(view: str) -> Any:
+    return MultiGraphNodeProto() if view in report.GROUPED else GraphNodeProto()
+
+
+def _shown(model: Model, view: str, options: Any, output: Output) -> Any:
+    refusal = _refusal(model, view, options, output.kind)
+    if refusal is not None:
+        print(refusal, file=sys.stderr)
+        return _empty(view)
+    if output.kind == "timeline" and view == "graph" and options.step < 0:
+        for step in sorted(model.steps):
+            options.step = step
+            _shown(model, view, options, output)
+        return _empty(view)
+    root = _VIEWS[view](model, options)
+    _put_out(root, model, view, options, output)
+    if view in report.GROUPED:
+        return multi_message(root, model, options, (MultiGraphNodeProto, GraphNodeProto))
+    return message(root, model, GraphNodeProto)
+
+
+def _refusal(model: Model, view: str, options: Any, output: str) -> str | None:
+    """What hinders a report, if something does."""
+    if options.step >= 0 and options.step not in model.steps:
+        steps = "".join(f"{step} " for step in sorted(model.steps))
+        return f"Options -step={options.step} not found.\nAvailable steps: {steps}"
+    if view == "code" and not model.has_trace:
+        return "No code trace information"
+    if output == "pprof" and view != "code":
+        return "Only 'code' view supports pprof output now."
+    if output == "timeline" and view == "op":
+        return "op view doesn't support timeline yet. Consider graph/scope/code view."
+    return None
+
+
+def _put_out(root: Any, model: Model, view: str, options: Any, output: Output) -> None:
+    if output.kind in ("stdout", "file"):
+        text = report.explanation(view, options) + report.report(view, root, model, options)
+        if output.kind == "file":
+            write(output.path, text)
+        else:
+            print(text, end="")
+    elif output.kind == "timeline" and view == "graph":
+        print("generating trace file.")
+        events = view_timeline.of_graph(root, options.step)
+        view_timeline.put_out(events, output.path, options.step)
+    elif output.kind == "timeline":
+        view_timeline.put_out(view_timeline.of_tree(root), output.path, options.step)
+    elif output.kind == "pprof":
+        name = pprof.selected(options)
+        if name is not None:
+            pprof.put_out(root, name, output.path)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from stillflow.profiler.groups import Group
+from stillflow.profiler.model import Model
+from stillflow.profiler.order import in_order
 from stillflow.profiler.tree import Entry
 
 
@@ -16,7 +19,7 @@ class Column(NamedTuple):
     meaning: str
 
 
-# In the order they are shown.
+# In the order in which trees of operations show them.
 _COLUMNS = {
     "params": Column(
         "parameters", "# parameters", "param: Number of parameters (in the Variable)."
@@ -67,6 +70,14 @@ _COLUMNS = {
     "occurrence": Column("", "op count (run|defined)", "occurrence: The number of times it occurs"),
     "input_shapes": Column("", "input shapes", "input shape: The shape of input tensors"),
 }  # fmt: skip
+_COUNTS = ("params", "float_ops")
+_TIMES = ("total_micros", "accelerator_micros", "cpu_micros")
+_DESCRIPTIONS = ("device", "op_types", "occurrence", "input_shapes")
+# Where operations are taken together, memory and time stand before what is counted.
+_OF_GROUPS = [
+    *(name for name in _COLUMNS if name not in (*_COUNTS, *_DESCRIPTIONS)), *_COUNTS,
+    *_DESCRIPTIONS,
+]  # fmt: skip
 _VIEWS = {
     "scope": "scope: The nodes in the model graph are organized by their names, which is "
              "hierarchical like filesystem.",
@@ -82,11 +93,12 @@ _SETTINGS = (
     "min_occurrence", "step", "order_by", "account_type_regexes", "start_name_regexes",
     "trim_name_regexes", "show_name_regexes", "hide_name_regexes", "account_displayed_op_only",
 )  # fmt: skip
+GROUPED = ("op", "code")
 
 
 def _scaled(steps: tuple[str, ...], plain: str) -> Callable[[int], str]:
     def text(number: int) -> str:
-        if number < 1000 or not steps:
+        if number < 1000:
             return f"{number}{plain}"
         size = min((len(str(number)) - 1) // 3, len(steps))
         return f"{number / 1000**size:.2f}{steps[size - 1]}"
@@ -105,103 +117,145 @@ def _amount(measure: str) -> Callable[[int], str]:
     return micros if measure.endswith("micros") else number
 
 
-def columns(options: dict[str, Any]) -> list[str]:
+def _columns(view: str, options: Any) -> list[str]:
     """What is shown of each entry, in order."""
-    selected = set(options["select"])
+    selected = set(options.select)
     if "micros" in selected:
-        selected |= {"total_micros", "accelerator_micros", "cpu_micros"}
-    return [name for name in _COLUMNS if name in selected]
+        selected.update(_TIMES)
+    return [name for name in (_OF_GROUPS if view in GROUPED else _COLUMNS) if name in selected]
 
 
-def settings(options: dict[str, Any]) -> str:
+def settings(options: Any, output: str) -> str:
     """The options, as a report begins."""
     lines = ["", "=========================Options============================="]
     for name in _SETTINGS:
-        value = options.get(name, 0)
-        if isinstance(value, (list, tuple)):
-            value = ",".join(value)
-        elif isinstance(value, bool):
+        value = getattr(options, name)
+        if isinstance(value, bool):
             value = str(value).lower()
+        elif not isinstance(value, (int, str)):
+            value = ",".join(value)
         lines.append(f"{f'-{name}':<28}{value}")
-    lines.append(f"{'-select':<28}{','.join(sorted(set(options['select'])))}")
-    kind, _, target = options.get("output", "stdout").partition(":")
-    return "\n".join([*lines, f"{'-output':<28}{kind}:{target}", ""])
+    lines.append(f"{'-select':<28}{','.join(sorted(set(options.select)))}")
+    return "\n".join([*lines, f"{'-output':<28}{output}", ""])
 
 
-def explanation(view: str, options: dict[str, Any]) -> str:
+def explanation(view: str, options: Any) -> str:
     """What the view and the columns mean."""
-    texts = [_COLUMNS[name].meaning for name in sorted(columns(options))]
-    return "\n".join(["", "Doc:", _VIEWS[view], *texts, "", "Profile:", ""])
+    texts = []
+    for name in sorted(set(options.select)):
+        if name == "micros":
+            texts += [_COLUMNS[one].meaning for one in (_TIMES[0], _TIMES[2], _TIMES[1])]
+        elif name == "tensor_value":
+            texts.append("tensor_value: Not supported now.")
+        elif name in _COLUMNS and name != _TIMES[0]:
+            texts.append(_COLUMNS[name].meaning)
+        else:
+            texts.append(f"Unknown select: {name}")
+    joined = "\n".join(texts)
+    return f"\nDoc:\n{_VIEWS[view]}\n{joined}\n\nProfile:\n"
 
 
 TITLE = "\n==================Model Analysis Report======================\n"
 END = "\n======================End of Report==========================\n"
 
 
-def legend(options: dict[str, Any]) -> str:
-    """The heading of the columns."""
-    return f"node name | {' | '.join(_COLUMNS[name].heading for name in columns(options))}\n"
+def report(view: str, root: Any, model: Model, options: Any) -> str:
+    """The heading of the columns, and a line for each entry."""
+    columns = _columns(view, options)
+    headings = [_COLUMNS[name].heading for name in columns]
+    if view in GROUPED and "occurrence" in columns:
+        headings[columns.index("occurrence")] = "op occurrence (run|defined)"
+    lines = [f"node name | {' | '.join(headings)}\n"]
+    if view == "op":
+        lines += [_row_line(group, root, model, columns) for group in root.shown]
+    else:
+        _add_lines(lines, root, model, columns, 0)
+    return "".join(lines)
 
 
-def tree_lines(entry: Entry, options: dict[str, Any], indent: int = 0) -> str:
-    """An entry and what is shown below it, a line each."""
-    below = "".join(tree_lines(child, options, indent + 2) for child in entry.shown)
-    return f"{' ' * indent}{_tree_line(entry, options)}\n{below}"
+def _add_lines(lines: list[str], entry: Any, model: Model, columns: list[str], indent: int) -> None:
+    """Adds an entry and what is shown below it, a line each."""
+    lines.append(f"{' ' * indent}{entry.name} ({', '.join(_parts(entry, model, columns))})\n")
+    for child in entry.shown:
+        _add_lines(lines, child, model, columns, indent + 2)
 
 
-def _tree_line(entry: Entry, options: dict[str, Any]) -> str:
+def _parts(entry: Entry, model: Model, columns: list[str]) -> list[str]:
     parts = []
-    for name in columns(options):
+    for name in columns:
         measure = _COLUMNS[name].measure
+        if not measure:
+            parts += _described(entry, name, model)
+            continue
         if name == "params" and entry.item.shape:
             parts.append("x".join(map(str, entry.item.shape)))
-        if measure:
-            amount = _amount(measure)
-            own = amount(entry.item.own[measure]) if entry.accounted else "--"
-            unit = {"params": " params", "float_ops": " flops"}.get(name, "")
-            parts.append(f"{own}/{amount(entry.total[measure])}{unit}")
-        elif name == "device":
-            parts += [entry.item.device] if entry.item.device else []
-        elif name == "op_types":
-            parts.append("|".join(sorted(entry.item.types)))
-        elif name == "occurrence":
-            mine = (number(entry.item.own["run_count"]), "1") if entry.accounted else ("--", "--")
-            all_ = entry.total["run_count"], entry.total["definitions"]
-            parts.append("|".join(f"{a}/{number(b)}" for a, b in zip(mine, all_, strict=True)))
-        else:
-            parts.append("|".join(_shapes(entry)))
-    return f"{entry.name} ({', '.join(parts)})"
+        amount = _amount(measure)
+        own = amount(entry.own[measure]) if entry.accounted else "--"
+        unit = {"params": " params", "float_ops": " flops"}.get(name, "")
+        parts.append(f"{own}/{amount(entry.total[measure])}{unit}")
+    return parts
 
 
-def _shapes(entry: Entry) -> list[str]:
+def _described(entry: Entry, name: str, model: Model) -> list[str]:
+    if isinstance(entry, Group):
+        if name == "device":
+            return ["|".join(sorted(entry.devices))] if entry.devices else []
+        return ["|".join(sorted(entry.types)) if name == "op_types" else f"{name} N/A in code view"]
+    if name == "device":
+        return [entry.item.device] if entry.item.device else []
+    if name == "op_types":
+        return ["|".join(sorted(entry.item.types))]
+    if name == "occurrence":
+        mine = (number(entry.own["run_count"]), "1") if entry.accounted else ("--", "--")
+        all_ = entry.total["run_count"], entry.total["definitions"]
+        return ["|".join(f"{a}/{number(b)}" for a, b in zip(mine, all_, strict=True))]
+    return ["|".join(_shapes(entry.item, model))]
+
+
+def _shapes(item: Any, model: Model) -> list[str]:
     return [
         f"{index}:{'x'.join(map(str, dims)) if dims else 'unknown'}"
-        for index, dims in entry.item.input_shapes.items()
+        for index, dims in model.input_shapes(item).items()
     ]
 
 
-def row_lines(root: Any, options: dict[str, Any]) -> str:
-    """The types of a profile by type, a line each."""
-    return "".join(_row_line(group, root, options) for group in root.shown)
-
-
-def _row_line(group: Any, root: Any, options: dict[str, Any]) -> str:
+def _row_line(group: Group, root: Group, model: Model, columns: list[str]) -> str:
     parts = []
-    for name in columns(options):
+    for name in columns:
         measure = _COLUMNS[name].measure
         if measure:
-            all_, total, own = (
-                root.total[measure], group.total[measure], group.item.own[measure],
-            )  # fmt: skip
-            shares = [100.0 * part / all_ if total else 0.0 for part in (total, own)]
-            unit = {"params": " params", "float_ops": " float_ops"}.get(name, "")
-            text = f"{_amount(measure)(own)}{unit} ({shares[0]:.2f}%, {shares[1]:.2f}%)"
-            parts.append(f"{text:>30}")
+            parts.append(f"{_share(group, root, name, measure):>30}")
         elif name == "device":
-            parts.append("|".join(sorted({item.device for item in group.members if item.device})))
+            parts.append("|".join(sorted(group.devices)))
         elif name == "op_types":
-            parts.append("|".join(sorted(group.item.types)))
+            parts.append("|".join(sorted(group.types)))
         elif name == "occurrence":
-            runs = group.item.own["run_count"]
-            parts.append(f"{f'{runs}|{len(group.members)}':>10}")
-    return f"{group.name:<25}{', '.join(parts)}\n"
+            parts.append(f"{group.own['run_count']}|{len(group.picked)}".rjust(10))
+    line = f"{group.name:<25}{', '.join(parts)}\n"
+    shapes = _shapes_of(group, model) if "input_shapes" in columns else ""
+    return f"{line}\n{shapes}\n\n" if shapes else line
+
+
+def _share(group: Group, root: Group, name: str, measure: str) -> str:
+    own, total, all_ = group.own[measure], group.total[measure], root.total[measure]
+    counts = own if measure.endswith("bytes") else total
+    shares = [100.0 * part / all_ if counts > 0 else 0.0 for part in (total, own)]
+    unit = {"params": " params", "float_ops": " float_ops"}.get(name, "")
+    return f"{_amount(measure)(own)}{unit} ({shares[0]:.2f}%, {shares[1]:.2f}%)"
+
+
+def _shapes_of(group: Group, model: Model) -> str:
+    """The combinations of shapes that a type takes, the ones that ran most often first."""
+    counts: dict[str, list[int]] = {}
+    for item in group.picked.values():
+        shapes = ",\t".join(_shapes(item, model))
+        count = counts.setdefault(f"input_type: {shapes}", [0, 0, 0])
+        own = item.at(group.step)
+        for index, more in enumerate((1, own["run_count"], own["exec_micros"])):
+            count[index] += more
+    most = in_order(sorted(counts), key=lambda text: -counts[text][1])
+    return "\n".join(
+        f"{text}\t(run*{counts[text][1]}|defined*{counts[text][0]})\t"
+        f"exec_time: {micros(counts[text][2])}"
+        for text in most
+    )

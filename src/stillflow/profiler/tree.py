@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from stillflow.profiler.measures import NAMES, Measured
+from stillflow.profiler.model import Model
+from stillflow.profiler.order import in_order
 
 ROOT = "_TFProfRoot"
 _SCOPE = "_kTFScopeParent"
+_GRAPH = "_TFGraphParent"
 
-# Which total each way to sort goes by.
+# Which total each way to sort goes by; by name if none.
 ORDERS = {
     "bytes": "requested_bytes", "peak_bytes": "peak_bytes", "residual_bytes": "residual_bytes",
     "output_bytes": "output_bytes", "micros": "exec_micros",
@@ -40,13 +45,15 @@ class Entry:
       children: below it, before anything is left out.
       shown: below it, of what is accounted or shown.
       accounted: whether its own measures count.
+      own: its measures.
       total: its measures with those below; `definitions` among them.
     """
 
     item: Measured
-    children: list[Entry] = field(default_factory=list)
-    shown: list[Entry] = field(default_factory=list)
+    children: list[Any] = field(default_factory=list)
+    shown: list[Any] = field(default_factory=list)
     accounted: bool = False
+    own: Counter[str] = field(default_factory=Counter)
     total: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -56,154 +63,188 @@ class Entry:
 
     def restart(self) -> None:
         """Has the total begin with what is its own."""
-        self.total = Counter(self.item.own)
+        self.total = Counter(self.own)
         self.total["definitions"] = 1
 
     def add(self, child: Entry) -> None:
         """Adds the total of an entry below."""
         self.total.update(child.total)
 
+    def account(self, options: Any) -> None:
+        """Finds its own measures, and whether they count."""
+        self.own = self.item.at(options.step)
+        patterns = list(options.account_type_regexes)
+        self.accounted = patterns == [".*"] or any(
+            matches(kind, patterns) for kind in self.item.types
+        )
 
-def matches(text: str, patterns: list[str]) -> bool:
+    def key(self, order: str) -> Any:
+        """What it is sorted by."""
+        return -self.total[ORDERS[order]] if order in ORDERS else self.name
+
+    def amount(self, option: str, measure: str) -> int:
+        """What it has of a measure that an option gives the least of."""
+        return (self.own if option in _OWN else self.total)[measure]
+
+
+@lru_cache
+def _pattern(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        logging.getLogger("tensorflow").error("Error parsing %r: %s", text, error)
+        return None
+
+
+def matches(text: str, patterns: Any) -> bool:
     """Whether a text is wholly matched by one of some regular expressions."""
-    return any(re.fullmatch(pattern, text) for pattern in patterns)
+    if list(patterns) == [".*"]:
+        return True
+    compiled = map(_pattern, patterns)
+    return any(pattern is not None and pattern.fullmatch(text) for pattern in compiled)
 
 
-def is_accounted(item: Measured, options: dict[str, Any]) -> bool:
-    """Whether the measures of an operation count."""
-    patterns = options["account_type_regexes"]
-    return patterns == [".*"] or any(matches(kind, patterns) for kind in sorted(item.types))
+def ordered(entries: list[Any], options: Any) -> list[Any]:
+    """Entries by the measure that options sort by, largest first; by name if there is none."""
+    if not options.order_by:
+        return entries
+    return in_order(entries, key=lambda entry: entry.key(options.order_by))
 
 
-def ordered(entries: list[Any], options: dict[str, Any]) -> list[Any]:
-    """Entries by the measure that options sort by, largest first, then by name."""
-    measure = ORDERS.get(options.get("order_by", "name"), "")
-    return sorted(entries, key=lambda entry: (-entry.total[measure], entry.name))
-
-
-def is_shown(entry: Entry, options: dict[str, Any], depth: int, own: bool = True) -> bool:
+def is_shown(entry: Entry, options: Any, depth: int) -> bool:
     """Whether an entry has enough of everything and a name to be shown."""
     if entry.name == ROOT:
         return True
     for option, measure in _MINIMA.items():
-        values = entry.item.own if own and option in _OWN else entry.total
-        if values[measure] < options.get(option, 0):
+        if entry.amount(option, measure) < getattr(options, option):
             return False
     return (
-        depth <= options["max_depth"]
-        and matches(entry.name, options["show_name_regexes"])
-        and not matches(entry.name, options["hide_name_regexes"])
+        depth <= options.max_depth
+        and matches(entry.name, options.show_name_regexes)
+        and not matches(entry.name, options.hide_name_regexes)
     )
 
 
-def by_scope(items: list[Measured]) -> Entry:
+def by_scope(model: Model, options: Any) -> Entry:
     """The tree of name scopes."""
-    entries = {item.name: Entry(item) for item in items}
+    entries = {item.name: Entry(item) for item in model.items()}
     for name in list(entries):
         parts = name.split("/")
         for count in range(1, len(parts)):
             scope = "/".join(parts[:count])
-            entries.setdefault(scope, Entry(Measured(scope, types={_SCOPE})))
-    root = Entry(Measured(ROOT, types={_SCOPE}))
+            entries.setdefault(scope, Entry(Measured(scope, _SCOPE, types={_SCOPE})))
+    root = Entry(Measured(ROOT, _SCOPE, types={_SCOPE}))
     for name in sorted(entries):
         parent = entries.get(name.rpartition("/")[0], root) if "/" in name else root
         parent.children.append(entries[name])
-    return root
+    return _accounted(root, options, scopes=True)
 
 
-def by_graph(items: list[Measured]) -> Entry:
+def by_graph(model: Model, options: Any) -> Entry:
     """The tree of what each operation takes values of, from those that nobody takes."""
-    entries = {item.name: Entry(item) for item in items}
-    taken = {name for item in items for name in item.inputs}
+    entries = {item.name: Entry(item) for item in model.items()}
+    taken = set()
     for entry in entries.values():
-        entry.children = [entries[name] for name in entry.item.inputs if name in entries]
-    root = Entry(Measured(ROOT))
-    root.children = [entries[name] for name in sorted(entries) if name not in taken]
-    return root
+        inputs = [entry.item.inputs[number] for number in sorted(entry.item.inputs)]
+        taken.update(inputs)
+        entry.children = [entries[name] for name in inputs if name in entries]
+    root = Entry(Measured(ROOT, _GRAPH, types={_GRAPH}))
+    root.children = [entry for name, entry in entries.items() if name not in taken]
+    return _accounted(root, options, scopes=False)
 
 
-def account(root: Entry, options: dict[str, Any], scopes: bool) -> None:
-    """Adds up what counts, and leaves out what neither counts nor has something below.
+def _accounted(root: Entry, options: Any, scopes: bool) -> Entry:
+    """Adds up what counts, leaves out what neither counts nor has something below, and hides.
 
     Args:
       root: the tree.
       options: of the profile.
       scopes: whether entries that do not count themselves stay where something below does.
     """
-    visited: set[str] = set()
-    root.shown = [
-        found for child in root.children for found in _account(child, options, scopes, visited)
-    ]
-    root.total = Counter()
+    root.shown = _account(root.children, options, scopes, set())
     for child in root.shown:
         root.add(child)
-    if options["start_name_regexes"] != [".*"]:
-        root.shown = _started(root.shown, options["start_name_regexes"])
+    if list(options.start_name_regexes) != [".*"]:
+        root.shown = started(root.shown, options.start_name_regexes, set())
+    _display([root], options, 1, set())
+    return root
 
 
-def _account(entry: Entry, options: dict[str, Any], scopes: bool, visited: set[str]) -> list[Entry]:
-    if entry.name in visited:
-        return []
-    visited.add(entry.name)
-    below = [
-        found for child in entry.children for found in _account(child, options, scopes, visited)
-    ]
-    entry.accounted = is_accounted(entry.item, options)
-    if not entry.accounted and not (scopes and below):
-        return below
-    entry.restart()
-    entry.shown = below
-    for child in below:
-        entry.add(child)
-    return [entry]
-
-
-def _started(entries: list[Entry], patterns: list[str]) -> list[Entry]:
-    """The topmost entries whose names match."""
+def _account(entries: list[Entry], options: Any, scopes: bool, visited: set[str]) -> list[Entry]:
     found = []
     for entry in entries:
-        if matches(entry.name, patterns):
-            found.append(entry)
-        else:
-            found += _started(entry.shown, patterns)
+        if entry.name in visited:
+            continue
+        visited.add(entry.name)
+        below = _account(entry.children, options, scopes, visited)
+        entry.account(options)
+        if not entry.accounted and not (scopes and below):
+            found += below
+            continue
+        entry.restart()
+        entry.shown = below
+        for child in below:
+            entry.add(child)
+        found.append(entry)
     return found
 
 
-def display(entries: list[Entry], options: dict[str, Any], depth: int = 1) -> list[Entry]:
+def started(entries: list[Any], patterns: Any, visited: set[str] | None = None) -> list[Any]:
+    """The topmost entries whose names match.
+
+    Args:
+      entries: where to look, and below.
+      patterns: regular expressions.
+      visited: names that were looked at already, if that counts.
+    """
+    found = []
+    for entry in entries:
+        if visited is not None and entry.name in visited:
+            continue
+        if visited is not None:
+            visited.add(entry.name)
+        if matches(entry.name, patterns):
+            found.append(entry)
+        else:
+            found += started(entry.shown, patterns, visited)
+    return found
+
+
+def _display(entries: list[Entry], options: Any, depth: int, visited: set[str]) -> list[Entry]:
     """Leaves out entries that are not shown; what is below them takes their places."""
     result = []
     for entry in entries:
+        if entry.name in visited:
+            continue
+        visited.add(entry.name)
         shown = is_shown(entry, options, depth)
-        trimmed = matches(entry.name, options["trim_name_regexes"])
-        below = []
-        if not trimmed and depth <= options["max_depth"]:
-            below = display(entry.shown, options, depth + 1)
+        below: list[Entry] = []
+        if depth <= options.max_depth and not matches(entry.name, options.trim_name_regexes):
+            below = _display(entry.shown, options, depth + 1, visited)
         if not shown:
             result += below
             continue
-        if options["account_displayed_op_only"]:
-            if entry.name == ROOT:
-                entry.total = Counter()
-            else:
-                entry.restart()
-            for child in below:
-                entry.add(child)
         entry.shown = ordered(below, options)
+        if options.account_displayed_op_only:
+            entry.restart()
+            for child in entry.shown:
+                entry.add(child)
         result.append(entry)
     return result
 
 
-def message(entry: Entry, make: Any) -> Any:
+def message(entry: Entry, model: Model, make: Any) -> Any:
     """An entry, and what is shown below it, as a `GraphNodeProto`."""
     result = make(name=entry.name, total_definition_count=entry.total["definitions"])
     if entry.item.device:
         result.devices.append(entry.item.device)
     for name in NAMES:
-        setattr(result, name, entry.item.own[name])
+        setattr(result, name, entry.own[name])
         setattr(result, f"total_{name}", entry.total[name])
-    for index, dims in entry.item.input_shapes.items():
+    for index, dims in model.input_shapes(entry.item).items():
         shape = result.input_shapes[index]
-        for size in dims or ():
+        shape.unknown_rank = not dims
+        for size in dims:
             shape.dim.add(size=size)
-    result.children.extend(message(child, make) for child in entry.shown)
+    result.children.extend(message(child, model, make) for child in entry.shown)
     return result
