@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 import stillflow as tf
 from stillflow import errors
 from stillflow.summary import event_file_writer, plugin_asset
+from stillflow.summary.old_writer import SummaryWriter
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
@@ -306,3 +307,9 @@ def test_a_description_of_a_tensor_summary():
     assert tf.summary.get_summary_description(node).type_hint == "hint"
     with pytest.raises(ValueError, match="Can't get_summary_description on Const"):
         tf.summary.get_summary_description(tf.NodeDef(op="Const"))
+
+
+def test_the_writer_of_the_first_programs_is_the_same_under_its_old_name(tmp_path):
+    with SummaryWriter(str(tmp_path), None, 1, 1) as writer:
+        writer.add_summary(summary(), 3)
+    assert [event.step for event in events(tmp_path)] == [0, 3]

@@ -91,6 +91,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.train.tracking.base",
     },
     "tensorflow.python.training.tracking.util": {"*": "stillflow.train.tracking.checkpoint"},
+    "tensorflow.python.training.summary_io": {
+        "SummaryWriter": "stillflow.summary.old_writer:SummaryWriter",
+    },
     "tensorflow.python.training.training_util": {
         "_get_global_step_read": "stillflow.train.global_step:get_global_step_read",
         "_get_or_create_global_step_read":

@@ -39,7 +39,8 @@ class EventFileWriter:
         flush_secs: float = 120,
         filename_suffix: str | None = None,
     ) -> None:
-        self._logdir = name_of(logdir)
+        # As in TensorFlow None is a name as well; only bytes, which it would quote, are text.
+        self._logdir = name_of(logdir) if isinstance(logdir, bytes) else str(logdir)
         if not gfile.is_directory(self._logdir):
             gfile.recursive_create_dir(self._logdir)
         self._events = EventsWriter(os.path.join(self._logdir, "events"))

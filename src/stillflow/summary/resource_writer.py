@@ -268,8 +268,9 @@ def initialize(graph: Any = None, session: Any = None) -> None:
     if graph is not None:
         from stillflow.summary.writing import graph as write_graph
 
+        data = serialized(graph)  # before the operations that write it are in it
         x = tf.placeholder(tf.string)
-        session.run(write_graph(x, 0), feed_dict={x: serialized(graph)})
+        session.run(write_graph(x, 0), feed_dict={x: data})
 
 
 def serialized(graph: Any) -> bytes:

@@ -19,12 +19,12 @@ class EventFileWriterV2:
       logdir: the directory; made if it is not there.
       max_queue: how many events may wait.
       flush_secs: how long they may wait, in seconds.
-      filename_suffix: what the file's name ends with.
+      filename_suffix: what the file's name ends with; ".v2" if None.
     """
 
     def __init__(
         self, session: Any, logdir: str, max_queue: int = 10, flush_secs: float = 120,
-        filename_suffix: str = "",
+        filename_suffix: str | None = "",
     ) -> None:  # fmt: skip
         self._session = session
         self._logdir = logdir

@@ -155,7 +155,7 @@ class FileWriter(SummaryToEventTransformer):
       max_queue: how many events may wait, whatever their size.
       flush_secs: how long events may wait to be seen by others, in seconds.
       graph_def: an old form of `graph`.
-      filename_suffix: what the file's name ends with.
+      filename_suffix: what the file's name ends with; ".v2" by default where a session writes.
       session: a session whose operations write, into the file that `tf.contrib.summary` may
         write to as well; by default a thread writes.
     """
@@ -182,8 +182,7 @@ class FileWriter(SummaryToEventTransformer):
         else:
             from stillflow.summary.session_event_writer import EventFileWriterV2
 
-            suffix = filename_suffix or ""
-            writer = EventFileWriterV2(session, logdir, max_queue, flush_secs, suffix)
+            writer = EventFileWriterV2(session, logdir, max_queue, flush_secs, filename_suffix)
         super().__init__(writer, graph, graph_def)
         self._plain_tags = PlainTags(self._seen_summary_tags)
 

@@ -255,6 +255,22 @@ def life_of_a_writer(tf):
 
 
 @program
+def the_graph_as_it_was_before_it_is_written(tf):
+    writer = tf.contrib.summary.create_file_writer("logs", max_queue=0, name="writer")
+    with writer.as_default(), tf.contrib.summary.always_record_summaries():
+        tf.contrib.summary.scalar("a", 1.0, step=tf.constant(3, tf.int64))
+    closing = writer.close()
+
+    def call(session):
+        with empty_directory(), writer.as_default():
+            tf.contrib.summary.initialize(session.graph, session)
+            session.run(closing)
+            return {"events": events_in(tf)}
+
+    return Run(call=call)
+
+
+@program
 def initialized_together(tf):
     summary = tf.contrib.summary
     writer = summary.create_file_writer("logs", max_queue=0)

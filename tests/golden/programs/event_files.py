@@ -240,6 +240,33 @@ def through_a_session(tf):
 
 
 @program
+def through_a_session_by_default(tf):
+    def call(session):
+        with empty_directory():
+            with session.graph.as_default():
+                writer = tf.summary.FileWriter("logs", session=session)
+            writer.add_summary(scalar(tf), 1)
+            writer.close()
+            return {"files": events_in(tf)}
+
+    return Run(call=call)
+
+
+@program
+def folders_that_are_no_text(tf):
+    def call(session):
+        made = []
+        with empty_directory():
+            for folder in (None, 3, 2.5):
+                with tf.summary.FileWriter(folder) as writer:
+                    writer.add_summary(scalar(tf), 1)
+                    made.append(writer.get_logdir())
+            return {"folders": made, "files": events_in(tf, "."), "there": sorted(os.listdir("."))}
+
+    return Run(call=call)
+
+
+@program
 def events_are_read(tf):
     def write(session, writer):
         for step in range(3):
