@@ -985,6 +985,7 @@ TABLE = {
     "contrib.framework.with_same_shape": "contrib.framework.shapes:with_same_shape",
     "contrib.framework.with_shape": "contrib.framework.shapes:with_shape",
     "contrib.framework.zero_initializer": "contrib.framework.zeros:zero_initializer",
+    "contrib.fused_conv.fused_conv2d_bias_activation": "contrib.fused_conv.convolution:fused_conv2d_bias_activation",
     "contrib.graph_editor.ControlOutputs": "contrib.graph_editor.util:ControlOutputs",
     "contrib.graph_editor.SubGraphView": "contrib.graph_editor.subgraph:SubGraphView",
     "contrib.graph_editor.Transformer": "contrib.graph_editor.transform:Transformer",
