@@ -14,7 +14,7 @@ from stillflow.files.bundle_format import index_path
 from stillflow.files.bundle_reader import BundleReader
 from stillflow.files.checkpoint_paths import advice
 from stillflow.files.local_path import is_remote, plain_path
-from stillflow.files.tensor_slice import Shape, TensorSlice, parse_shape_and_slice
+from stillflow.files.tensor_slice import Shape, TensorSlice, parse_shape_and_slice, shape_text
 from stillflow.files.v1_checkpoint import V1Reader
 
 Array = np.ndarray[Any, Any]
@@ -84,8 +84,8 @@ class CheckpointReader:
         """One line a tensor: its name, type and shape."""
         lines = []
         for name, number, shape, count in sorted(self._described()):
-            line = name + f" (DT_{tensor_types.name_of(number).upper()}) [".encode()
-            line += ",".join(map(str, shape)).encode() + b"]"
+            kind = tensor_types.name_of(number).upper()
+            line = name + f" (DT_{kind}) {shape_text(shape)}".encode()
             lines.append(line + (f", {count} slices\n".encode() if count > 1 else b"\n"))
         return b"".join(lines)
 
@@ -150,7 +150,7 @@ def restore(
 
 
 def _shape_mismatch(v1: bool, name: str, given: Shape, stored: Shape) -> str:
-    texts = [f"[{','.join(map(str, shape))}]" for shape in (given, stored)]
+    texts = [shape_text(shape) for shape in (given, stored)]
     if v1:
         return (
             "Shape in shape_and_slice spec does not match the shape in the save file: "

@@ -68,12 +68,12 @@ class TensorSlice(NamedTuple):
     def shape_in(self, shape: Shape) -> Shape:
         """The shape of this part of a tensor; InternalError if it reaches outside."""
         if len(shape) != len(self.extents):
-            raise _internal(f"Mismatching ranks: shape = {_text(shape)}, slice = {self}")
+            raise _internal(f"Mismatching ranks: shape = {shape_text(shape)}, slice = {self}")
         result = []
         for axis, ((start, length), size) in enumerate(zip(self.extents, shape)):
             if length != ALL and start + length > size:
                 raise _internal(
-                    f"Extent in dimension {axis} out of bounds: shape = {_text(shape)}, "
+                    f"Extent in dimension {axis} out of bounds: shape = {shape_text(shape)}, "
                     f"slice = {self}"
                 )
             result.append(size if length == ALL else length)
@@ -136,7 +136,8 @@ def _parse_extent(item: str, text: str) -> tuple[int, int]:
     return start, length
 
 
-def _text(shape: Shape) -> str:
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape in the words of messages: [2,3]."""
     return f"[{','.join(map(str, shape))}]"
 
 

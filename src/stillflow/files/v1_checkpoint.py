@@ -28,7 +28,7 @@ from stillflow.files import (
 from stillflow.files.checkpoint_paths import advice
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.slice_assembly import assemble
-from stillflow.files.tensor_slice import Shape, TensorSlice
+from stillflow.files.tensor_slice import Shape, TensorSlice, shape_text
 
 Array = np.ndarray[Any, Any]
 
@@ -108,8 +108,8 @@ def _check_agrees(meta: Any, saved: Saved) -> None:
         raise errors.InternalError(
             None,
             None,
-            f"Mismatching shapes: existing tensor = {_text(shape)}, trying to add name "
-            f"{meta.name}, shape = {_text(saved.full_shape)}",
+            f"Mismatching shapes: existing tensor = {shape_text(shape)}, trying to add name "
+            f"{meta.name}, shape = {shape_text(saved.full_shape)}",
         )
     if meta.type != saved.number:
         names = tensor_types.name_of(meta.type), tensor_types.name_of(saved.number)
@@ -138,10 +138,6 @@ def _value_message(saved: Saved) -> bytes:
     value = v1_values.encode(saved.array, saved.number)
     content = head.SerializeToString() + wire.header(3, len(value)) + value
     return wire.header(2, len(content)) + content
-
-
-def _text(shape: Sequence[int]) -> str:
-    return f"[{','.join(map(str, shape))}]"
 
 
 class Tensor(NamedTuple):

@@ -7,7 +7,7 @@ them; the graph adds which operation they concern.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
@@ -50,9 +50,18 @@ def same(a: Dims, b: Dims) -> bool:
 
 def to_string(dims: Dims) -> str:
     """The shape as messages of shape inference show it: "[2,?]", or "?" if nothing is known."""
+    return "?" if dims is None else shape_text(dims)
+
+
+def shape_text(dims: Iterable[Any] | None) -> str:
+    """The shape as messages of kernels show it: "[2,?]", or "<unknown>" if nothing is known.
+
+    Args:
+      dims: the sizes; a tensor of integers will do, as will the indices of an element.
+    """
     if dims is None:
-        return "?"
-    return "[" + ",".join(["?" if dim is None else str(dim) for dim in dims]) + "]"
+        return "<unknown>"
+    return "[" + ",".join(["?" if dim is None else str(int(dim)) for dim in dims]) + "]"
 
 
 def merge_dim(a: Dim, b: Dim) -> Dim:

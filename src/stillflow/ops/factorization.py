@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.clustering import check_rank
@@ -192,8 +193,8 @@ def masked_matmul_kernel(node: Node) -> Any:
         right = b if bool(transpose_b) else b.T
         if left.shape[1] != right.shape[1]:
             raise ValueError(
-                f"Matrix shapes are incompatible: a has shape {_sizes(a)}, "
-                f"while b has shape {_sizes(b)}."
+                f"Matrix shapes are incompatible: a has shape {shape_text(a.shape)}, "
+                f"while b has shape {shape_text(b.shape)}."
             )
         if mask_indices.shape[1] != 2:
             raise ValueError(
@@ -210,10 +211,6 @@ def masked_matmul_kernel(node: Node) -> Any:
         return torch.cat(parts)
 
     return multiply
-
-
-def _sizes(matrix: Any) -> str:
-    return f"[{','.join(map(str, matrix.shape))}]"
 
 
 @masked_matmul_op.samples

@@ -11,6 +11,7 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import MAX_ELEMENTS
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
@@ -156,12 +157,8 @@ def broadcast_shapes(x: Sequence[int], y: Sequence[int]) -> tuple[int, ...]:
     left = [1] * (rank - len(x)) + list(x)
     right = [1] * (rank - len(y)) + list(y)
     if any(a not in (1, b) and b != 1 for a, b in zip(left, right, strict=True)):
-        raise ValueError(f"Incompatible shapes: {_joined(x)} vs. {_joined(y)}")
+        raise ValueError(f"Incompatible shapes: {shape_text(x)} vs. {shape_text(y)}")
     return tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
-
-
-def _joined(dims: Sequence[int]) -> str:
-    return "[" + ",".join(str(dim) for dim in dims) + "]"
 
 
 @broadcast_args_op.value

@@ -10,12 +10,12 @@ import numpy as np
 from stillflow import native
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import is_sparse
-from stillflow.ops.arrays.rows import shape_text
 from stillflow.ops.kernels import ints
 from stillflow.ops.samples import Bad, Sample
 

@@ -14,6 +14,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.node import Node
@@ -23,7 +24,7 @@ from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.packing import stack
-from stillflow.ops.arrays.rows import flat_rows, shape_text
+from stillflow.ops.arrays.rows import flat_rows
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
 from stillflow.ops.arrays.slicing import slice_helper

@@ -11,8 +11,9 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
-from stillflow.ops.arrays.rows import change_rows, shape_text
+from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.kernels import ints, zeros
 from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from stillflow.errors import InvalidArgumentError
-from stillflow.graph.dims import to_string
 from stillflow.graph.lazy import torch
 from stillflow.ops import sparse_loops
 from stillflow.ops.arrays import row_loops
@@ -172,8 +171,3 @@ def _bad_tuple(
     number = first_outside(table, sizes)
     listed = ", ".join(str(item) for item in array[number])
     return InvalidArgumentError(None, None, f"{slice_name(outer, number)} = [{listed}] {message}")
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """A shape as TF's messages show it."""
-    return to_string(tuple(shape))

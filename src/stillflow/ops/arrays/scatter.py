@@ -11,13 +11,14 @@ import numpy as np
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.gather_nd import gather_nd
-from stillflow.ops.arrays.rows import change_rows, first_outside, flat_rows, shape_text
+from stillflow.ops.arrays.rows import change_rows, first_outside, flat_rows
 from stillflow.ops.control import identity
 from stillflow.ops.kernels import ints
 from stillflow.ops.samples import Bad, Sample

@@ -10,6 +10,7 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.batching.forming import Batch, Batcher, Limits, Task
@@ -125,15 +126,12 @@ def _joined(values: Sequence[Any]) -> Any:
         else:
             continue
         raise errors.InvalidArgumentError(
-            None, None, f"{what}: shape[0] = {_text(first)} vs. shape[{index}] = {_text(shape)}"
-        )
+            None, None,
+            f"{what}: shape[0] = {shape_text(first)} vs. shape[{index}] = {shape_text(shape)}",
+        )  # fmt: skip
     if isinstance(values[0], np.ndarray):
         return np.concatenate(values)
     return torch.cat(list(values))
-
-
-def _text(shape: Sequence[int]) -> str:
-    return "[" + ",".join(map(str, shape)) + "]"
 
 
 def _copy(value: Any) -> Any:

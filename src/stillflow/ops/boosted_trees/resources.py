@@ -9,9 +9,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.io.stored import shape_text, to_stored
+from stillflow.ops.io.stored import to_stored
 
 State = TypeVar("State")
 

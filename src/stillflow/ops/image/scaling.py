@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.image import taps
@@ -50,17 +51,13 @@ def _amounts(scale: Any, translation: Any) -> list[tuple[float, float]]:
     """Scale and translation of height and of width."""
     for value in (scale, translation):
         if value.dim() != 1:
-            raise ValueError(f"t must be 1-dimensional{_shown(value)}")
+            raise ValueError(f"t must be 1-dimensional{shape_text(value.shape)}")
         if value.numel() != 2:
-            raise ValueError(f"t must have two elements{_shown(value)}")
+            raise ValueError(f"t must have two elements{shape_text(value.shape)}")
     scales = scale.tolist()
     if not min(scales) > 0:
         raise ValueError("Scale must be greater than zero.")
     return list(zip(scales, translation.tolist(), strict=True))
-
-
-def _shown(value: Any) -> str:
-    return "[" + ",".join(map(str, value.shape)) + "]"
 
 
 def _scaled(
@@ -90,7 +87,7 @@ def _spread(
 ) -> Any:
     for name, image in (("input_grad", grad), ("original_image", original)):
         if image.dim() != 4:
-            raise ValueError(f"{name} must be 4-dimensional{_shown(image)}")
+            raise ValueError(f"{name} must be 4-dimensional{shape_text(image.shape)}")
     result = grad
     for axis, amounts in zip((1, 2), _amounts(scale, translation), strict=True):
         size = original.shape[axis]

@@ -17,10 +17,11 @@ from stillflow.files.filesystem import file_system
 from stillflow.files.tensor_slice import parse_shape_and_slice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.io import restoring
-from stillflow.ops.io.stored import from_stored, path_in, shape_text, to_stored
+from stillflow.ops.io.stored import from_stored, path_in, to_stored
 from stillflow.ops.io.variants import decode_array, encode_array
 
 # Tensors of at least so many bytes are worth threads when they are read.

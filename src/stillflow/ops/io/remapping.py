@@ -15,9 +15,10 @@ from stillflow.files.filesystem import open_file
 from stillflow.files.tensor_slice import TensorSlice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.io.stored import shape_text, text
+from stillflow.ops.io.stored import text
 
 generate_vocab_remapping_op = op(
     """

@@ -42,8 +42,3 @@ def path_in(value: np.ndarray) -> str:
 def text(value: np.ndarray) -> str:
     """The path on the disk in a string tensor of one element."""
     return local_path(path_in(value))
-
-
-def shape_text(shape: Any) -> str:
-    """A shape in the words of kernels: [2,3]."""
-    return f"[{','.join(str(int(size)) for size in shape)}]"

@@ -10,9 +10,10 @@ from stillflow.files import checkpoint_reader, staging, v1_checkpoint
 from stillflow.files.tensor_slice import TensorSlice, parse_shape_and_slice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
 from stillflow.ops.io.bundles import check_slice, slice_dims
-from stillflow.ops.io.stored import from_stored, path_in, shape_text, to_stored
+from stillflow.ops.io.stored import from_stored, path_in, to_stored
 
 save_op = op(
     """

@@ -13,10 +13,11 @@ from stillflow.files.filesystem import open_file
 from stillflow.files.matching import matching
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.io.stored import shape_text, text
+from stillflow.ops.io.stored import text
 from stillflow.ops.strings.kernels import strings_of
 
 read_file_op = op(

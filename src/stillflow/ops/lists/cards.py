@@ -11,14 +11,14 @@ from typing import Any
 
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, op
-from stillflow.graph.dims import Dims
+from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import zeros
 from stillflow.ops.lists import joined
 from stillflow.ops.lists.values import TensorList
-from stillflow.ops.tensor_array.store import refuse, shown
+from stillflow.ops.tensor_array.store import refuse
 
 # Cards by op type.
 cards: dict[str, Card] = {}
@@ -229,7 +229,7 @@ def _empty_kernel(node: Node) -> Any:
 
     def empty(shape: Any, limit: Any) -> Any:
         if limit.ndim:
-            found = shown(tuple(limit.shape))
+            found = shape_text(tuple(limit.shape))
             raise refuse(f"max_num_elements expected to be a scalar but got shape: {found}")
         return TensorList(dtype, _dims_of(shape), [], int(limit))
 
@@ -255,7 +255,7 @@ def _push(values: TensorList, value: Any, which: str = "list") -> TensorList:
     if values.element != shape and not dims.is_compatible(values.element, shape):
         raise refuse(
             f"Tried to append a tensor with incompatible shape to a {which}. Op element shape: "
-            f"{shown(shape)} list shape: {shown(values.element)}"
+            f"{shape_text(shape)} list shape: {shape_text(values.element)}"
         )
     if 0 <= values.limit <= len(values.items):
         raise refuse(
@@ -300,7 +300,7 @@ def _pop_kernel(node: Node) -> Any:
             if not dims.is_known(element):
                 raise refuse(
                     "Trying to read an uninitialized tensor but element_shape is not fully "
-                    f"defined.{shown(element)}"
+                    f"defined.{shape_text(element)}"
                 )
             value = zeros(element, dtype, device)  # type: ignore[arg-type]
         return rest, value
@@ -342,7 +342,7 @@ def _get_kernel(node: Node) -> Any:
         if not dims.is_known(element):
             raise refuse(
                 "Trying to read an uninitialized tensor but element_shape is not fully defined: "
-                f"{shown(element)} and no list element is set."
+                f"{shape_text(element)} and no list element is set."
             )
         return zeros(element, dtype, device)  # type: ignore[arg-type]
 
@@ -358,7 +358,7 @@ def _set_kernel(node: Node) -> Any:
         if not dims.is_compatible(values.element, shape):
             raise refuse(
                 "Tried to set a tensor with incompatible shape at a list index. Item element "
-                f"shape: {shown(shape)} list shape: {shown(values.element)}"
+                f"shape: {shape_text(shape)} list shape: {shape_text(values.element)}"
             )
         return values.replaced(place, value)
 
@@ -469,7 +469,7 @@ def _join_lists_kernel(node: Node) -> Any:
         if a.element != b.element:
             raise refuse(
                 "input_a and input_b TensorList element shapes are not identical at index 0.  "
-                f"Saw {shown(a.element)} vs. {shown(b.element)}"
+                f"Saw {shape_text(a.element)} vs. {shape_text(b.element)}"
             )
         return a.like(a.items + b.items)
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from stillflow.graph import dims as shapes
 from stillflow.graph import dtypes
-from stillflow.graph.dims import Dims
+from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import zeros
 from stillflow.ops.tensor_array import whole
-from stillflow.ops.tensor_array.store import refuse, shown
+from stillflow.ops.tensor_array.store import refuse
 
 
 def as_objects(values: Sequence[Any]) -> Any:
@@ -39,7 +39,7 @@ def merged(a: Dims, b: Dims) -> Dims:
     try:
         return shapes.merge(a, b)
     except ValueError:
-        what = "shapes", shown(a), shown(b)
+        what = "shapes", shape_text(a), shape_text(b)
         if a is not None and b is not None and len(a) != len(b):
             what = "ranks", str(len(a)), str(len(b))
         kind, one, other = what
@@ -81,13 +81,13 @@ def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> Any
     if not items and not shapes.is_known(element):
         raise refuse(
             "Tried to stack elements of an empty list with non-fully-defined element_shape: "
-            f"{shown(element)}"
+            f"{shape_text(element)}"
         )
     element = common(element, items)
     if not shapes.is_known(element):
         raise refuse(
             "Tried to stack list which only contains uninitialized tensors and has a "
-            f"non-fully-defined element_shape: {shown(element)}"
+            f"non-fully-defined element_shape: {shape_text(element)}"
         )
     return _stacked(items, element, dtype, device)
 
@@ -102,7 +102,8 @@ def gather(
     """
     if not indices and not shapes.is_known(element):
         raise refuse(
-            f"Tried to gather 0-elements from a list with non-fully-defined shape: {shown(element)}"
+            "Tried to gather 0-elements from a list with non-fully-defined shape: "
+            f"{shape_text(element)}"
         )
     for index in indices:
         if not 0 <= index < len(items):
@@ -112,7 +113,7 @@ def gather(
     if not shapes.is_known(element):
         raise refuse(
             "Tried to gather uninitialized tensors from a list with non-fully-defined "
-            f"element_shape: {shown(element)}"
+            f"element_shape: {shape_text(element)}"
         )
     return _stacked(chosen, element, dtype, device)
 
@@ -138,7 +139,7 @@ def concat(
     if not items and not shapes.is_known(rest):
         raise refuse(
             "All except the first dimension must be fully defined when concating an empty tensor "
-            f"list. element_shape: {shown(rest)}"
+            f"list. element_shape: {shape_text(rest)}"
         )
     for index, item in enumerate(items):
         if item is None:
@@ -156,7 +157,7 @@ def concat(
     if not shapes.is_known(rest):
         raise refuse(
             "Trying to concat list with only uninitialized tensors but "
-            f"element_shape_except_first_dim_ is not fully defined: {shown(rest)}"
+            f"element_shape_except_first_dim_ is not fully defined: {shape_text(rest)}"
         )
     lengths = _lengths(items, first, leading)
     parts = [
@@ -201,11 +202,11 @@ def check_rows(value: Any, element: Dims) -> None:
     """
     shape = tuple(value.shape)
     if not shape:
-        raise refuse(f"Tensor must be at least a vector, but saw shape: {shown(shape)}")
+        raise refuse(f"Tensor must be at least a vector, but saw shape: {shape_text(shape)}")
     if not shapes.is_compatible(element, shape[1:]):
         raise refuse(
-            f"Specified a list with shape {shown(element)} from a tensor with shape "
-            f"{shown(shape[1:])}"
+            f"Specified a list with shape {shape_text(element)} from a tensor with shape "
+            f"{shape_text(shape[1:])}"
         )
 
 
@@ -219,13 +220,14 @@ def split(value: Any, element: Dims, lengths: Any) -> list[Any]:
     if element == ():
         raise refuse("TensorListSplit requires element_shape to be at least of rank 1, but saw: []")
     if not shape:
-        raise refuse(f"Tensor must be at least a vector, but saw shape: {shown(shape)}")
+        raise refuse(f"Tensor must be at least a vector, but saw shape: {shape_text(shape)}")
     if element is not None and not shapes.is_compatible(element[1:], shape[1:]):
         raise refuse(
-            f"tensor shape {shown(shape)} is not compatible with element_shape {shown(element)}"
+            f"tensor shape {shape_text(shape)} is not compatible with element_shape "
+            f"{shape_text(element)}"
         )
     if lengths.ndim != 1:
-        found = shown(tuple(lengths.shape))
+        found = shape_text(tuple(lengths.shape))
         raise refuse(f"Expected lengths to be a vector, received shape: {found}")
     sizes = lengths.tolist()
     ends = list(accumulate(sizes))
@@ -279,7 +281,7 @@ def scatter_into(items: list[Any], value: Any, indices: Any, dtype: DType) -> No
     if not value.ndim:
         raise refuse("Tensor must be at least a vector, but saw shape: []")
     if indices.ndim != 1:
-        found = shown(tuple(indices.shape))
+        found = shape_text(tuple(indices.shape))
         raise refuse(f"Expected indices to be a vector, but received shape: {found}")
     places = indices.tolist()
     if len(places) != len(value):

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 from stillflow.graph import dims as shapes
-from stillflow.graph.dims import Dims
+from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.ops.kernels import zeros_of
-from stillflow.ops.tensor_array.store import refuse, shown
+from stillflow.ops.tensor_array.store import refuse
 
 
 class TensorList:
@@ -106,8 +106,8 @@ class TensorList:
             )
         if not shapes.is_compatible(self.element, other.element):
             raise refuse(
-                f"{what} with incompatible element shapes. One is {shown(self.element)} and "
-                f"the other is {shown(other.element)}"
+                f"{what} with incompatible element shapes. One is {shape_text(self.element)} and "
+                f"the other is {shape_text(other.element)}"
             )
         a, b = self.items, other.items
         if len(a) != len(b):
@@ -138,6 +138,6 @@ def _sum(x: Any, y: Any) -> Any:
     if x.shape != y.shape:
         raise refuse(
             "Trying to add two tensors with incompatible element shapes. One is "
-            f"{shown(tuple(x.shape))} and the other is {shown(tuple(y.shape))}"
+            f"{shape_text(tuple(x.shape))} and the other is {shape_text(tuple(y.shape))}"
         )
     return x + y

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.ops.io.stored import shape_text
+from stillflow.graph.dims import shape_text
 from stillflow.ops.lookup.tables import Shape, Table, invalid
 from stillflow.util.string_hashes import murmur64
 

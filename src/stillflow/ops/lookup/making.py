@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.card import Card, op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
-from stillflow.ops.io.stored import shape_text, to_stored
+from stillflow.ops.io.stored import to_stored
 from stillflow.ops.lookup.dense_table import DenseTable
 from stillflow.ops.lookup.tables import MutableTable, StaticTable, Table, invalid
 from stillflow.ops.queues.attempts import private_name

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import DType
-from stillflow.ops.io.stored import shape_text
 from stillflow.util.texts import FEW, Numbering, any_texts_of, texts_of
 
 Shape = tuple[int, ...]

@@ -6,9 +6,10 @@ from typing import Any
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import Card, op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
-from stillflow.ops.io.stored import from_stored, shape_text, text, to_stored
+from stillflow.ops.io.stored import from_stored, text, to_stored
 from stillflow.ops.lookup.tables import StaticTable, Table, invalid
 from stillflow.ops.lookup.text_files import Columns, fill_from_file
 

@@ -11,6 +11,7 @@ import numpy as np
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices, convert_n_to_tensor_or_indexed_slices
 from stillflow.graph.lazy import LazyModule, torch
@@ -19,7 +20,6 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.io.stored import shape_text
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, through_numpy
 from stillflow.ops.samples import Bad, Sample

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.card import op
-from stillflow.graph.dims import merge, with_rank_at_least
+from stillflow.graph.dims import merge, shape_text, with_rank_at_least
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.messages.descriptors import (
@@ -198,7 +198,7 @@ def _check_values(fields: list[Any], names: list[str], values: Any, types: list[
         shape = tuple(value.shape)
         if len(shape) < 2:
             raise refuse(
-                f"Invalid shape for field {name}.  Saw shape {_shape_text(shape)} but it should "
+                f"Invalid shape for field {name}.  Saw shape {shape_text(shape)} but it should "
                 "be at least a matrix."
             )
         if index and shape[:-1] != common:
@@ -214,16 +214,12 @@ def _dtype_text(dtype: Any) -> str:
     return _DTYPE_TEXTS.get(dtype.base_dtype.name, dtype.base_dtype.name)
 
 
-def _shape_text(shape: tuple[int, ...]) -> str:
-    return "[" + ",".join(map(str, shape)) + "]"
-
-
 def _check_sizes(sizes: np.ndarray, values: Any, common: tuple[int, ...]) -> None:
     expected = (*common, len(values))
     if tuple(sizes.shape) != expected:
         raise refuse(
             "sizes should be batch_size + [len(field_names)].  Saw: "
-            f"{_shape_text(sizes.shape)} but expected: {_shape_text(expected)}"
+            f"{shape_text(sizes.shape)} but expected: {shape_text(expected)}"
         )
     flat = sizes.reshape(-1, len(values))
     for index, value in enumerate(values):

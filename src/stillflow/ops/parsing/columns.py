@@ -11,6 +11,7 @@ import numpy as np
 
 from stillflow import errors, native
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.ops.parsing import wire
@@ -233,9 +234,3 @@ def _padded(feature: Dense, values: np.ndarray, counts: np.ndarray, default: Any
     made[np.arange(longest) < counts[:, None]] = values
     rows = longest // size if size else 0
     return as_tensor(made, (len(counts), rows, *shape[1:]))  # type: ignore[arg-type]
-
-
-def shape_text(shape: Dims) -> str:
-    """A shape in the words of kernels: [?,3]."""
-    sizes = ["?" if size is None else str(size) for size in shape or ()]
-    return f"[{','.join(sizes)}]"

@@ -12,13 +12,14 @@ from stillflow.files.compression import inflate_error
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes, tensor_proto
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.io.stored import from_stored, shape_text
+from stillflow.ops.io.stored import from_stored
 from stillflow.ops.io.variants import from_message, to_message
 from stillflow.ops.parsing.columns import refuse
 from stillflow.ops.strings.numbers import decode_raw_op

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from stillflow import native
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
 from stillflow.ops.parsing import columns, spans, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
@@ -50,12 +51,12 @@ def check_default(feature: Dense, default: Any) -> None:
             raise refuse(
                 "dense_shape is a variable length shape, therefore default_value must contain a "
                 f"single element ('padding element').  But its shape is: "
-                f"{columns.shape_text(shape)}"
+                f"{shape_text(shape)}"
             )
     elif size > 0:
         raise refuse(
-            f"def_value.shape() == {columns.shape_text(shape)} is not compatible with "
-            f"dense_shape == {columns.shape_text(feature.shape)}"
+            f"def_value.shape() == {shape_text(shape)} is not compatible with "
+            f"dense_shape == {shape_text(feature.shape)}"
         )
 
 

@@ -11,6 +11,7 @@ from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -151,7 +152,7 @@ def _check_count(feature: Dense, count: int, index: int, name: str) -> None:
         kind = {"string": "bytes"}.get(cpp_name(feature.dtype), cpp_name(feature.dtype))
         raise refuse(
             f"Name: {name}, Key: {feature.key}, Index: {index}.  Number of {kind} values != "
-            f"expected.  values size: {count} but output shape: {columns.shape_text(feature.shape)}"
+            f"expected.  values size: {count} but output shape: {shape_text(feature.shape)}"
         )
 
 

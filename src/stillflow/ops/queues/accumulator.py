@@ -10,9 +10,9 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.ops.queues.attempts import Attempt, Attempts
-from stillflow.ops.queues.queue import shape_text
 from stillflow.platform import tf_logging
 
 
@@ -221,8 +221,7 @@ def _divided(total: Any, count: Any) -> Any:
 
 
 def _mismatch(expected: Dims, got: Sequence[int]) -> errors.OpError:
-    text = "<unknown>" if expected is None else shape_text(expected)
-    return refuse(f"Shape mismatch: expected {text}, got {shape_text(got)}")
+    return refuse(f"Shape mismatch: expected {shape_text(expected)}, got {shape_text(got)}")
 
 
 def refuse(message: str) -> errors.OpError:

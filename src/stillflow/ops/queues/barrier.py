@@ -13,6 +13,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims, constant_value
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -22,7 +23,7 @@ from stillflow.ops.queues import elements as elements_lib
 from stillflow.ops.queues.attempts import private_name
 from stillflow.ops.queues.classes import shape_list, type_list
 from stillflow.ops.queues.making import shapes_text, types_text
-from stillflow.ops.queues.queue import Queue, shape_text
+from stillflow.ops.queues.queue import Queue
 from stillflow.ops.queues.stores import PriorityStore
 
 _HANDLE = "handle: &string"

@@ -10,10 +10,11 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.node import Node
 from stillflow.ops.queues.attempts import private_name
-from stillflow.ops.queues.queue import UNBOUNDED, Queue, shape_text
+from stillflow.ops.queues.queue import UNBOUNDED, Queue
 from stillflow.ops.queues.stores import FifoStore, PriorityStore, ShuffleStore
 
 _TYPES = {
@@ -165,8 +166,7 @@ def types_text(types: Sequence[Any]) -> str:
 
 def shapes_text(shapes: Sequence[Dims]) -> str:
     """Shapes as messages list them."""
-    texts = ["<unknown>" if shape is None else shape_text(shape) for shape in shapes]
-    return f"[{', '.join(texts)}]"
+    return f"[{', '.join(map(shape_text, shapes))}]"
 
 
 def _refuse(message: str) -> errors.OpError:

@@ -8,6 +8,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import DType
 from stillflow.ops.queues import elements as elements_lib
 from stillflow.ops.queues.attempts import Attempt, Attempts
@@ -283,16 +284,10 @@ def _fits(shape: tuple[int, ...], expected: Dims) -> bool:
     )
 
 
-def shape_text(shape: Any) -> str:
-    """A shape in the words of kernels: [2,3]."""
-    return f"[{','.join('?' if size is None else str(size) for size in shape)}]"
-
-
 def _mismatch(index: int, expected: Dims, shape: Any) -> errors.OpError:
     return _refuse(
         f"Shape mismatch in tuple component {index}. Expected "
-        f"{'<unknown>' if expected is None else shape_text(expected)}, got "
-        f"{shape_text(shape)}"
+        f"{shape_text(expected)}, got {shape_text(shape)}"
     )
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import Card, op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.io.stored import shape_text
 from stillflow.ops.readers import records
 from stillflow.ops.readers.reader import Reader
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.io.stored import shape_text
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sdca.ascent import drawn, shuffled, train

@@ -8,6 +8,7 @@ from typing import Any
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -18,7 +19,7 @@ from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import CWISE_CARDS, NUMBERS, sparse_tensor_dense_add_op
 from stillflow.ops.sparse.reductions import sparse_reduce_sum
-from stillflow.ops.sparse.rows import joined, listed, row_numbers
+from stillflow.ops.sparse.rows import joined, row_numbers
 
 _TWO = (
     "(a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64"
@@ -159,7 +160,9 @@ def sparse_softmax_kernel(node: Node) -> Any:
     def run(indices: Any, values: Any, size: Any) -> Any:
         sizes = size.tolist()
         if len(sizes) < 2:
-            raise ValueError("Input should have rank >= 2, but received shape: " + listed(sizes))
+            raise ValueError(
+                "Input should have rank >= 2, but received shape: " + shape_text(sizes)
+            )
         if not len(values):
             return values.clone()
         groups = row_numbers(indices[:, :-1], sizes[:-1])

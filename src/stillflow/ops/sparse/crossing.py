@@ -10,6 +10,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -17,7 +18,6 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.math.cast import cast
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.sparse.rows import listed
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.util.farmhash import fingerprint_cat, fingerprints
 
@@ -106,11 +106,11 @@ def _check_shape(shape: np.ndarray, place: int) -> None:
     if shape.ndim != 1:
         raise ValueError(
             "Input shapes should be a std::vector but received shape "
-            f"{listed(shape.shape)} at position {place}"
+            f"{shape_text(shape.shape)} at position {place}"
         )
     if len(shape) != 2:
         raise ValueError(
-            f"shape should imply a 2D tensor, but got {listed(shape.shape)} at position {place}"
+            f"shape should imply a 2D tensor, but got {shape_text(shape.shape)} at position {place}"
         )
 
 
@@ -122,7 +122,7 @@ def _check_sparse(
         if index.ndim != 2:
             raise ValueError(
                 "Input indices should be a matrix but received shape "
-                f"{listed(index.shape)} at position {place}"
+                f"{shape_text(index.shape)} at position {place}"
             )
         if index.shape[1] != 2:
             raise ValueError(
@@ -132,7 +132,7 @@ def _check_sparse(
         if value.ndim != 1:
             raise ValueError(
                 "Input values should be a std::vector but received shape "
-                f"{listed(value.shape)} at position {place}"
+                f"{shape_text(value.shape)} at position {place}"
             )
         if len(value) != len(indices[place]):
             raise ValueError(
@@ -150,7 +150,7 @@ def _check_dense(dense: Sequence[np.ndarray], rows: int) -> None:
         if matrix.ndim != 2:
             raise ValueError(
                 "Dense inputs should be a matrix but received shape "
-                f"{listed(matrix.shape)} at position {place}"
+                f"{shape_text(matrix.shape)} at position {place}"
             )
         if len(matrix) != rows:
             raise ValueError(

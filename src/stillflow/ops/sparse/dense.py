@@ -11,6 +11,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -30,7 +31,7 @@ from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse import product_loops
 from stillflow.ops.sparse.conversion import as_sparse, parts
-from stillflow.ops.sparse.rows import check_inside, check_rows, first_outside, listed, row_numbers
+from stillflow.ops.sparse.rows import check_inside, check_rows, first_outside, row_numbers
 
 NUMBERS = (
     "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
@@ -64,7 +65,7 @@ def sparse_to_dense_shape(node: Node) -> Any:
     indices = node.dims(0)
     if node.planning and indices is not None and len(indices) > 2:
         raise ValueError(
-            f"sparse_indices should be a scalar, vector, or matrix, got shape {listed(indices)}"
+            f"sparse_indices should be a scalar, vector, or matrix, got shape {shape_text(indices)}"
         )
     checked_rank(node, 1, 1, "output_shape should be a vector, got shape ")
     return node.shape_value(1)
@@ -74,11 +75,11 @@ def _index_matrix(indices: Any, size: Any, values: Any) -> Any:
     if indices.ndim > 2:
         raise ValueError(
             "sparse_indices should be a scalar, vector, or matrix, "
-            f"got shape {listed(indices.shape)}"
+            f"got shape {shape_text(indices.shape)}"
         )
     matrix = indices.reshape(-1, 1) if indices.ndim < 2 else indices
     if size.ndim != 1:
-        raise ValueError(f"output_shape should be a vector, got shape {listed(size.shape)}")
+        raise ValueError(f"output_shape should be a vector, got shape {shape_text(size.shape)}")
     if len(size) != matrix.shape[1]:
         raise ValueError(
             f"output_shape has incorrect number of elements: {len(size)} "
@@ -86,7 +87,7 @@ def _index_matrix(indices: Any, size: Any, values: Any) -> Any:
         )
     if values.ndim and tuple(values.shape) != (len(matrix),):
         raise ValueError(
-            f"sparse_values has incorrect shape {listed(values.shape)}, "
+            f"sparse_values has incorrect shape {shape_text(values.shape)}, "
             f"should be [] or [{len(matrix)}]"
         )
     return matrix.long()
@@ -202,14 +203,15 @@ def sparse_tensor_dense_add_kernel(node: Node) -> Any:
     def run(indices: Any, values: Any, size: Any, dense: Any) -> Any:
         if tuple(size.tolist()) != tuple(dense.shape):
             raise ValueError(
-                f"Dimensions of a and b must match: {listed(size)} vs. {listed(dense.shape)}"
+                f"Dimensions of a and b must match: {shape_text(size)} vs. "
+                f"{shape_text(dense.shape)}"
             )
         rows = indices.long()
         outside = first_outside(rows, dense.shape)
         if outside is not None:
             raise ValueError(
                 f"Sparse tensor has some invalid index on dimension {outside}; "
-                f"dense tensor shape: {listed(dense.shape)}"
+                f"dense tensor shape: {shape_text(dense.shape)}"
             )
         return dense.index_put(tuple(rows.T), values, accumulate=True)
 
@@ -272,7 +274,8 @@ def sparse_tensor_dense_mat_mul_kernel(node: Node) -> Any:
             raise ValueError(
                 "Cannot multiply A and B because inner dimension does not match: "
                 f"{left[of]} vs. {right.shape[0]}.  Did you forget a transpose?  "
-                f"Dimensions of A: [{left[0]}, {left[1]}).  Dimensions of B: {listed(dense.shape)}"
+                f"Dimensions of A: [{left[0]}, {left[1]}).  Dimensions of B: "
+                f"{shape_text(dense.shape)}"
             )
         found = product_loops.product(rows, values, left[to], right, adjoint_a)
         if found is not None:
@@ -369,7 +372,7 @@ def _cwise_kernel(combine: Callable[[Any, Any], Any]) -> Callable[[Node], Any]:
             if not fits:
                 raise ValueError(
                     "SparseDenseBinaryOpShared broadcasts dense to sparse only; "
-                    f"got incompatible shapes: {listed(sizes)} vs. {listed(dense.shape)}"
+                    f"got incompatible shapes: {shape_text(sizes)} vs. {shape_text(dense.shape)}"
                 )
             check_inside(indices, sizes)
             return combine(values, dense.expand(sizes).flatten()[row_numbers(indices, sizes)])

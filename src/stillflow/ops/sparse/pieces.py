@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
-from stillflow.ops.sparse.rows import check_inside, listed, take_rows
+from stillflow.ops.sparse.rows import check_inside, take_rows
 
 
 def check_parts(indices: Any, values: Any, shape: Any) -> None:
@@ -19,17 +20,17 @@ def check_parts(indices: Any, values: Any, shape: Any) -> None:
     ):  # fmt: skip
         if value.ndim != rank:
             raise ValueError(
-                f"Input {kind} should be {name} but received shape {listed(value.shape)}"
+                f"Input {kind} should be {name} but received shape {shape_text(value.shape)}"
             )
     if len(values) != len(indices):
         raise ValueError(
             "Number of values must match first dimension of indices. "
-            f"Got {len(values)} values, indices shape: {listed(indices.shape)}"
+            f"Got {len(values)} values, indices shape: {shape_text(indices.shape)}"
         )
     if len(shape) != indices.shape[1]:
         raise ValueError(
             "Number of dimensions must match second dimension of indices. "
-            f"Got {len(shape)} dimensions, indices shape: {listed(indices.shape)}"
+            f"Got {len(shape)} dimensions, indices shape: {shape_text(indices.shape)}"
         )
 
 

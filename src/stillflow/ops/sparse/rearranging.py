@@ -12,6 +12,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -21,7 +22,6 @@ from stillflow.graph.static_value import constant_value_as_shape, static_value
 from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.rows import shape_text
 from stillflow.ops.arrays.select import where_v2
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import rank, reshape, shape
@@ -40,7 +40,6 @@ from stillflow.ops.sparse.rows import (
     check_inside,
     check_parts,
     joined,
-    listed,
     reordered,
     row_numbers,
     take_rows,
@@ -291,7 +290,7 @@ def sparse_slice_kernel(node: Node) -> Any:
                     f"but got length {len(vector)}"
                 )
         if bool((count < 0).any()):
-            raise ValueError(f"expected size to be non-negative, got {listed(count)}")
+            raise ValueError(f"expected size to be non-negative, got {shape_text(count)}")
         inside = ((indices >= start) & (indices < start + count)).all(1)
         kept = inside.nonzero()[:, 0]
         left = torch.minimum(count, size - start).clamp(min=0)

@@ -12,6 +12,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -39,7 +40,7 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import sparse_tensor_to_dense
 from stillflow.ops.sparse.rearranging import sparse_reorder
-from stillflow.ops.sparse.rows import check_parts, listed, take_rows
+from stillflow.ops.sparse.rows import check_parts, take_rows
 
 sparse_fill_empty_rows_op = op("""
     SparseFillEmptyRows(indices: int64, values: T, dense_shape: int64, default_value: T)
@@ -82,7 +83,7 @@ def sparse_fill_empty_rows_kernel(node: Node) -> Any:
     def run(indices: Any, values: Any, size: Any, default: Any) -> Any:
         check_parts(indices, values, size)
         if default.ndim:
-            raise ValueError(f"default_value must be a scalar, saw: {listed(default.shape)}")
+            raise ValueError(f"default_value must be a scalar, saw: {shape_text(default.shape)}")
         if not len(size):
             raise ValueError("Dense shape cannot be empty.")
         count, given = int(size[0]), len(indices)
@@ -146,7 +147,7 @@ def sparse_fill_empty_rows_grad_kernel(node: Node) -> Any:
     def run(places: Any, grad: Any) -> Any:
         for name, value in (("reverse_index_map", places), ("grad_values", grad)):
             if value.ndim != 1:
-                raise ValueError(f"{name} must be a vector, saw: {listed(value.shape)}")
+                raise ValueError(f"{name} must be a vector, saw: {shape_text(value.shape)}")
         if not in_range(places, len(grad)):
             wrong = int(places[(places < 0) | (places >= len(grad))][0])
             raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.rows import change_rows
@@ -17,10 +18,6 @@ OUT_OF_ORDER = (
     "out of order. Many sparse ops require sorted indices.\n"
     "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n"
 )
-
-
-def listed(values: Any) -> str:
-    return f"[{','.join(str(int(value)) for value in values)}]"
 
 
 def row_numbers(indices: Any, shape: Sequence[int]) -> Any:
@@ -37,14 +34,16 @@ def check_parts(indices: Any, values: Any, size: Any) -> None:
     """
     if indices.ndim != 2:
         raise ValueError(
-            f"Input indices should be a matrix but received shape {listed(indices.shape)}"
+            f"Input indices should be a matrix but received shape {shape_text(indices.shape)}"
         )
     if values.ndim != 1:
         raise ValueError(
-            f"Input values should be a vector but received shape {listed(values.shape)}"
+            f"Input values should be a vector but received shape {shape_text(values.shape)}"
         )
     if size.ndim != 1:
-        raise ValueError(f"Input shape should be a vector but received shape {listed(size.shape)}")
+        raise ValueError(
+            f"Input shape should be a vector but received shape {shape_text(size.shape)}"
+        )
     if len(indices) != len(values):
         raise ValueError(
             "indices and values rows (indexing dimension) must match. "
@@ -72,8 +71,8 @@ def check_inside(indices: Any, shape: Sequence[int]) -> None:
     row = first_outside(indices, shape)
     if row is not None:
         raise ValueError(
-            f"indices[{row}] = {listed(indices[row])} is out of bounds: "
-            f"need 0 <= index < {listed(shape)}"
+            f"indices[{row}] = {shape_text(indices[row])} is out of bounds: "
+            f"need 0 <= index < {shape_text(shape)}"
         )
 
 
@@ -90,7 +89,7 @@ def check_rows(indices: Any, shape: Sequence[int]) -> None:
     if bool((steps <= 0).any()):
         row = int((steps <= 0).int().argmax()) + 1
         fault = "repeated" if int(steps[row - 1]) == 0 else OUT_OF_ORDER
-        raise ValueError(f"indices[{row}] = {listed(indices[row])} is {fault}")
+        raise ValueError(f"indices[{row}] = {shape_text(indices[row])} is {fault}")
 
 
 def take_rows(values: Any, order: Any) -> Any:

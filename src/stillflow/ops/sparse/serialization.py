@@ -8,6 +8,7 @@ import numpy as np
 
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
@@ -17,7 +18,6 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.io.variants import from_message, to_message
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.pieces import check_parts, cut, joined, stacked_indices
-from stillflow.ops.sparse.rows import listed
 
 _SERIALIZE = """
     {}(sparse_indices: int64, sparse_values: T, sparse_shape: int64)
@@ -141,7 +141,7 @@ def _deserialize_kernel(node: Any) -> Any:
         if not rows:
             raise ValueError(
                 "Serialized sparse should have at least 1 serialized tensor, but has a zero "
-                f"dimension {listed(serialized.shape)}"
+                f"dimension {shape_text(serialized.shape)}"
             )
         for place, row in enumerate(rows):
             _check_row(place, row, len(rows[0][2]), dtype)
@@ -163,12 +163,12 @@ def _check_row(place: int, row: list[Any], rank: int, dtype: Any) -> None:
     if len(indices.shape) != 2:
         raise ValueError(
             f"Expected serialized_sparse[{place}, 0] to represent an index matrix but received "
-            f"shape {listed(indices.shape)}"
+            f"shape {shape_text(indices.shape)}"
         )
     if len(values.shape) != 1:
         raise ValueError(
             f"Expected serialized_sparse[{place}, 1] to represent a values vector but received "
-            f"shape {listed(values.shape)}"
+            f"shape {shape_text(values.shape)}"
         )
     if len(shape) != rank:
         raise ValueError(

@@ -14,7 +14,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph import dims as shapes
 from stillflow.graph import dtypes
-from stillflow.graph.dims import Dims, to_string
+from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType
 from stillflow.ops.kernels import zeros
 
@@ -27,11 +27,6 @@ _MESSAGE_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 def refuse(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
-
-
-def shown(dims: Dims) -> str:
-    """A shape as messages of these kernels show it; shape inference has another word."""
-    return "<unknown>" if dims is None else to_string(dims)
 
 
 def type_name(dtype: DType) -> str:
@@ -186,8 +181,8 @@ class ArrayStore:
         if not shapes.is_compatible(self.element, shape):
             raise self._cannot_write(
                 index,
-                f"the value shape is {shown(shape)} which is incompatible with the "
-                f"TensorArray's inferred element shape: {shown(self.element)} (consider "
+                f"the value shape is {shape_text(shape)} which is incompatible with the "
+                f"TensorArray's inferred element shape: {shape_text(self.element)} (consider "
                 "setting infer_shape=False).",
             )
         if self.identical and self.exact is None:
@@ -198,8 +193,8 @@ class ArrayStore:
         if shape != self.shapes[index]:
             raise refuse(
                 f"TensorArray {self.name}: Could not aggregate to TensorArray index {index} "
-                f"because the existing shape is {shown(self.shapes[index])} but the new "
-                f"input shape is {shown(shape)}."
+                f"because the existing shape is {shape_text(self.shapes[index])} but the new "
+                f"input shape is {shape_text(shape)}."
             )
         before = self.values[index]
         if before is None or not prod(shape):
@@ -279,7 +274,7 @@ class ArrayStore:
             raise refuse(
                 f"TensorArray {self.name}: Could not read from TensorArray index {index}.  "
                 "Furthermore, the element shape is not fully defined: "
-                f"{shown(self.element)}.  It is possible you are working with a resizeable "
+                f"{shape_text(self.element)}.  It is possible you are working with a resizeable "
                 "TensorArray and stop_gradients is not allowing the gradients to be written.  "
                 "If you set the full element_shape property on the forward TensorArray, the "
                 "proper all-zeros tensor will be returned instead of incurring this error."

@@ -10,11 +10,11 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dims as shapes
 from stillflow.graph import dtypes
-from stillflow.graph.dims import Dims
+from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import moving, torch_type
-from stillflow.ops.tensor_array.store import ArrayStore, refuse, shown
+from stillflow.ops.tensor_array.store import ArrayStore, refuse
 
 
 def _empty(shape: tuple[int, ...], dtype: DType) -> Any:
@@ -55,14 +55,14 @@ def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dim
     first = tuple(values[0].shape)
     if not shapes.is_compatible(element, first):
         raise refuse(
-            f"TensorArray was passed element_shape {shown(element)} which does not match the "
-            f"Tensor at index 0: {shown(first)}"
+            f"TensorArray was passed element_shape {shape_text(element)} which does not match the "
+            f"Tensor at index 0: {shape_text(first)}"
         )
     for number, value in enumerate(values):
         if value.shape != first:
             raise refuse(
-                f"TensorArray has inconsistent shapes.  Index 0 has shape: {shown(first)} but "
-                f"index {number} has shape: {shown(tuple(value.shape))}"
+                f"TensorArray has inconsistent shapes.  Index 0 has shape: {shape_text(first)} but "
+                f"index {number} has shape: {shape_text(tuple(value.shape))}"
             )
     return together(values, dtype, True)
 
@@ -72,7 +72,7 @@ def _merge_element(store: ArrayStore, element: Dims) -> None:
         what = "ranks"
         both: list[Any] = [shapes.rank(store.element), shapes.rank(element)]
         if both[0] == both[1]:
-            what, both = "shapes", [shown(store.element), shown(element)]
+            what, both = "shapes", [shape_text(store.element), shape_text(element)]
         text = " vs. ".join(map(str, both))
         raise refuse(f"PartialTensorShape: Incompatible {what} during merge: {text}")
     if store.exact is None:
@@ -83,7 +83,7 @@ def _unknown_element(what: str, element: Dims, task: str) -> errors.Unimplemente
     return errors.UnimplementedError(
         None,
         None,
-        f"TensorArray has size zero, but {what} {shown(element)} is not fully defined. "
+        f"TensorArray has size zero, but {what} {shape_text(element)} is not fully defined. "
         f"Currently only static shapes are supported when {task} zero-size TensorArrays.",
     )
 
@@ -116,14 +116,14 @@ def concat(store: ArrayStore, dtype: DType, element: Dims) -> tuple[Any, Any]:
             rest = mine
             if not shapes.is_compatible(element, rest):
                 raise refuse(
-                    f"TensorArray was passed element_shape_except0 {shown(element)} but index "
-                    f"0 has (excepting dimension 0) shape: {shown(rest)} which does not match."
+                    f"TensorArray was passed element_shape_except0 {shape_text(element)} but index "
+                    f"0 has (excepting dimension 0) shape: {shape_text(rest)} which does not match."
                 )
         elif mine != rest:
             raise refuse(
                 "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
-                f"{shown(rest)} but index {number} has (excepting dimension 0) shape: "
-                f"{shown(mine)}"
+                f"{shape_text(rest)} but index {number} has (excepting dimension 0) shape: "
+                f"{shape_text(mine)}"
             )
     return together(values, dtype, False), _lengths([len(value) for value in values])
 
@@ -190,7 +190,7 @@ def split(store: ArrayStore, value: Any, lengths: list[int], dtype: DType) -> No
     if total != len(value):
         raise refuse(
             "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
-            f"{total} and value's shape is: {shown(tuple(value.shape))}"
+            f"{total} and value's shape is: {shape_text(tuple(value.shape))}"
         )
     size = store.size()
     if store.dynamic:

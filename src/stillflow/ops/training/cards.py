@@ -12,6 +12,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, find, op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
 from stillflow.ops.training import rules
 from stillflow.ops.training.groups import GROUP_RULES
@@ -281,9 +282,7 @@ def _values(buffers: Sequence[Any], locked: int | None) -> list[Any]:
 def _check_shapes(names: Sequence[str], states: Sequence[Any], gradient: Any) -> None:
     for name, other in zip(names, (*states[1:], gradient), strict=True):
         if other.shape != states[0].shape:
-            left, right = (
-                "[" + ",".join(map(str, each.shape)) + "]" for each in (states[0], other)
-            )
+            left, right = shape_text(states[0].shape), shape_text(other.shape)
             raise errors.InvalidArgumentError(
                 None, None, f"var and {name} do not have the same shape{left} {right}"
             )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stillflow.errors import InvalidArgumentError
+from stillflow.graph.dims import shape_text
 
 _POSITIVE, _NOT_NEGATIVE, _NOT_POSITIVE = "positive", "non-negative", "non-positive"
 _HOLDS = {
@@ -67,5 +68,5 @@ def check_limits(rule: str, numbers: Mapping[str, Any]) -> None:
     for name, called, kind in _LIMITS.get(rule, ()):
         number = numbers[name]
         if number.ndim or not _HOLDS[kind](number.item()):
-            shape = "[" + ",".join(map(str, number.shape)) + "]"
+            shape = shape_text(number.shape)
             raise InvalidArgumentError(None, None, f"{called} is not a {kind} scalar: {shape}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.dims import shape_text
 from stillflow.protos import NodeDef
 from stillflow.tools.graph_transforms.context import Context, invalid, transforms
 from stillflow.tools.graph_transforms.nodes import (
@@ -37,10 +38,6 @@ def _scaled(weights: Array, scale: Array, op: str) -> Array:
     return (weights.reshape(-1, channels) * scale).reshape(weights.shape)
 
 
-def _debug_string(shape: tuple[int, ...]) -> str:
-    return "[" + ",".join(map(str, shape)) + "]"
-
-
 @transforms("fold_batch_norms")
 def fold_batch_norms(graph_def: Any, context: Context) -> Any:
     """Lets weights be multiplied once, not what is computed with them."""
@@ -55,7 +52,7 @@ def fold_batch_norms(graph_def: Any, context: Context) -> Any:
         values, factors = value_of(weights), value_of(factor)
         if factors.shape != (_channels(convolution.op, values),):
             raise invalid(
-                f"Mul constant input to batch norm has bad shape: {_debug_string(factors.shape)}"
+                f"Mul constant input to batch norm has bad shape: {shape_text(factors.shape)}"
             )
         new = _named(convolution, product.name)
         return [constant(weights.name, _scaled(values, factors, convolution.op)), source, new]
@@ -104,7 +101,7 @@ def _scale_and_offset(match: Match) -> tuple[Array, Array]:
         is_scaled = node.attr["scale_after_normalization"].b
     for name, value in (("Variance", variance), ("Beta", beta), ("gamma", gamma)):
         if value.shape != mean.shape[:1]:
-            raise invalid(f"{name} input to batch norm has bad shape: {_debug_string(value.shape)}")
+            raise invalid(f"{name} input to batch norm has bad shape: {shape_text(value.shape)}")
     scale = np.float32(1) / np.sqrt(variance + np.float32(epsilon))
     if is_scaled:
         scale = scale * gamma
@@ -117,7 +114,7 @@ def _fused(match: Match, scale: Array, offset: Array, name: str) -> list[Any]:
     source, weights = (part.node for part in match.inputs)
     values = value_of(weights)
     if scale.shape != (_channels(convolution.op, values),):
-        raise invalid(f"Mean input to batch norm has bad shape: {_debug_string(scale.shape)}")
+        raise invalid(f"Mean input to batch norm has bad shape: {shape_text(scale.shape)}")
     bias = NodeDef(op="BiasAdd", name=name)
     bias.input.extend([convolution.name, f"{convolution.name}_bn_offset"])
     for attr in ("data_format", "T"):
