@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.data import structure
@@ -14,20 +14,17 @@ from stillflow.data.dataset import (
 )
 from stillflow.data.iterator import Iterator
 from stillflow.data.options import Options
-from stillflow.functional.functional_ops import remote_call
-from stillflow.functional.polymorphic import defun, defun_with_attributes
+from stillflow.data.remote_functions import HANDLE, SourceDevice
+from stillflow.functional.polymorphic import defun
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, device
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.constants import constant
 from stillflow.ops.data import iterators
 from stillflow.ops.data.generators import generator_dataset_op
 from stillflow.ops.variables.resource import destroy_resource_op
-
-_HANDLE = [TensorSpec([], dtypes.string)]
 
 
 class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
@@ -40,7 +37,7 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
     def __init__(self, input_dataset: Any, target_device: str, source_device: str) -> None:
         self._input_dataset = input_dataset
         self._source_device = source_device
-        self._source = convert_to_tensor(source_device)
+        self._source = SourceDevice(convert_to_tensor(source_device))
         self._wrapped = iterators.wrap_dataset_variant_op(input_dataset._variant_tensor)
         functions = self._init(), self._next(), self._finalize()
         for function in functions:
@@ -54,11 +51,6 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
             )  # fmt: skip
         super().__init__(input_dataset, variant)
 
-    def _call(self, function: Any, arguments: Sequence[Any], types: Sequence[Any]) -> Any:
-        """Calls a function on the source device."""
-        arguments = [*arguments, *function.captured_inputs]
-        return remote_call(args=arguments, Tout=types, f=function, target=self._source)
-
     def _init(self) -> Any:
         @defun
         def _init_func() -> Any:
@@ -67,16 +59,10 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
             with control_dependencies([iterators.make_iterator_op(dataset, iterator)]):
                 return iterators.iterator_to_string_handle_op(iterator)
 
-        local = _init_func.get_concrete_function()
-
-        @defun
-        def _remote_init_func() -> Any:
-            return self._call(local, [], [dtypes.string])
-
-        return _remote_init_func.get_concrete_function()
+        return self._source.init_function(_init_func.get_concrete_function())
 
     def _next(self) -> Any:
-        @defun(input_signature=_HANDLE)
+        @defun(input_signature=HANDLE)
         def _next_func(string_handle: Any) -> Any:
             with device(self._source_device):
                 iterator = Iterator.from_string_handle(
@@ -86,17 +72,10 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
             return structure.to_tensor_list(self.element_spec, iterator.get_next())
 
         local = _next_func.get_concrete_function()
-
-        @defun_with_attributes(
-            input_signature=_HANDLE, attributes={"experimental_ints_on_device": True}
-        )
-        def _remote_next_func(string_handle: Any) -> Any:
-            return self._call(local, [string_handle], self._input_dataset._flat_types)
-
-        return _remote_next_func.get_concrete_function()
+        return self._source.next_function(local, self._input_dataset._flat_types)
 
     def _finalize(self) -> Any:
-        @defun(input_signature=_HANDLE)
+        @defun(input_signature=HANDLE)
         def _finalize_func(string_handle: Any) -> Any:
             iterator = iterators.iterator_from_string_handle_v2_op(
                 string_handle, **self._flat_structure
@@ -104,13 +83,7 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
             with control_dependencies([destroy_resource_op(iterator, ignore_lookup_error=True)]):
                 return constant(0, dtypes.int64)
 
-        local = _finalize_func.get_concrete_function()
-
-        @defun(input_signature=_HANDLE)
-        def _remote_finalize_func(string_handle: Any) -> Any:
-            return self._call(local, [string_handle], [dtypes.int64])
-
-        return _remote_finalize_func.get_concrete_function()
+        return self._source.finalize_function(_finalize_func.get_concrete_function())
 
 
 @export("data.experimental.copy_to_device", "contrib.data.copy_to_device")

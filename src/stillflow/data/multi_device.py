@@ -9,21 +9,18 @@ from stillflow.data.dataset import DatasetV2
 from stillflow.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
 from stillflow.data.iterator import get_next_as_optional
 from stillflow.data.options import Options
+from stillflow.data.remote_functions import HANDLE, SourceDevice
 from stillflow.data.transforming import PrefetchDataset
-from stillflow.functional.functional_ops import remote_call
-from stillflow.functional.polymorphic import defun, defun_with_attributes
+from stillflow.functional.polymorphic import defun
 from stillflow.graph import dtypes
 from stillflow.graph.api import device
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.constants import constant
 from stillflow.ops.control import group, no_op
 from stillflow.ops.data import multi_device as cards
 from stillflow.ops.data.generators import generator_dataset_op
-
-_HANDLE = [TensorSpec([], dtypes.string)]
 
 
 class _PerDeviceGenerator(DatasetV2):
@@ -42,7 +39,7 @@ class _PerDeviceGenerator(DatasetV2):
     def __init__(
         self, shard: int, iterator: Any, incarnation: Any, source: Any, element_spec: Any
     ) -> None:
-        self._element_spec, self._source = element_spec, source
+        self._element_spec, self._source = element_spec, SourceDevice(source)
         handle = cards.multi_device_iterator_to_string_handle_op(iterator)
         self.init_func = self._init(handle)
         self.next_func = self._next(shard, incarnation)
@@ -58,26 +55,15 @@ class _PerDeviceGenerator(DatasetV2):
             **self._flat_structure,
         )  # fmt: skip
 
-    def _call(self, function: Any, arguments: Sequence[Any], types: Sequence[Any]) -> Any:
-        """Calls a function on the source device."""
-        arguments = [*arguments, *function.captured_inputs]
-        return remote_call(args=arguments, Tout=types, f=function, target=self._source)
-
     def _init(self, handle: Any) -> Any:
         @defun
         def _init_func() -> Any:
             return handle
 
-        local = _init_func.get_concrete_function()
-
-        @defun
-        def _remote_init_func() -> Any:
-            return self._call(local, [], [dtypes.string])
-
-        return _remote_init_func.get_concrete_function()
+        return self._source.init_function(_init_func.get_concrete_function())
 
     def _next(self, shard: int, incarnation: Any) -> Any:
-        @defun(input_signature=_HANDLE)
+        @defun(input_signature=HANDLE)
         def _next_func(string_handle: Any) -> Any:
             iterator = cards.multi_device_iterator_from_string_handle_op(
                 string_handle, **self._flat_structure
@@ -87,27 +73,14 @@ class _PerDeviceGenerator(DatasetV2):
             )
 
         local = _next_func.get_concrete_function()
-
-        @defun_with_attributes(
-            input_signature=_HANDLE, attributes={"experimental_ints_on_device": True}
-        )
-        def _remote_next_func(string_handle: Any) -> Any:
-            return self._call(local, [string_handle], self._flat_types)
-
-        return _remote_next_func.get_concrete_function()
+        return self._source.next_function(local, self._flat_types)
 
     def _finalize(self) -> Any:
-        @defun(input_signature=_HANDLE)
+        @defun(input_signature=HANDLE)
         def _finalize_func(unused_string_handle: Any) -> Any:
             return constant(0, dtypes.int64)
 
-        local = _finalize_func.get_concrete_function()
-
-        @defun(input_signature=_HANDLE)
-        def _remote_finalize_func(string_handle: Any) -> Any:
-            return self._call(local, [string_handle], [dtypes.int64])
-
-        return _remote_finalize_func.get_concrete_function()
+        return self._source.finalize_function(_finalize_func.get_concrete_function())
 
     def _inputs(self) -> list[Any]:
         return []
