@@ -17,7 +17,7 @@ from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.matmul import mat_mul_shape
 from stillflow.ops.nn.bias import bias_shape
 from stillflow.ops.quantize import scales
-from stillflow.ops.quantize.linear import quantized, scalars
+from stillflow.ops.quantize.linear import floats, quantized, scalars
 from stillflow.ops.quantize.scales import (
     QUANTIZED,
     Range,
@@ -122,10 +122,6 @@ def quantized_add_kernel(node: Node) -> Any:
     return node.call(_add, *node.inputs, _types(node))
 
 
-def _numbers(*values: float) -> tuple[np.float32, ...]:
-    return tuple(np.float32(value) for value in values)
-
-
 def _pairs() -> Iterator[tuple[Any, Any]]:
     kind = dtypes.quint8
     yield quantized(kind, 3, 4), quantized(kind, 3, 4)[::-1]
@@ -141,12 +137,12 @@ _ENDS = (-3.3, 8.1, -0.7, 1.9)
 @quantized_add_op.samples
 def quantized_add_samples() -> Iterator[Any]:
     for x, y in _pairs():
-        yield Sample(x, y, *_numbers(*_ENDS))
+        yield Sample(x, y, *floats(*_ENDS))
     x = quantized(dtypes.quint8, 3)
-    yield Bad(x, x, *_numbers(1, 1, 0, 1), match="max_x must be larger than min_x.")
-    yield Bad(x, x, *_numbers(0, 1, 1, 1), match="max_y must be larger than min_y.")
-    yield Bad(x, x[:2], *_numbers(*_ENDS), match="must be equal|Incompatible shapes")
-    yield Bad(x, x, np.zeros(1, np.float32), *_numbers(1, 0, 1), match="must be rank 0")
+    yield Bad(x, x, *floats(1, 1, 0, 1), match="max_x must be larger than min_x.")
+    yield Bad(x, x, *floats(0, 1, 1, 1), match="max_y must be larger than min_y.")
+    yield Bad(x, x[:2], *floats(*_ENDS), match="must be equal|Incompatible shapes")
+    yield Bad(x, x, np.zeros(1, np.float32), *floats(1, 0, 1), match="must be rank 0")
 
 
 quantized_mul_op = op(f"""
@@ -177,10 +173,10 @@ def quantized_mul_kernel(node: Node) -> Any:
 @quantized_mul_op.samples
 def quantized_mul_samples() -> Iterator[Any]:
     for x, y in _pairs():
-        yield Sample(x, y, *_numbers(*_ENDS))
+        yield Sample(x, y, *floats(*_ENDS))
     x = quantized(dtypes.quint8, 3)
-    yield Bad(x, x, *_numbers(1, 1, 0, 1), match="max_x must be larger than min_a.")
-    yield Bad(x, x[:2], *_numbers(*_ENDS), match="must be equal|Incompatible shapes")
+    yield Bad(x, x, *floats(1, 1, 0, 1), match="max_x must be larger than min_a.")
+    yield Bad(x, x[:2], *floats(*_ENDS), match="must be equal|Incompatible shapes")
 
 
 # --- QuantizedMatMul ------------------------------------------------------------------------
@@ -220,12 +216,12 @@ def quantized_mat_mul_kernel(node: Node) -> Any:
 @quantized_mat_mul_op.samples
 def quantized_mat_mul_samples() -> Iterator[Any]:
     a, b = quantized(dtypes.quint8, 3, 4), quantized(dtypes.quint8, 4, 2)
-    yield Sample(a, b, *_numbers(*_ENDS))
-    yield Sample(a.reshape(4, 3), b, *_numbers(*_ENDS), transpose_a=True)
-    yield Sample(a, b.reshape(2, 4), *_numbers(1, 2, -3, -2), transpose_b=True)
-    yield Bad(a, b, *_numbers(1, 1, 0, 1), match="max_a must be larger than min_a.")
-    yield Bad(a, a, *_numbers(*_ENDS), match="must be equal|size-incompatible")
-    yield Bad(a[0], b, *_numbers(*_ENDS), match="must be rank 2|is not a matrix")
+    yield Sample(a, b, *floats(*_ENDS))
+    yield Sample(a.reshape(4, 3), b, *floats(*_ENDS), transpose_a=True)
+    yield Sample(a, b.reshape(2, 4), *floats(1, 2, -3, -2), transpose_b=True)
+    yield Bad(a, b, *floats(1, 1, 0, 1), match="max_a must be larger than min_a.")
+    yield Bad(a, a, *floats(*_ENDS), match="must be equal|size-incompatible")
+    yield Bad(a[0], b, *floats(*_ENDS), match="must be rank 2|is not a matrix")
 
 
 # --- QuantizedBiasAdd -----------------------------------------------------------------------
@@ -270,8 +266,8 @@ def quantized_bias_add_kernel(node: Node) -> Any:
 def quantized_bias_add_samples() -> Iterator[Any]:
     for kind in (dtypes.quint8, dtypes.qint8):
         image, bias = quantized(kind, 2, 3, 4), quantized(kind, 4)
-        yield Sample(image, bias, *_numbers(*_ENDS), out_type=dtypes.qint32)
-        yield Sample(image[0], bias, *_numbers(0, 1, -20, 10), out_type=dtypes.qint32)
+        yield Sample(image, bias, *floats(*_ENDS), out_type=dtypes.qint32)
+        yield Sample(image[0], bias, *floats(0, 1, -20, 10), out_type=dtypes.qint32)
     given = {"out_type": dtypes.qint32}
-    yield Bad(image, bias[:3], *_numbers(*_ENDS), **given, match="must be equal|as many biases")
-    yield Bad(bias, bias, *_numbers(*_ENDS), **given, match="at least rank 2|at least 2D")
+    yield Bad(image, bias[:3], *floats(*_ENDS), **given, match="must be equal|as many biases")
+    yield Bad(bias, bias, *floats(*_ENDS), **given, match="at least rank 2|at least 2D")

@@ -17,7 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.quantize.linear import single_numbers
+from stillflow.ops.quantize.linear import floats, single_numbers
 from stillflow.ops.quantize.scales import number
 from stillflow.ops.samples import Bad, Sample
 
@@ -215,18 +215,14 @@ def fake_quant_with_min_max_vars_op_gradient(node: Node, grad: Tensor) -> Any:
     return _vars_gradient(node, grad, fake_quant_with_min_max_vars_gradient_op)
 
 
-def _ends(*values: float) -> tuple[np.float32, ...]:
-    return tuple(np.float32(value) for value in values)
-
-
 @fake_quant_with_min_max_vars_op.samples
 def fake_quant_with_min_max_vars_samples() -> Iterator[Any]:
-    yield Sample(_values(), *_ends(-6, 6), grad=False)
-    yield Sample(_values(), *_ends(-0.7, 5.2), num_bits=3, grad=False)
-    yield Sample(_values(), *_ends(0.3, 5.2), num_bits=4, narrow_range=True, grad=False)
-    yield Sample(_values(), *_ends(0, 0), grad=False)
+    yield Sample(_values(), *floats(-6, 6), grad=False)
+    yield Sample(_values(), *floats(-0.7, 5.2), num_bits=3, grad=False)
+    yield Sample(_values(), *floats(0.3, 5.2), num_bits=4, narrow_range=True, grad=False)
+    yield Sample(_values(), *floats(0, 0), grad=False)
     yield Bad(_values(), np.zeros(2, np.float32), np.float32(1), match="must be rank 0")
-    yield Bad(_values(), *_ends(-1, 1), num_bits=1, match="num_bits must be between 2 and 16")
+    yield Bad(_values(), *floats(-1, 1), num_bits=1, match="num_bits must be between 2 and 16")
 
 
 fake_quant_with_min_max_vars_gradient_op = op(f"""
@@ -258,9 +254,9 @@ def fake_quant_with_min_max_vars_gradient_kernel(node: Node) -> Any:
 
 @fake_quant_with_min_max_vars_gradient_op.samples
 def fake_quant_with_min_max_vars_gradient_samples() -> Iterator[Any]:
-    yield Sample(_values() + 10, _values(), *_ends(-0.7, 5.2), num_bits=3, grad=False)
-    yield Sample(_values() + 10, _values(), *_ends(0, 0), grad=False)
-    yield Bad(_values(), _values()[1:], *_ends(-1, 1), match="same size|must be equal")
+    yield Sample(_values() + 10, _values(), *floats(-0.7, 5.2), num_bits=3, grad=False)
+    yield Sample(_values() + 10, _values(), *floats(0, 0), grad=False)
+    yield Bad(_values(), _values()[1:], *floats(-1, 1), match="same size|must be equal")
 
 
 # --- a range for each channel ---------------------------------------------------------------

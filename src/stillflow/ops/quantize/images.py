@@ -17,7 +17,7 @@ from stillflow.ops.nn import pool_kernels, windows
 from stillflow.ops.nn.conv import check_depths
 from stillflow.ops.nn.pooling import check_window, over_images, pool_shape, refuse
 from stillflow.ops.quantize.arithmetic import centred, product_ends, to_result
-from stillflow.ops.quantize.linear import quantized, scalars
+from stillflow.ops.quantize.linear import floats, quantized, scalars
 from stillflow.ops.quantize.scales import QUANTIZED, Range, number, numbers, quantize_number
 from stillflow.ops.samples import Bad, Sample
 
@@ -26,10 +26,6 @@ _WINDOW = """
     strides: list(int)
     padding: {"SAME", "VALID"}
 """
-
-
-def _numbers(*values: float) -> tuple[np.float32, ...]:
-    return tuple(np.float32(value) for value in values)
 
 
 # --- QuantizedConv2D ------------------------------------------------------------------------
@@ -134,12 +130,12 @@ def quantized_conv2d_kernel(node: Node) -> Any:
 @quantized_conv2d_op.samples
 def quantized_conv2d_samples() -> Iterator[Any]:
     image, filter = quantized(dtypes.quint8, 2, 5, 8, 2), quantized(dtypes.quint8, 3, 2, 2, 3)
-    ends = _numbers(-3.3, 8.1, -0.7, 1.9)
+    ends = floats(-3.3, 8.1, -0.7, 1.9)
     for stride in (1, 2, 3, 4):
         for padding in ("SAME", "VALID"):
             yield Sample(image, filter, *ends, strides=[1, stride, stride, 1], padding=padding)
     yield Sample(image, filter[:1, :1], *ends, strides=[1, 4, 4, 1], padding="SAME")
-    yield Sample(image, filter, *_numbers(1, 2, -1, 1), strides=[1, 1, 1, 1], padding="SAME")
+    yield Sample(image, filter, *floats(1, 2, -1, 1), strides=[1, 1, 1, 1], padding="SAME")
     plain = {"strides": [1, 1, 1, 1], "padding": "VALID"}
     match = "multiple of the number of groups|same depth"
     yield Bad(image, filter[:, :, :1], *ends, **plain, match=match)
@@ -208,7 +204,7 @@ def quantized_max_pool_kernel(node: Node) -> Any:
 
 def _pool_samples() -> Iterator[Any]:
     image = quantized(dtypes.quint8, 2, 5, 4, 3)[:, ::-1, :, ::-1].copy()
-    ends = _numbers(-3.3, 8.1)
+    ends = floats(-3.3, 8.1)
     for padding in ("SAME", "VALID"):
         yield Sample(image, *ends, ksize=[1, 2, 2, 1], strides=[1, 1, 1, 1], padding=padding)
         yield Sample(image, *ends, ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], padding=padding)
@@ -291,8 +287,8 @@ def quantized_relu_x_kernel(node: Node) -> Any:
 
 def _activation_samples() -> Iterator[Any]:
     for kind in (dtypes.quint8, dtypes.qint32):
-        yield Sample(quantized(kind, 3, 4), *_numbers(-3.3, 8.1), out_type=kind)
-    yield Sample(quantized(dtypes.quint8, 7), *_numbers(1, 20))
+        yield Sample(quantized(kind, 3, 4), *floats(-3.3, 8.1), out_type=kind)
+    yield Sample(quantized(dtypes.quint8, 7), *floats(1, 20))
     yield Bad(quantized(kind, 7), np.ones(2, np.float32), np.float32(1), match="must be rank 0")
 
 
@@ -302,7 +298,7 @@ quantized_relu6_op.samples(_activation_samples)
 
 @quantized_relu_x_op.samples
 def quantized_relu_x_samples() -> Iterator[Any]:
-    yield Sample(quantized(dtypes.quint8, 7), *_numbers(4, -3.3, 8.1))
+    yield Sample(quantized(dtypes.quint8, 7), *floats(4, -3.3, 8.1))
 
 
 # --- public functions -----------------------------------------------------------------------

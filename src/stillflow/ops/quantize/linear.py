@@ -194,6 +194,11 @@ def quantized(dtype: DType, *shape: int) -> np.ndarray:
     return spread.astype(kind[0]).view(kind).reshape(shape)
 
 
+def floats(*values: float) -> list[np.float32]:
+    """Single-precision scalars, for samples."""
+    return [np.float32(value) for value in values]
+
+
 @dequantize_op.samples
 def dequantize_samples() -> Iterator[Any]:
     for dtype in (dtypes.quint8, dtypes.qint8, dtypes.qint16, dtypes.quint16, dtypes.qint32):

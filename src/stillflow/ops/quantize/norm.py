@@ -14,7 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.quantize import scales
 from stillflow.ops.quantize.arithmetic import to_result
-from stillflow.ops.quantize.linear import quantized, scalars
+from stillflow.ops.quantize.linear import floats, quantized, scalars
 from stillflow.ops.quantize.scales import QUANTIZED, Range, number, quantize_number, scalar
 from stillflow.ops.samples import Bad, Sample
 
@@ -94,15 +94,11 @@ def quantized_batch_norm_with_global_normalization_kernel(node: Node) -> Any:
     return lambda *inputs: _normalize(inputs, *how, scaled)
 
 
-def _numbers(*values: float) -> tuple[np.float32, ...]:
-    return tuple(np.float32(value) for value in values)
-
-
 @quantized_batch_norm_with_global_normalization_op.samples
 def quantized_batch_norm_with_global_normalization_samples() -> Iterator[Any]:
     image, vector = quantized(dtypes.quint8, 2, 2, 3, 3), quantized(dtypes.quint8, 5)[1:4]
-    args = [image, *_numbers(-3, 8), vector, *_numbers(-1, 1), vector, *_numbers(0.1, 3)]
-    args += [vector, *_numbers(-2, 2), vector, *_numbers(-1, 4)]
+    args = [image, *floats(-3, 8), vector, *floats(-1, 1), vector, *floats(0.1, 3)]
+    args += [vector, *floats(-2, 2), vector, *floats(-1, 4)]
     attrs = {"variance_epsilon": 0.01, "out_type": dtypes.qint32}
     for scaled in (True, False):
         yield Sample(*args, scale_after_normalization=scaled, **attrs)
@@ -165,11 +161,11 @@ def quantized_instance_norm_kernel(node: Node) -> Any:
 @quantized_instance_norm_op.samples
 def quantized_instance_norm_samples() -> Iterator[Any]:
     image = quantized(dtypes.quint8, 2, 3, 4, 2)
-    yield Sample(image, *_numbers(-3.3, 8.1))
+    yield Sample(image, *floats(-3.3, 8.1))
     given = {"output_range_given": True, "given_y_min": -1.5, "given_y_max": 2.0}
-    yield Sample(image, *_numbers(0, 1), **given)
-    yield Sample(image[:1, :1, :1], *_numbers(0, 1))
+    yield Sample(image, *floats(0, 1), **given)
+    yield Sample(image[:1, :1, :1], *floats(0, 1))
     given["given_y_max"] = -1.5
-    yield Bad(image, *_numbers(0, 1), **given, match="given_y_min must be less than given_y_max")
-    yield Bad(image, *_numbers(1, 1), match="input_min must be less than input_max : 1 >= 1")
-    yield Bad(image[0], *_numbers(0, 1), match="must be rank 4")
+    yield Bad(image, *floats(0, 1), **given, match="given_y_min must be less than given_y_max")
+    yield Bad(image, *floats(1, 1), match="input_min must be less than input_max : 1 >= 1")
+    yield Bad(image[0], *floats(0, 1), match="must be rank 4")

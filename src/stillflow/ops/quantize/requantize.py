@@ -11,7 +11,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
 from stillflow.graph.node import Node
-from stillflow.ops.quantize.linear import quantized, scalars
+from stillflow.ops.quantize.linear import floats, quantized, scalars
 from stillflow.ops.quantize.scales import (
     QUANTIZED,
     Range,
@@ -71,21 +71,17 @@ def requantize_kernel(node: Node) -> Any:
     return node.call(_requantize, *node.inputs, node.Tinput, node.out_type)
 
 
-def _numbers(*values: float) -> tuple[np.float32, ...]:
-    return tuple(np.float32(value) for value in values)
-
-
 @requantize_op.samples
 def requantize_samples() -> Iterator[Any]:
     values = quantized(dtypes.qint32, 4, 6)
     for dtype in (dtypes.quint8, dtypes.qint8):
-        yield Sample(values, *_numbers(-3.3, 8.1, -2.2, 7.4), out_type=dtype)
-        yield Sample(values, *_numbers(-900, 900, 0, 1), out_type=dtype)
-        yield Sample(values, *_numbers(-1, 1, 0, 0), out_type=dtype)
+        yield Sample(values, *floats(-3.3, 8.1, -2.2, 7.4), out_type=dtype)
+        yield Sample(values, *floats(-900, 900, 0, 1), out_type=dtype)
+        yield Sample(values, *floats(-1, 1, 0, 0), out_type=dtype)
     ends = {"out_type": dtypes.quint8}
-    yield Bad(values, *_numbers(-1, 1, 1, 2), **ends, match="requested_output_min must be <= 0")
-    yield Bad(values, *_numbers(-1, 1, -1, -2), **ends, match="but got -2 and -1")
-    yield Bad(values, np.ones(1, np.float32), *_numbers(1, 1, 2), **ends, match="must be rank 0")
+    yield Bad(values, *floats(-1, 1, 1, 2), **ends, match="requested_output_min must be <= 0")
+    yield Bad(values, *floats(-1, 1, -1, -2), **ends, match="but got -2 and -1")
+    yield Bad(values, np.ones(1, np.float32), *floats(1, 1, 2), **ends, match="must be rank 0")
 
 
 requantization_range_op = op(f"""
@@ -114,8 +110,8 @@ def requantization_range_kernel(node: Node) -> Any:
 @requantization_range_op.samples
 def requantization_range_samples() -> Iterator[Any]:
     values = quantized(dtypes.qint32, 9)
-    yield Sample(values[2:6], *_numbers(-3.3, 8.1))
-    yield Sample(values[7:], *_numbers(-3.3, 8.1))
+    yield Sample(values[2:6], *floats(-3.3, 8.1))
+    yield Sample(values[7:], *floats(-3.3, 8.1))
     yield Bad(values, np.ones(1, np.float32), np.float32(1), match="must be rank 0")
 
 
@@ -146,7 +142,7 @@ def quantize_down_and_shrink_range_kernel(node: Node) -> Any:
 @quantize_down_and_shrink_range_op.samples
 def quantize_down_and_shrink_range_samples() -> Iterator[Any]:
     values = quantized(dtypes.qint32, 16)
-    yield Sample(values[3:10], *_numbers(-3.3, 8.1), out_type=dtypes.quint8)
-    yield Sample(values[9:13].reshape(2, 2), *_numbers(-30, 20), out_type=dtypes.quint8)
+    yield Sample(values[3:10], *floats(-3.3, 8.1), out_type=dtypes.quint8)
+    yield Sample(values[9:13].reshape(2, 2), *floats(-30, 20), out_type=dtypes.quint8)
     kind = {"out_type": dtypes.quint8}
     yield Bad(values, np.ones(1, np.float32), np.float32(1), **kind, match="must be rank 0")

@@ -17,7 +17,7 @@ from stillflow.ops.arrays.join import concat_shape, joined_shape
 from stillflow.ops.arrays.shape import reshape_shape, resolve_shape
 from stillflow.ops.kernels import ints
 from stillflow.ops.quantize import scales
-from stillflow.ops.quantize.linear import quantized, scalars
+from stillflow.ops.quantize.linear import floats, quantized, scalars
 from stillflow.ops.quantize.scales import Range, number, scalar
 from stillflow.ops.samples import Bad, Sample
 
@@ -77,18 +77,14 @@ def quantized_concat_kernel(node: Node) -> Any:
     return lambda axis, *inputs: _concat(axis, count, dtype, inputs)
 
 
-def _numbers(*values: float) -> list[np.float32]:
-    return [np.float32(value) for value in values]
-
-
 @quantized_concat_op.samples
 def quantized_concat_samples() -> Iterator[Any]:
     for kind in (dtypes.quint8, dtypes.qint32):
         parts = [quantized(kind, 2, 3), quantized(kind, 2, 3)]
-        yield Sample(1, parts, _numbers(-1, -1), _numbers(2, 2), fixed=(0,))
-        yield Sample(0, parts, _numbers(-1, 0.5), _numbers(2, 3.7), fixed=(0,))
-    yield Bad(2, parts, _numbers(-1, 0.5), _numbers(2, 3), match="must be at least rank 3|range")
-    yield Bad(1, [parts[0], parts[0][:1]], _numbers(-1, 0), _numbers(2, 3), match="equal|match")
+        yield Sample(1, parts, floats(-1, -1), floats(2, 2), fixed=(0,))
+        yield Sample(0, parts, floats(-1, 0.5), floats(2, 3.7), fixed=(0,))
+    yield Bad(2, parts, floats(-1, 0.5), floats(2, 3), match="must be at least rank 3|range")
+    yield Bad(1, [parts[0], parts[0][:1]], floats(-1, 0), floats(2, 3), match="equal|match")
 
 
 quantized_reshape_op = op(
@@ -121,8 +117,8 @@ def quantized_reshape_kernel(node: Node) -> Any:
 @quantized_reshape_op.samples
 def quantized_reshape_samples() -> Iterator[Any]:
     for kind in (dtypes.quint8, dtypes.qint32):
-        yield Sample(quantized(kind, 2, 3), [3, -1], *_numbers(-1, 2), fixed=(1,))
-    yield Bad(quantized(kind, 2, 3), [4, -1], *_numbers(-1, 2), match="divisible by 4|multiple")
+        yield Sample(quantized(kind, 2, 3), [3, -1], *floats(-1, 2), fixed=(1,))
+    yield Bad(quantized(kind, 2, 3), [4, -1], *floats(-1, 2), match="divisible by 4|multiple")
 
 
 @export("quantization.quantized_concat", "quantized_concat")
