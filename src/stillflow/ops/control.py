@@ -20,6 +20,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.kernels import copied
 from stillflow.ops.samples import Sample
 
 # ---- NoOp
@@ -161,7 +162,7 @@ def deep_copy_samples() -> Iterator[Any]:
 
 @deep_copy_op.kernel
 def deep_copy_kernel(node: Node) -> Any:
-    return lambda x: x.copy() if isinstance(x, np.ndarray) else x.clone()
+    return copied
 
 
 # ---- Public functions

@@ -62,6 +62,11 @@ def zeros_of(value: Any) -> Any:
     return value.zeros_like()
 
 
+def copied(value: Any) -> Any:
+    """A run-time value in memory of its own."""
+    return value.copy() if isinstance(value, np.ndarray) else value.clone()
+
+
 def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
     """Makes a torch function that only moves elements work for all types.
 

@@ -21,6 +21,7 @@ from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.kernels import copied
 from stillflow.ops.printing import as_array
 
 _SIGNATURE = """(input: [Tin]) -> output: [Tout]
@@ -225,14 +226,10 @@ def _stateless_kernel(node: Node) -> Any:
         if not made:
             made.append(run(*inputs))
         several = isinstance(made[0], list)
-        copied = [_copy(value) for value in (made[0] if several else made)]
-        return copied if several else copied[0]
+        results = list(map(copied, made[0] if several else made))
+        return results if several else results[0]
 
     return copies
-
-
-def _copy(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value.clone()
 
 
 for _card in (py_func_op, py_func_stateless_op, eager_py_func_op):

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import placeholder
+from stillflow.ops.kernels import copied
 
 # The state of a session that all these ops share.
 KIND = "session tensors"
@@ -87,10 +88,6 @@ def _text(handle: Any) -> str:
     return text.decode()
 
 
-def _copy(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value.clone()
-
-
 @get_session_handle_op.shape
 @get_session_handle_v2_op.shape
 def get_session_handle_shape(node: Node) -> Any:
@@ -110,7 +107,7 @@ def get_session_handle_kernel(node: Any) -> Any:
 
     def keep(value: Any) -> Any:
         handle = np.empty((), dtype=object)
-        handle[()] = store.keep(name, where, _copy(value)).encode()
+        handle[()] = store.keep(name, where, copied(value)).encode()
         return handle
 
     return keep
@@ -124,7 +121,7 @@ def get_session_tensor_shape(node: Node) -> Any:
 @get_session_tensor_op.kernel
 def get_session_tensor_kernel(node: Any) -> Any:
     store = _store(node)
-    return lambda handle: _copy(store.get(_text(handle)))
+    return lambda handle: copied(store.get(_text(handle)))
 
 
 @delete_session_tensor_op.shape

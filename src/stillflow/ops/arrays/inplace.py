@@ -14,7 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.rows import change_rows
-from stillflow.ops.kernels import ints, zeros
+from stillflow.ops.kernels import copied, ints, zeros
 from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 
@@ -52,7 +52,7 @@ def _kernel(how: str) -> Callable[[Node], Any]:
             _check_rows(x.shape, i.shape, v.shape)
             if len(i) and not len(x):  # TF divides by zero
                 raise ValueError(f"i[0] = {int(i[0])} names a row, but x has none")
-            result = x.copy() if isinstance(x, np.ndarray) else x.clone()
+            result = copied(x)
             if prod(x.shape) and len(v):
                 rows, flat = i.long() % len(x), v.reshape(len(v), -1)
                 change_rows(result.reshape(len(x), -1), rows, flat, how)

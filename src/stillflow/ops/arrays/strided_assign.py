@@ -12,7 +12,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.strides import Masks, check_vectors, resolve
-from stillflow.ops.kernels import flip, ints
+from stillflow.ops.kernels import copied, flip, ints
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRIBUTES = """
@@ -103,7 +103,7 @@ def tensor_strided_slice_update_kernel(node: Node) -> Any:
     assign = _setter(node)
 
     def update(tensor: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
-        result = tensor.copy() if isinstance(tensor, np.ndarray) else tensor.clone()
+        result = copied(tensor)
         assign(result, begin, end, strides, value)
         return result
 

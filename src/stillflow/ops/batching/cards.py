@@ -15,6 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.batching.forming import Batch, Batcher, Limits, Task
 from stillflow.ops.batching.parting import Gathering, Parts
+from stillflow.ops.kernels import copied
 
 _LIMITS = """
     num_batch_threads: int
@@ -134,10 +135,6 @@ def _joined(values: Sequence[Any]) -> Any:
     return torch.cat(list(values))
 
 
-def _copy(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value.clone()
-
-
 def _padded(batch: Batch, limits: Limits, index: int) -> Any:
     """One input of all tasks; the first row is repeated where there are too few of them."""
     values = [task.inputs[index] for task in batch.tasks]
@@ -194,7 +191,7 @@ def batch_kernel(node: Node) -> Any:
             (task.key, end - task.size, end) for task, end in zip(batch.tasks, ends, strict=True)
         ]
         results: list[Any] = [
-            (*(_copy(value[:0]) for value in task.inputs), torch.empty((0, 3), dtype=torch.int64))
+            (*(copied(value[:0]) for value in task.inputs), torch.empty((0, 3), dtype=torch.int64))
             for task in batch.tasks
         ]
         results[-1] = (*joined, torch.tensor(rows, dtype=torch.int64))
@@ -259,7 +256,7 @@ def _checked(outputs: Sequence[Any], wanted: int, size: int) -> Sequence[Any]:
 def _shares(batch: Batch, outputs: Sequence[Any]) -> list[Any]:
     """The rows of each task, in memory of their own."""
     return [
-        tuple(_copy(value[end - task.size : end]) for value in outputs)
+        tuple(copied(value[end - task.size : end]) for value in outputs)
         for task, end in zip(batch.tasks, batch.ends(), strict=True)
     ]
 
@@ -286,7 +283,7 @@ def unbatch_kernel(node: Node) -> Any:
             )
         sliced, begin = {}, 0
         for owner, first, end in index.tolist():
-            sliced[owner] = _copy(value[begin : begin + end - first])
+            sliced[owner] = copied(value[begin : begin + end - first])
             begin += end - first
         if begin > len(value):
             raise errors.InvalidArgumentError(
@@ -310,7 +307,7 @@ def unbatch_grad_kernel(node: Node) -> Any:
             )
         keys = [row[0] for row in index.tolist()] if has_batch else None
         grads = gathering.add(int(key), grad, keys, waits)
-        return _copy(grad[:0]) if grads is None else _joined(grads)
+        return copied(grad[:0]) if grads is None else _joined(grads)
 
     return run
 

@@ -15,6 +15,7 @@ from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.kernels import copied
 from stillflow.ops.parsing import columns, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
 from stillflow.ops.parsing.example_parser import picker
@@ -156,17 +157,13 @@ def _check_count(feature: Dense, count: int, index: int, name: str) -> None:
         )
 
 
-def _copied(default: Any) -> Any:
-    return default.copy() if isinstance(default, np.ndarray) else default.clone()
-
-
 def _one_dense(feature: Dense, raw: bytes, default: Any, name: str) -> Any:
     if not raw:
         if not int(np.prod(default.shape)):
             raise refuse(
                 f"Name: {name}, Context feature '{feature.key}' is required but could not be found."
             )
-        return _copied(default)
+        return copied(default)
     values = _context_values(feature, raw, name)
     _check_count(feature, len(values), 0, name)
     return columns.as_tensor(values, feature.shape)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.kernels import copied
 from stillflow.ops.parsing import columns, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
 from stillflow.ops.parsing.example_parser import ExampleParser, check_default, picker
@@ -156,7 +157,7 @@ def _fixed(feature: Dense, raw: bytes, default: Any, size: int) -> Any:
                 f"Feature: {feature.key} (data type: {cpp_name(feature.dtype)}) is required but "
                 "could not be found."
             )
-        return default.copy() if isinstance(default, np.ndarray) else default.clone()
+        return copied(default)
     values = _values(feature, raw)
     if len(values) != size:
         raise refuse(f"{_where(feature)}Can't parse serialized Example.")

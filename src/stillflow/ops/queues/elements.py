@@ -11,7 +11,7 @@ import numpy as np
 from stillflow.graph.arrays import string_scalar
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
-from stillflow.ops.kernels import torch_type
+from stillflow.ops.kernels import copied, torch_type
 
 Tuple = tuple[Any, ...]
 
@@ -44,10 +44,7 @@ class Stacked(Sequence[Tuple]):
 
     def owned(self) -> Stacked:
         """The same elements in memory of their own: what is fed may change later."""
-        return Stacked([
-            value.copy() if isinstance(value, np.ndarray) else value.clone()
-            for value in self.components
-        ])  # fmt: skip
+        return Stacked(list(map(copied, self.components)))
 
 
 def joined(parts: Sequence[Sequence[Tuple]]) -> Sequence[Tuple]:

@@ -16,7 +16,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.kernels import index_tensor, type_of
+from stillflow.ops.kernels import copied, index_tensor, type_of
 from stillflow.ops.ragged.rows import check_splits
 
 ragged_tensor_to_variant_op = op(
@@ -51,9 +51,7 @@ class Encoded(tuple[Any, ...]):
 
     def copy(self) -> Encoded:
         """The same in memory of its own."""
-        return Encoded(
-            [part.copy() if isinstance(part, np.ndarray) else part.clone() for part in self]
-        )
+        return Encoded(map(copied, self))
 
 
 @ragged_tensor_to_variant_op.shape

@@ -13,6 +13,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.arrays.sort_loops import sorted_places
+from stillflow.ops.kernels import copied
 
 OUT_OF_ORDER = (
     "out of order. Many sparse ops require sorted indices.\n"
@@ -100,7 +101,7 @@ def take_rows(values: Any, order: Any) -> Any:
 def reordered(indices: Any, values: Any, size: Any) -> tuple[Any, Any]:
     """Indices in row-major order and their values; of equal ones the first comes first."""
     if sparse_loops.are_in_order(indices, size.tolist()):
-        as_it_is = values.copy() if isinstance(values, np.ndarray) else values.clone()
+        as_it_is = copied(values)
         return indices.clone(), as_it_is
     if bool(((indices < 0) | (indices >= size)).any()):  # what lies outside is ordered, too
         order = torch.from_numpy(np.lexsort(indices.numpy().T[::-1]))
