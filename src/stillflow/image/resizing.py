@@ -18,8 +18,8 @@ from stillflow.ops.image.resizing import RESIZERS
 from stillflow.util.deprecation import (
     deprecated,
     deprecated_args,
-    deprecated_argument_lookup,
 )
+from stillflow.util.renamed import renamed_argument
 
 
 @export("image.ResizeMethod")
@@ -309,7 +309,7 @@ def crop_and_resize(
     Returns:
       `[boxes, crop height, crop width, channels]`, single precision.
     """
-    indices = deprecated_argument_lookup("box_indices", box_indices, "box_ind", box_ind)
+    indices = renamed_argument("box_indices", box_indices, "box_ind", box_ind)
     return crop_and_resize_op(  # type: ignore[no-any-return]
         image, boxes, indices, crop_size, method=method,
         extrapolation_value=extrapolation_value, name=name,

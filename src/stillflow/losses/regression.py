@@ -17,7 +17,6 @@ from stillflow.ops.arrays.fill import ones_like, zeros_like
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import rank
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.binary import (
     add,
     maximum,
@@ -32,6 +31,7 @@ from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.math.unary import abs as abs_
 from stillflow.ops.math.unary import log, square
 from stillflow.ops.nn.activations import relu
+from stillflow.util.renamed import renamed_argument
 
 
 def require_both(**given: Any) -> None:

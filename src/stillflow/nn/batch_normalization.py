@@ -9,10 +9,10 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import rsqrt
 from stillflow.ops.nn.batch_norm import fused_batch_norm_v3_op
+from stillflow.util.renamed import renamed_argument
 
 # TF raises smaller values to this, which is what cuDNN takes.
 _MIN_EPSILON = 1.001e-5

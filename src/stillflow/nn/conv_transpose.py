@@ -9,11 +9,11 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims, squeeze
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.nn.conv import conv2d_backprop_input_op, conv2d_op
 from stillflow.ops.nn.conv3d import conv3d_transpose_v2
 from stillflow.ops.nn.windows import channel_axis, sequence
 from stillflow.util.deprecation import deprecated_arg_values
+from stillflow.util.renamed import renamed_argument
 
 # ---- one dimension
 

@@ -8,12 +8,12 @@ import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.nn.ctc_alignments import loss_and_gradient, size
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.recurrent.ctc import (
     ctc_beam_search_decoder_op,
     ctc_greedy_decoder_op,
     ctc_loss_op,
 )
+from stillflow.util.renamed import renamed_argument
 
 
 @export("nn.ctc_loss")

@@ -14,7 +14,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
 from stillflow.nn.space_to_batch import strides_and_dilation_rate, with_space_to_batch
 from stillflow.ops.arrays.shape import expand_dims, squeeze
-from stillflow.ops.deprecated import renamed_argument
+from stillflow.util.renamed import renamed_argument
 
 _POOLS = {
     ("MAX", 1): max_pool, ("MAX", 2): max_pool, ("MAX", 3): max_pool3d,

@@ -12,11 +12,11 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.cast import cast
 from stillflow.ops.random.basic import random_uniform
 from stillflow.platform import tf_logging
 from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:

@@ -15,7 +15,6 @@ from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import rank, shape
 from stillflow.ops.checks.comparisons import assert_greater_equal
 from stillflow.ops.constants import constant
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.binary import add, multiply
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import logical_and
@@ -25,6 +24,7 @@ from stillflow.ops.math.unary import exp, log, log1p
 from stillflow.ops.nn.activations import relu
 from stillflow.ops.nn.cross_entropy import require_names
 from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
 
 
 def _require_same_shape(names: str, first: Tensor, second: Tensor) -> None:

@@ -15,12 +15,12 @@ from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.shape import shape, squeeze
 from stillflow.ops.constants import constant
 from stillflow.ops.control import stop_gradient
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.binary import add, maximum, multiply, squared_difference, subtract
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_mean, reduce_prod, reduce_sum
 from stillflow.ops.math.unary import reciprocal, rsqrt, square
 from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
 
 
 @export("math.l2_normalize", "linalg.l2_normalize", "nn.l2_normalize")

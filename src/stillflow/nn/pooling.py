@@ -11,11 +11,11 @@ from stillflow.graph.card import Card
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import expand_dims, squeeze
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.nn.pooling import avg_pool_op, max_pool_op
 from stillflow.ops.nn.pooling3d import avg_pool3d_op, max_pool3d_op
 from stillflow.ops.nn.pooling_argmax import max_pool_with_argmax_op
 from stillflow.ops.nn.windows import sequence
+from stillflow.util.renamed import renamed_argument
 
 
 def _channel(data_format: str, last: int) -> int:

@@ -11,9 +11,9 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.nn.space_to_batch import with_space_to_batch
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.nn.conv import conv2d
 from stillflow.ops.nn.depthwise import depthwise_conv2d_native
+from stillflow.util.renamed import renamed_argument
 
 
 @export("nn.depthwise_conv2d")

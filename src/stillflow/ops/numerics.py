@@ -19,10 +19,10 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import group, with_dependencies
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import is_finite
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.renamed import renamed_argument
 
 check_numerics_op = op(
     """

@@ -21,7 +21,8 @@ from stillflow.ops.strings.parts import (
 )
 from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor, is_ragged
 from stillflow.ragged.tensor import RaggedTensor
-from stillflow.util.deprecation import deprecated_args, deprecated_argument_lookup
+from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
 
 
 def _rows(indices: Any, values: Any, size: Any) -> Any:
@@ -86,7 +87,7 @@ def strings_split(
     Raises:
       ValueError: for another `result_type`.
     """
-    input = deprecated_argument_lookup("input", input, "source", source)
+    input = renamed_argument("input", input, "source", source)
     with name_scope(name, "StringSplit", [input]):
         strings = convert_to_tensor_or_ragged_tensor(input, dtype=dtypes.string, name="input")
         if result_type == "SparseTensor" and strings.shape.ndims == 1:

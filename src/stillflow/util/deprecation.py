@@ -15,6 +15,7 @@ from stillflow.util.decorator_utils import (
     get_qualified_name,
     validate_callable,
 )
+from stillflow.util.renamed import renamed_argument
 
 _PRINT_DEPRECATION_WARNINGS = True
 _PRINTED_WARNING: dict[Hashable, bool] = {}
@@ -227,17 +228,7 @@ def deprecated_endpoints(*args: str) -> Callable[[Any], Any]:
     return decorate
 
 
-def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
-    """Return the value of an argument that has a new name and an old one.
-
-    Raises:
-      ValueError: both are given.
-    """
-    if old_value is None:
-        return new_value
-    if new_value is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
-    return old_value
+deprecated_argument_lookup = renamed_argument
 
 
 def rewrite_argument_docstring(old_doc: str, old_argument: str, new_argument: str) -> str:

@@ -14,8 +14,8 @@ from stillflow.contrib.losses.collections import (
     scale_losses,
 )
 from stillflow.graph.export import export
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
 
 _CHANGED = " Note that the order of the predictions and labels arguments has been changed."
 

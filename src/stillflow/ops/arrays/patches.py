@@ -27,9 +27,9 @@ from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.arrays.transpose import transpose
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.renamed import renamed_argument
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 extract_image_patches_op = op(f"""

@@ -13,9 +13,9 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.kernels import either, flip, ints, is_object, moving
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.renamed import renamed_argument
 
 # ---- Reverse, ReverseV2
 

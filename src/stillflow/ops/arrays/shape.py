@@ -26,11 +26,11 @@ from stillflow.ops.arrays.broadcast import (
 )
 from stillflow.ops.arrays.broadcast import broadcast_to as broadcast_to
 from stillflow.ops.constants import constant
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, int_array, ints
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.renamed import renamed_argument
 
 # ---- Shape, ShapeN, Size, Rank
 

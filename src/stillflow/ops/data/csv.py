@@ -9,10 +9,11 @@ from typing import Any
 
 from stillflow.files.failures import os_errors
 from stillflow.graph import dims, dtypes
+from stillflow.graph.arrays import string_scalar
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.data.files import RecordFile, Records, file_names, open_bytes, string
+from stillflow.ops.data.files import RecordFile, Records, file_names, open_bytes
 from stillflow.ops.data.pipeline import Dataset, component_dims, dataset_op, invalid, scalar
 from stillflow.ops.data.walk import Element, State
 from stillflow.ops.parsing.csv import field_parser
@@ -250,13 +251,13 @@ class _Columns:
             if len(self.defaults[place]) != 1:
                 raise invalid(f"Field {place} is required but missing in record!")
             found = self.defaults[place][0]
-            return string(found) if dtype == dtypes.string else found
+            return string_scalar(found) if dtype == dtypes.string else found
         value = self.parsers[place](field)
         if value is None:
             text = field.decode(errors="replace")
             raise invalid(f"Field {place} in record is not a valid {cpp_name(dtype)}: {text}")
         if dtype == dtypes.string:
-            return string(value)
+            return string_scalar(value)
         return torch.tensor(value, dtype=getattr(torch, dtype.torch_name))
 
 

@@ -16,6 +16,7 @@ from stillflow.files.filesystem import open_file
 from stillflow.files.record_frames import FRAME
 from stillflow.files.records import Cursor
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import string_scalar
 from stillflow.graph.node import Node
 from stillflow.ops.data.pipeline import Dataset, dataset_op, invalid, scalar
 from stillflow.ops.data.walk import Element, State, Walk
@@ -47,15 +48,8 @@ fixed_length_record_dataset_v2_op = dataset_op(
 )
 
 
-def string(value: bytes) -> np.ndarray:
-    """A string as a run-time value."""
-    array = np.empty((), object)
-    array[()] = value
-    return array
-
-
 def _string_element(value: bytes) -> Element:
-    return (string(value),)
+    return (string_scalar(value),)
 
 
 def _string_elements(values: Sequence[bytes]) -> Sequence[Element]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from stillflow.files import lmdb
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import string_scalar
 from stillflow.graph.node import Node
-from stillflow.ops.data.files import RecordFile, Records, file_names, string
+from stillflow.ops.data.files import RecordFile, Records, file_names
 from stillflow.ops.data.pipeline import (
     TYPED,
     Dataset,
@@ -35,7 +36,7 @@ class _Database(RecordFile):
 
 
 def _entry(pair: tuple[bytes, bytes]) -> Element:
-    return tuple(map(string, pair))
+    return tuple(map(string_scalar, pair))
 
 
 @lmdb_dataset_op.kernel

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import string_scalar
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.data.pipeline import (
@@ -120,14 +121,8 @@ def slices_of(components: tuple[Any, ...], first: int = 0) -> Iterator[Element]:
 def _slices(value: Any, first: int) -> Iterator[Any]:
     if isinstance(value, np.ndarray):
         rest = iter(value[first:])
-        return map(_object_slice, rest) if value.ndim == 1 else rest
+        return map(string_scalar, rest) if value.ndim == 1 else rest
     return map(value.__getitem__, range(first, value.shape[0]))
-
-
-def _object_slice(item: Any) -> np.ndarray:
-    array = np.empty((), object)
-    array[()] = item
-    return array
 
 
 @tensor_slice_dataset_op.kernel

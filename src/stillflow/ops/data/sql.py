@@ -10,9 +10,9 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.arrays import string_scalar
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.data.files import string
 from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
@@ -114,8 +114,8 @@ def _number(value: Any) -> float:
 def _component(value: Any, dtype: Any) -> Any:
     if dtype == dtypes.string:
         if value is None:
-            return string(b"")
-        return string(value if isinstance(value, bytes) else str(value).encode())
+            return string_scalar(b"")
+        return string_scalar(value if isinstance(value, bytes) else str(value).encode())
     if dtype == dtypes.bool:
         return torch.tensor(int(_number(value)) != 0)
     if dtype.is_floating:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import string_scalar
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.data.files import string
 from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
@@ -123,7 +123,7 @@ def stats_aggregator_handle_kernel(node: Any) -> Any:
 
 @stats_aggregator_summary_op.kernel
 def stats_aggregator_summary_kernel(node: Node) -> Any:
-    return lambda aggregator: string(aggregator.summary())
+    return lambda aggregator: string_scalar(aggregator.summary())
 
 
 class _Recorded(Walk):

@@ -12,7 +12,8 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.linalg.decompositions import svd, svd_op
-from stillflow.util.deprecation import deprecated_args, deprecated_argument_lookup
+from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
 
 _MATRIX_NORMS = ["euclidean", "fro", 1, 2, np.inf]
 _VECTOR_NORMS = ["euclidean", 1, 2, np.inf]
@@ -58,7 +59,7 @@ def norm(
     Raises:
       ValueError: for an order or an axis that there is not.
     """
-    keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
+    keepdims = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims)
     matrix, axes = _axes(ord, axis)
     with tf.name_scope(name, "norm", [tensor]):
         tensor = convert_to_tensor(tensor)

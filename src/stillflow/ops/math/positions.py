@@ -11,11 +11,11 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.math.reduction_kernels import arg_extreme
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.renamed import renamed_argument
 
 _SIGNATURE = f"""(input: T, dimension: Tidx) -> output: output_type
     T: {ANY_NUMBER}

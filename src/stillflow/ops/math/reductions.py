@@ -19,7 +19,6 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.constants import constant
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import reduction_kernels as kernels
 from stillflow.ops.math import truths
@@ -33,6 +32,7 @@ from stillflow.ops.math.sums import accumulate_n as accumulate_n
 from stillflow.ops.math.sums import add_n as add_n
 from stillflow.ops.math.unary import exp_op, log_op, sqrt_op, square_op
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.renamed import renamed_argument
 
 binary: Any = LazyModule("stillflow.ops.math.binary")
 control: Any = LazyModule("stillflow.ops.control")

@@ -13,7 +13,6 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import shape, shape_n
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.memory import require_room
 from stillflow.ops.nn import convolution as kernels
 from stillflow.ops.nn import windows
@@ -21,6 +20,7 @@ from stillflow.ops.nn.convolution import Slide
 from stillflow.ops.nn.precision import precise_on_cpu
 from stillflow.ops.ranks import kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.renamed import renamed_argument
 
 _ATTRS = """
     T: {half, bfloat16, float, double}

@@ -14,7 +14,6 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import (
     check_depths,
@@ -28,6 +27,7 @@ from stillflow.ops.nn.conv import (
 from stillflow.ops.nn.convolution import Slide
 from stillflow.ops.ranks import kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.renamed import renamed_argument
 
 _WINDOW = """
     strides: list(int) >= 5

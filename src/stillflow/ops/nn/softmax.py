@@ -21,13 +21,13 @@ from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import rank
 from stillflow.ops.arrays.transpose import transpose
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.binary import subtract
 from stillflow.ops.math.comparison import less
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.math.unary import exp
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
 
 _FLOATS = "{half, bfloat16, float, double}"
 

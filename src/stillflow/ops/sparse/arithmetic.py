@@ -15,11 +15,11 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, is_sparse
 from stillflow.ops.arrays.broadcast import broadcast_static_shape
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import CWISE_CARDS, NUMBERS, sparse_tensor_dense_add_op
 from stillflow.ops.sparse.reductions import sparse_reduce_sum
 from stillflow.ops.sparse.rows import joined, row_numbers
+from stillflow.util.renamed import renamed_argument
 
 _TWO = (
     "(a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64"

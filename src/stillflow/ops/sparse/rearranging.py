@@ -28,7 +28,6 @@ from stillflow.ops.arrays.shape import rank, reshape, shape
 from stillflow.ops.arrays.transpose import invert_permutation, transpose
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
 from stillflow.ops.memory import require_room
@@ -44,6 +43,7 @@ from stillflow.ops.sparse.rows import (
     row_numbers,
     take_rows,
 )
+from stillflow.util.renamed import renamed_argument
 
 sparse_reorder_op = op("""
     SparseReorder(input_indices: int64, input_values: T, input_shape: int64)

@@ -15,12 +15,12 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.gather_nd import gather_nd
 from stillflow.ops.arrays.shape import reshape
-from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math import reductions as dense
 from stillflow.ops.math.cast import cast
 from stillflow.ops.sparse.conversion import parts
 from stillflow.ops.sparse.dense import NUMBERS
 from stillflow.ops.sparse.rows import check_inside, check_parts, row_numbers
+from stillflow.util.renamed import renamed_argument
 
 _INPUTS = "(input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32)"
 _SPARSE = "(output_indices: int64, output_values: T, output_shape: int64)"

@@ -18,8 +18,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import all_to_strings, to_numbers, to_strings
-from stillflow.util.deprecation import deprecated_argument_lookup
 from stillflow.util.farmhash import fingerprints
+from stillflow.util.renamed import renamed_argument
 from stillflow.util.string_hashes import murmur64s, siphashes
 from stillflow.util.texts import FEW, texts_of
 
@@ -294,5 +294,5 @@ def string_to_hash_bucket(
     string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
 ) -> Tensor:
     """The MurmurHashes of strings modulo `num_buckets`, as int64; `input` is another name."""
-    strings = deprecated_argument_lookup("input", input, "string_tensor", string_tensor)
+    strings = renamed_argument("input", input, "string_tensor", string_tensor)
     return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)

@@ -27,7 +27,8 @@ from stillflow.ops.math.reduction_kernels import reduction_shape
 from stillflow.ops.printing import as_array
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
-from stillflow.util.deprecation import deprecated_args, deprecated_argument_lookup
+from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
 from stillflow.util.texts import FEW, Texts, joined_rows, texts_of
 
 string_join_op = op(
@@ -206,8 +207,8 @@ def reduce_join(
       reduction_indices: deprecated name of `axis`.
       keepdims: whether joined axes stay with size 1.
     """
-    keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
-    axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_indices)
+    keepdims = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims)
+    axis = renamed_argument("axis", axis, "reduction_indices", reduction_indices)
     with name_scope(None, "ReduceJoin", [inputs, axis]):
         strings = convert_to_tensor(inputs)
         axes = _all_axes(strings) if axis is None else axis

@@ -19,7 +19,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.elementwise import same_shape
 from stillflow.ops.strings.kernels import strings_of, to_numbers
-from stillflow.util.deprecation import deprecated_argument_lookup
+from stillflow.util.renamed import renamed_argument
 from stillflow.util.texts import FEW, address_of, library, texts_of
 
 as_string_op = op(
@@ -252,7 +252,7 @@ def string_to_number(
       out_type: float32, float64, int32 or int64.
       input: another name of `string_tensor`.
     """
-    strings = deprecated_argument_lookup("input", input, "string_tensor", string_tensor)
+    strings = renamed_argument("input", input, "string_tensor", string_tensor)
     return string_to_number_op(strings, out_type=out_type, name=name)
 
 
@@ -344,7 +344,7 @@ def decode_raw(
     Raises:
       ValueError: if `out_type` is missing.
     """
-    strings = deprecated_argument_lookup("input_bytes", input_bytes, "bytes", bytes)
+    strings = renamed_argument("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
         raise ValueError("decode_raw_v1() missing 1 positional argument: 'out_type'")
     return decode_raw_op(strings, out_type=out_type, little_endian=little_endian, name=name)

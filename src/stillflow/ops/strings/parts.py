@@ -23,7 +23,8 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
-from stillflow.util.deprecation import deprecated, deprecated_argument_lookup
+from stillflow.util.deprecation import deprecated
+from stillflow.util.renamed import renamed_argument
 from stillflow.util.texts import FEW, Texts, parts_of, strings_at, texts_of
 
 substr_op = op("""
@@ -375,7 +376,7 @@ def split_at_characters(
     Returns:
       A sparse tensor [n, most parts].
     """
-    sep = deprecated_argument_lookup("sep", sep, "delimiter", delimiter)
+    sep = renamed_argument("sep", sep, "delimiter", delimiter)
     separator = convert_to_tensor(" " if sep is None else sep, dtype=dtypes.string)
     strings = convert_to_tensor(source, dtype=dtypes.string)
     return SparseTensor(*string_split_op(strings, separator, skip_empty=skip_empty))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 
-def renamed_argument(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+def renamed_argument(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
     """The value given under either name.
 
     Raises:
       ValueError: if both are given.
     """
-    if old is None:
-        return new
-    if new is not None:
+    if old_value is None:
+        return new_value
+    if new_value is not None:
         raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
-    return old
+    return old_value
