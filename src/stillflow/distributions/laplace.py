@@ -9,14 +9,14 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.distributions import special_math
-from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved
+from stillflow.distributions.location_scale import LocationScale
 from stillflow.graph.export import export
 from stillflow.util.deprecation import deprecated
 
 
 @export("distributions.Laplace", "contrib.distributions.Laplace")
-class Laplace(ScalarDistribution):
+class Laplace(LocationScale):
     """Laplace distributions, with density `exp(-|x - loc| / scale) / (2 scale)`.
 
     Args:
@@ -30,8 +30,6 @@ class Laplace(ScalarDistribution):
       TypeError: if the parameters are of different or no floating-point types.
     """
 
-    _parameter_names = ("loc", "scale")
-
     @moved
     def __init__(
         self,
@@ -41,31 +39,7 @@ class Laplace(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Laplace",
     ) -> None:
-        parameters = dict(locals())
-        with tf.name_scope(name, values=[loc, scale]) as scope:
-            with tf.control_dependencies([tf.assert_positive(scale)] if validate_args else []):
-                self._loc = tf.identity(loc, name="loc")
-                self._scale = tf.identity(scale, name="scale")
-                tf.debugging.assert_same_float_dtype([self._loc, self._scale])
-            super().__init__(
-                dtype=self._loc.dtype,
-                reparameterization_type=FULLY_REPARAMETERIZED,
-                validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats,
-                parameters=parameters,
-                graph_parents=[self._loc, self._scale],
-                name=scope,
-            )
-
-    @property
-    def loc(self) -> Any:
-        """The means."""
-        return self._loc
-
-    @property
-    def scale(self) -> Any:
-        """The mean absolute deviations."""
-        return self._scale
+        super().__init__(dict(locals()))
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         shape = tf.concat([[n], self.batch_shape_tensor()], 0)
@@ -80,9 +54,11 @@ class Laplace(ScalarDistribution):
         )
         return self.loc - self.scale * tf.sign(drawn) * tf.log1p(-tf.abs(drawn))
 
-    def _log_prob(self, x: Any) -> Any:
-        unnormalized = -tf.abs(self._z(x))
-        return unnormalized - (math.log(2.0) + tf.log(self.scale))
+    def _log_unnormalized_prob(self, x: Any) -> Any:
+        return -tf.abs(self._z(x))
+
+    def _log_normalization(self) -> Any:
+        return math.log(2.0) + tf.log(self.scale)
 
     def _prob(self, x: Any) -> Any:
         return tf.exp(self._log_prob(x))

@@ -7,14 +7,14 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.distributions import special_math
-from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.location_scale import LocationScale
 from stillflow.graph.export import export
 from stillflow.util.deprecation import deprecated
 
 
 @export("distributions.Normal", "contrib.distributions.Normal")
-class Normal(ScalarDistribution):
+class Normal(LocationScale):
     """Normal distributions.
 
     Args:
@@ -28,8 +28,6 @@ class Normal(ScalarDistribution):
       TypeError: if the parameters are of different or no floating-point types.
     """
 
-    _parameter_names = ("loc", "scale")
-
     @moved
     def __init__(
         self,
@@ -39,40 +37,18 @@ class Normal(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Normal",
     ) -> None:
-        parameters = dict(locals())
-        with tf.name_scope(name, values=[loc, scale]) as scope:
-            with tf.control_dependencies([tf.assert_positive(scale)] if validate_args else []):
-                self._loc = tf.identity(loc, name="loc")
-                self._scale = tf.identity(scale, name="scale")
-                tf.debugging.assert_same_float_dtype([self._loc, self._scale])
-        super().__init__(
-            dtype=self._scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=parameters,
-            graph_parents=[self._loc, self._scale],
-            name=scope,
-        )
-
-    @property
-    def loc(self) -> Any:
-        """The means."""
-        return self._loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviations."""
-        return self._scale
+        super().__init__(dict(locals()))
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         shape = tf.concat([[n], self.batch_shape_tensor()], 0)
         drawn = tf.random_normal(shape=shape, mean=0.0, stddev=1.0, dtype=self.loc.dtype, seed=seed)
         return drawn * self.scale + self.loc
 
-    def _log_prob(self, x: Any) -> Any:
-        unnormalized = -0.5 * tf.square(self._z(x))
-        return unnormalized - (0.5 * math.log(2.0 * math.pi) + tf.log(self.scale))
+    def _log_unnormalized_prob(self, x: Any) -> Any:
+        return -0.5 * tf.square(self._z(x))
+
+    def _log_normalization(self) -> Any:
+        return 0.5 * math.log(2.0 * math.pi) + tf.log(self.scale)
 
     def _log_cdf(self, x: Any) -> Any:
         return special_math.log_ndtr(self._z(x))
@@ -102,10 +78,6 @@ class Normal(ScalarDistribution):
 
     def _mode(self) -> Any:
         return self._mean()
-
-    def _z(self, x: Any) -> Any:
-        with tf.name_scope("standardize", values=[x]):
-            return (x - self.loc) / self.scale
 
     def _inv_z(self, z: Any) -> Any:
         with tf.name_scope("reconstruct", values=[z]):

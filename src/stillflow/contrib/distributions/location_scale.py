@@ -11,64 +11,14 @@ import stillflow as tf
 from stillflow.contrib.distributions.bijectors.elementwise import Sigmoid
 from stillflow.contrib.distributions.moved import moved_from_contrib
 from stillflow.contrib.distributions.transformed import TransformedDistribution
-from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.location_scale import LocationScale
 from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 
 
-class _LocationScale(ScalarDistribution):
-    """A distribution of scalars with a location and a scale.
-
-    Args:
-      given: the constructor's arguments: loc, scale, validate_args, allow_nan_stats, name.
-    """
-
-    _parameter_names = ("loc", "scale")
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        loc, scale, validate_args = given["loc"], given["scale"], given["validate_args"]
-        with tf.name_scope(given["name"], values=[loc, scale]) as scope:
-            with tf.control_dependencies([tf.assert_positive(scale)] if validate_args else []):
-                self._loc = tf.identity(loc, name="loc")
-                self._scale = tf.identity(scale, name="scale")
-                tf.debugging.assert_same_float_dtype([self._loc, self._scale])
-        super().__init__(
-            dtype=self._scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=given["allow_nan_stats"],
-            parameters=given,
-            graph_parents=[self._loc, self._scale],
-            name=scope,
-        )
-
-    @property
-    def loc(self) -> Any:
-        """The locations."""
-        return self._loc
-
-    @property
-    def scale(self) -> Any:
-        """The scales."""
-        return self._scale
-
-    def _z(self, x: Any) -> Any:
-        with tf.name_scope("standardize", values=[x]):
-            return (x - self.loc) / self.scale
-
-    def _log_prob(self, x: Any) -> Any:
-        return self._log_unnormalized_prob(x) - self._log_normalization()
-
-    def _log_unnormalized_prob(self, x: Any) -> Any:
-        raise self._missing("log_prob")
-
-    def _log_normalization(self) -> Any:
-        raise self._missing("log_prob")
-
-
 @export("contrib.distributions.Logistic")
-class Logistic(_LocationScale):
+class Logistic(LocationScale):
     """Logistic distributions, whose distribution function is the sigmoid.
 
     Args:
@@ -131,7 +81,7 @@ class Logistic(_LocationScale):
 
 
 @export("contrib.distributions.Cauchy")
-class Cauchy(_LocationScale):
+class Cauchy(LocationScale):
     """Cauchy distributions, which have no mean.
 
     Args:

@@ -1,0 +1,58 @@
+"""What distributions of scalars with a location and a scale have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+
+
+class LocationScale(ScalarDistribution):
+    """A distribution of scalars with a location and a scale.
+
+    Args:
+      given: the constructor's arguments: loc, scale, validate_args, allow_nan_stats, name.
+    """
+
+    _parameter_names = ("loc", "scale")
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        loc, scale, validate_args = given["loc"], given["scale"], given["validate_args"]
+        with tf.name_scope(given["name"], values=[loc, scale]) as scope:
+            with tf.control_dependencies([tf.assert_positive(scale)] if validate_args else []):
+                self._loc = tf.identity(loc, name="loc")
+                self._scale = tf.identity(scale, name="scale")
+                tf.debugging.assert_same_float_dtype([self._loc, self._scale])
+        super().__init__(
+            dtype=self._scale.dtype,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=given["allow_nan_stats"],
+            parameters=given,
+            graph_parents=[self._loc, self._scale],
+            name=scope,
+        )
+
+    @property
+    def loc(self) -> Any:
+        """The locations."""
+        return self._loc
+
+    @property
+    def scale(self) -> Any:
+        """The scales."""
+        return self._scale
+
+    def _z(self, x: Any) -> Any:
+        with tf.name_scope("standardize", values=[x]):
+            return (x - self.loc) / self.scale
+
+    def _log_prob(self, x: Any) -> Any:
+        return self._log_unnormalized_prob(x) - self._log_normalization()
+
+    def _log_unnormalized_prob(self, x: Any) -> Any:
+        raise self._missing("log_prob")
+
+    def _log_normalization(self) -> Any:
+        raise self._missing("log_prob")
