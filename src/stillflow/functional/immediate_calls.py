@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.eager import callbacks
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.eager.immediate import context, held_by, unshare
-from stillflow.functional.concrete import Extended
+from stillflow.functional.backward import Extended
 from stillflow.functional.recorded_calls import RecordedCalls
 from stillflow.graph import tapes
 from stillflow.graph.operation import Tensor

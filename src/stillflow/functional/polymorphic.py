@@ -9,10 +9,11 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.autograph.hooks import converted_for_tracing
-from stillflow.functional.concrete import ConcreteFunction, flat_arguments, trace_function
+from stillflow.functional.concrete import ConcreteFunction, trace_function
 from stillflow.functional.first_values import made_in_function
 from stillflow.functional.function_spec import FunctionSpec
 from stillflow.functional.lifted_variables import LiftedVariables
+from stillflow.functional.placeholders import flat_arguments
 from stillflow.functional.traces import FunctionCache, Traces, relaxed_trace
 from stillflow.graph.api import init_scope
 from stillflow.graph.composite_tensor import CompositeTensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stillflow.functional.concrete import Backward
+from stillflow.functional.backward import Backward
 from stillflow.graph import tapes
 from stillflow.graph.operation import Tensor
 from stillflow.ops.functional.traced_graph import TracedGraph
