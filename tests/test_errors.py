@@ -1,9 +1,11 @@
 """The exceptions of tf.errors."""
 
 import pickle
+import re
 
 import pytest
 
+import stillflow as tf
 from stillflow import errors
 
 CLASSES = [errors.exception_type_from_error_code(code) for code in range(1, 17)]
@@ -66,6 +68,25 @@ def test_errors_show_where_the_program_made_the_operation():
         "bad\n\nOriginal stack trace for 'a':\n"
         '  File "train.py", line 3, in main\n    x = tf.foo()\n'
     )
+
+
+def test_messages_say_where_the_program_made_the_nodes_they_name():
+    """In the words of TensorFlow 1.15, which itself names a line of its own."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.placeholder(tf.float32, [None])
+        with tf.name_scope("a"):
+            op = tf.add(x, x + tf.ones([3]), name="b")
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            sess.run(op, {x: [1.0, 2.0]})
+        first, where = caught.value.message.splitlines()[:2]
+        assert first == "Incompatible shapes: [2] vs. [3]"
+        assert re.fullmatch(r"\t \[\[node a/add \(defined at .*test_errors\.py:\d+\) \]\]", where)
+        again = pickle.loads(pickle.dumps(errors.InternalError(None, None, "{{node a/b}}")))
+        assert again.message == "{{node a/b}}"  # which graph is not known
+        elsewhere = errors.InternalError(
+            None, op.op, "{{function_node f}}{{node gone}} {{ node x}}"
+        )
+        assert elsewhere.message == "{{node gone}} {{ node x}}"
 
 
 def test_errors_show_what_an_operation_was_derived_from():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import traceback
 import warnings
 from typing import Any
@@ -47,6 +49,7 @@ export_value("errors.UNAUTHENTICATED", UNAUTHENTICATED)
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _SHELL = os.path.join("IPython", "core", "interactiveshell.py")  # whose run_code() runs a cell
+_TAG = re.compile(r"\{\{([a-z_]+) ([A-Za-z0-9_\-.\\/]+)\}\}")  # a node, as messages name it
 
 
 class InaccessibleTensorError(ValueError):
@@ -77,7 +80,9 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """What went wrong."""
+        """What went wrong; of nodes of the graph it says where the program made them."""
+        if "{{" in self._message and self._op is not None:
+            self._message = _TAG.sub(functools.partial(_place, self._op), self._message)
         return self._message
 
     @property
@@ -104,6 +109,19 @@ class OpError(Exception):
         return f"{self.message}\n\nOriginal stack trace for {self._op.name!r}:\n" + defined_at(
             self._op
         )
+
+
+def _place(op: Any, tag: re.Match[str]) -> str:
+    """What stands in a message for `{{node name}}`."""
+    kind, name = tag.groups()
+    if kind == "function_node":
+        return ""
+    try:
+        made = op.graph.get_operation_by_name(name)
+    except (AttributeError, KeyError, ValueError):  # of another graph, or task
+        return tag[0]
+    frames = _frames(made)
+    return f"node {name} (defined at {frames[-1][0]}:{frames[-1][1]}) " if frames else tag[0]
 
 
 def _restore(cls: type[OpError], node_def: Any, op: Any, message: str, error_code: int) -> OpError:
@@ -146,11 +164,16 @@ def of_program(frames: list[Any]) -> list[Any]:
     return [frame for frame in inside if not is_ours(str(frame[0]))]
 
 
-def _format_frames(op: Any) -> list[str]:
-    """One text per stack frame of the program."""
+def _frames(op: Any) -> list[Any]:
+    """The stack frames of the program that made an operation, outermost first."""
     frames = getattr(op, "traceback", None) or getattr(op, "_traceback", None) or []
     frames = [tuple(frame)[:4] for frame in frames]
-    return traceback.format_list(of_program(frames) or frames)
+    return of_program(frames) or frames
+
+
+def _format_frames(op: Any) -> list[str]:
+    """One text per stack frame of the program."""
+    return traceback.format_list(_frames(op))
 
 
 def _elide(lines: list[str], previous: list[str]) -> list[str]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 
 import pytest
 
-from stillflow.cli.checking.support import SUPPORTED, UNKNOWN, verdict
+import stillflow
+from stillflow.cli.checking import support
+from stillflow.cli.checking.refusals import REFUSALS
+from stillflow.cli.checking.support import REFUSED, SUPPORTED, UNKNOWN, verdict
 from stillflow.cli.checking.uses import uses
 
 
@@ -279,3 +283,38 @@ def test_text_shows_what_is_missing_and_all_on_request(launcher):
 def test_scopes(text, names):
     found = uses(ast.parse(f"import tensorflow as tf\n{text}"))
     assert sorted(use.name for use in found) == names
+
+
+def test_what_refuses_whenever_it_is_used_is_told(check, launcher):
+    text = """
+        import tensorflow as tf
+        from tensorflow.python import debug as tf_debug
+        from tensorflow.python.debug.wrappers import hooks
+        tf.load_op_library("ops.so")
+        hooks.GrpcDebugHook("localhost:6064")
+        tf_debug.LocalCLIDebugWrapperSession(None)
+    """
+    status, entries, _ = check(text)
+    assert status == 1
+    refused = [name for name, entry in entries.items() if entry["status"] == REFUSED]
+    assert refused == [
+        "tensorflow.python.debug.wrappers.hooks.GrpcDebugHook", "tf.load_op_library",
+    ]  # fmt: skip
+    assert "LocalCLIDebugWrapperSession" in entries[refused[0]]["instead"]
+    shown = launcher.run("check", "program.py").stdout
+    assert "there, but refused when it is used:\n" in shown
+    assert "  program.py:5\n    instead: tf.py_func with" in shown
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_is_told_to_refuse_is_there_and_refuses(name):
+    assert support._found(name.replace("tf.", "tensorflow.", 1)) == (name, support.SUPPORTED)
+    stillflow.install(revive=False)
+    module, _, last = name.replace("tf.", "tensorflow.", 1).rpartition(".")
+    function = getattr(importlib.import_module(module), last)
+    arguments = {
+        "load_op_library": [stillflow.__file__],
+        "create_inference_graph": [stillflow.GraphDef(), []],
+    }.get(last, ["localhost:1"] if last.endswith("Hook") else [stillflow.Session(), "localhost:1"])
+    with pytest.raises(stillflow.errors.OpError):
+        function(*arguments)

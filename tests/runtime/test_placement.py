@@ -34,7 +34,10 @@ def test_devices_that_are_not_there_are_refused(device):
     with pytest.raises(tf.errors.InvalidArgumentError) as raised:
         placed(device)
     text = raised.value.message
-    assert text.startswith("Cannot assign a device for operation a: {{node a}} was explicitly")
+    assert text.startswith(
+        f"Cannot assign a device for operation a: node a (defined at {__file__}:"
+    )
+    assert ")  was explicitly assigned to" in text
     assert f"available devices are [ {CPU} ]" in text
     assert ("CUDA is not enabled" in text) == (device == "/gpu:3")
 
@@ -110,3 +113,12 @@ def test_threads_of_a_session_place_their_operations_at_the_same_time() -> None:
             thread.join()
         assert not failed
         assert session.run(queue.size()) == 60
+
+
+@pytest.mark.parametrize("count", [0, -4])
+def test_a_session_without_processors_is_refused(count):
+    """As by TensorFlow 1.15.5, which looks when the session is made."""
+    config = tf.ConfigProto(device_count={"CPU": count})
+    with tf.Session(config=config) as sess, pytest.raises(tf.errors.NotFoundError) as raised:
+        sess.list_devices()
+    assert raised.value.message == "No CPU devices are available in this process"

@@ -13,14 +13,18 @@ from collections import defaultdict
 from typing import Any
 
 from stillflow.cli.checking import sources
-from stillflow.cli.checking.support import MISSING, SUPPORTED, UNKNOWN, verdict
+from stillflow.cli.checking.refusals import REFUSALS
+from stillflow.cli.checking.support import MISSING, REFUSED, SUPPORTED, UNKNOWN, verdict
 from stillflow.cli.checking.uses import uses
 
 _PLACES = 4  # so many are shown of each name; --all shows the rest
 
 
 def main(arguments: list[str]) -> int:
-    """Print the report; returns the exit status: 1 if a name is missing, 2 if nothing was read."""
+    """Print the report; returns the exit status.
+
+    It is 1 if a name is missing or refused, 2 if nothing was read.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m stillflow check", description=(__doc__ or "").partition("\n")[0]
     )
@@ -51,7 +55,8 @@ def check(files: list[str]) -> dict[str, Any]:
 
     Returns:
       `files`; `unreadable`, {path: reason}; `names`, for each its status, the places that use it,
-      and whether it is optional: a name that the program can do without everywhere.
+      whether it is optional: a name that the program can do without everywhere; and of one that is
+      refused what to use instead.
     """
     import stillflow
 
@@ -76,7 +81,8 @@ def check(files: list[str]) -> dict[str, Any]:
                 required.add(found.name)
     entries = [
         {"name": name, "status": status[name], "optional": name not in required,
-         "places": places[name]}
+         "places": places[name],
+         **({"instead": REFUSALS[name]} if status[name] == REFUSED else {})}
         for name in sorted(status)
     ]  # fmt: skip
     return {"files": files, "unreadable": unreadable, "names": entries}
@@ -91,10 +97,13 @@ def _lines(report: dict[str, Any], everything: bool) -> list[str]:
     counted = f"{_count(report['files'], 'file')}, {_count(entries, 'name')} of TensorFlow"
     lines = [f"{counted}, {len(entries) - len(lacking)} supported"]
     width = max((len(entry["name"]) for entry in (entries if everything else lacking)), default=0)
-    for status in (MISSING, UNKNOWN, *([SUPPORTED] if everything else ())):
+    for status in (MISSING, REFUSED, UNKNOWN, *([SUPPORTED] if everything else ())):
         shown = [entry for entry in entries if entry["status"] == status]
         lines += [f"\n{status}:"] * bool(shown)
-        lines += [f"  {entry['name']:<{width}}  {_places(entry, everything)}" for entry in shown]
+        for entry in shown:
+            lines.append(f"  {entry['name']:<{width}}  {_places(entry, everything)}")
+            if status == REFUSED:
+                lines.append(f"    instead: {entry['instead']}")
     for path, reason in report["unreadable"].items():
         lines.append(f"\nnot read: {os.path.relpath(path)}: {reason}")
     return lines

@@ -129,14 +129,17 @@ def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
 
     Raises:
       tf.errors.InvalidArgumentError: if `visible_device_list` names a GPU that is not there.
+      tf.errors.NotFoundError: if there are to be no CPUs.
     """
     counts = dict(config.device_count) if config is not None else {}
-    cpus = counts.get("CPU", 1) or 1
+    cpus = counts.get("CPU", 1)
+    if cpus < 1:
+        raise errors.NotFoundError(None, None, "No CPU devices are available in this process")
     wanted = config.gpu_options.visible_device_list if config is not None else ""
     # A session that has no use for GPUs does not look at the list.
     visible = _visible(wanted) if counts.get("GPU", 1) else []
     devices = [DeviceAttributes(f"{prefix}CPU:{i}", "CPU", 256 << 20, i + 1) for i in range(cpus)]
-    for i, gpu in enumerate(visible[: counts.get("GPU", len(visible))]):
+    for i, gpu in enumerate(visible[: max(0, counts.get("GPU", len(visible)))]):
         memory = _limited(gpu, config)
         devices.append(
             DeviceAttributes(

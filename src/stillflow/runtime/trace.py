@@ -156,7 +156,7 @@ class Tracer:
             if card.shape_part is not None:
                 self.facts.set_dims(op, card.shape_part(node))
         except ValueError as error:
-            raise errors.InvalidArgumentError(op.node_def, op, f"{error}") from None
+            raise _refusal(op, error) from None
 
     def fold(self, op: Operation, node: PlanNode, guard: Guard) -> bool:
         """Computes the op now if everything it depends on is known; says whether it did."""
@@ -246,7 +246,7 @@ class Tracer:
         try:
             made = op.card.kernel_part(node)
         except ValueError as error:
-            raise errors.InvalidArgumentError(op.node_def, op, str(error)) from error
+            raise _refusal(op, error) from error
         if isinstance(made, Call):
             return made.function, made.args, made.kwargs
         return made, op._inputs, {}
@@ -403,6 +403,11 @@ class Tracer:
             step = Step("bool", op, [name], [value.name], value.guard)
             self.steps.append(step)
         return self._predicates[value.name]
+
+
+def _refusal(op: Operation, error: ValueError) -> BaseException:
+    """What a check or kernel refused, as the error of a run."""
+    return as_op_error(errors.InvalidArgumentError(None, None, str(error)), op)
 
 
 def holds_handle(tensor: Tensor) -> bool:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import NamedTuple
 
+from stillflow.cli.checking.refusals import REFUSALS
+
 SUPPORTED = "supported"
 MISSING = "not supported yet"
+REFUSED = "there, but refused when it is used"
 UNKNOWN = "not in TensorFlow 1.15"
 
 
@@ -15,7 +18,7 @@ class Verdict(NamedTuple):
 
     Attributes:
       name: the part of it that names something: "tf.train.Saver" of "tf.train.Saver.restore".
-      status: SUPPORTED, MISSING or UNKNOWN.
+      status: SUPPORTED, MISSING, REFUSED or UNKNOWN.
     """
 
     name: str
@@ -28,6 +31,12 @@ def verdict(dotted: str) -> Verdict:
     Args:
       dotted: a name from the package on, "tensorflow.nn.relu".
     """
+    found = _found(dotted)
+    return Verdict(found.name, REFUSED) if found.name in REFUSALS else found
+
+
+def _found(dotted: str) -> Verdict:
+    """Whether a name is there at all."""
     from stillflow._namespace import is_namespace, provides
     from stillflow.facade import internal, names
     from stillflow.facade.finder import canonical

@@ -170,4 +170,5 @@ def _failure(raised: BaseException) -> dict[str, Any]:
     if not isinstance(error, errors.OpError):
         error = errors.UnknownError(None, None, f"{type(raised).__name__}: {raised}")
     name = getattr(error.op, "name", error.op)
-    return {"code": error.error_code, "message": error.message, "op": name}
+    # Its nodes are named for what the other side knows of them: the lines of its program.
+    return {"code": error.error_code, "message": error._message, "op": name}

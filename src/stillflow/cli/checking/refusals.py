@@ -1,0 +1,23 @@
+"""Names that are there, since programs import them, and refuse whenever they are used."""
+
+from __future__ import annotations
+
+_ON_A_NETWORK = "LocalCLIDebugWrapperSession, DumpingDebugWrapperSession or --find-nan"
+_DEBUG = "tensorflow.python.debug"
+
+# What to do instead, by name.
+REFUSALS = {
+    "tf.load_op_library": "tf.py_func with tf.custom_gradient; what was compiled for TensorFlow "
+    "does not load",
+    "tf.contrib.tensorrt.create_inference_graph": "the graph as it is",
+    **{
+        f"{_DEBUG}.{module}{name}": _ON_A_NETWORK
+        for name, modules in {
+            "TensorBoardDebugWrapperSession": ("", "wrappers.grpc_wrapper."),
+            "GrpcDebugWrapperSession": ("", "wrappers.grpc_wrapper."),
+            "TensorBoardDebugHook": ("", "wrappers.hooks."),
+            "GrpcDebugHook": ("", "wrappers.hooks."),
+        }.items()
+        for module in modules
+    },
+}
