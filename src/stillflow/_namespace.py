@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 _ROOT = "stillflow"
 
 # Modules that answer for a whole namespace by function: lookup(name) and names().
-_DYNAMIC = {"raw_ops": "stillflow.ops.raw"}
+_DYNAMIC = {
+    "contrib.quantization": "stillflow.contrib.quantization.operations",
+    "raw_ops": "stillflow.ops.raw",
+}
 
 # What tf.contrib.keras shows of tf.keras; its optimizers are others.
 _CONTRIB_KERAS = (

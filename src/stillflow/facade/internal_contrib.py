@@ -16,6 +16,8 @@ MODULES = {
     **{f"{_SLIM}.nets.{name}": f"stillflow.contrib.slim.nets.{name}"
        for name in ("alexnet", "inception_v1", "inception_v2", "inception_v3", "overfeat",
                     "resnet_utils", "resnet_v1", "resnet_v2", "vgg")},
+    **{f"tensorflow.contrib.quantization.python.{name}": "stillflow.contrib.quantization"
+       for name in ("array_ops", "math_ops", "nn_ops")},
     "tensorflow.contrib.specs.python": "stillflow.contrib.specs",
     **{f"tensorflow.contrib.specs.python.{name}": f"stillflow.contrib.specs.{name}"
        for name in ("params_ops", "specs", "specs_lib", "specs_ops", "summaries")},
