@@ -53,12 +53,18 @@ def record_summaries_every_n_global_steps(n: Any, global_step: Any = None) -> An
 
     Args:
       n: how many steps apart.
-      global_step: the step, by default the graph's, which is made if there is none.
+      global_step: the step, by default the graph's, which is made if there is none; looked at
+        anew by each summary in eager execution.
     """
-    if global_step is None:
-        global_step = tf.train.get_or_create_global_step()
+    step = tf.train.get_or_create_global_step() if global_step is None else global_step
+
+    def is_due() -> Any:
+        return tf.equal(step % n, 0)
+
+    if tf.executing_eagerly():
+        return record_if(is_due)
     with tf.device("cpu:0"):
-        return record_if(tf.equal(global_step % n, 0))
+        return record_if(is_due())
 
 
 @export("contrib.summary.always_record_summaries")

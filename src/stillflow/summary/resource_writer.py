@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import stillflow as tf
+from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph.export import export
 from stillflow.ops.summary import writer_cards as cards
 from stillflow.platform import tf_logging as logging
@@ -61,7 +62,8 @@ class ResourceSummaryWriter(SummaryWriter):
       shared_name: by which operations share it.
       init_op_fn: makes the operation that makes it, of its handle.
       name: of the operation that gives the handle.
-      v2: whether `init` returns the same operation every time.
+      v2: whether `init` returns the same operation every time, and it is closed for good in eager
+        execution.
     """
 
     def __init__(
@@ -72,13 +74,24 @@ class ResourceSummaryWriter(SummaryWriter):
         self._init_op_fn = init_op_fn
         self._init_op = init_op_fn(self._resource)
         self._v2 = v2
-        tf.add_to_collection(_INITIALIZERS, self._init_op)
+        self._closed = False
+        if not tf.executing_eagerly():
+            tf.add_to_collection(_INITIALIZERS, self._init_op)
+
+    def _is_closed(self) -> bool:
+        return self._closed and tf.executing_eagerly()
+
+    def _check_not_closed(self) -> None:
+        if self._is_closed():
+            raise RuntimeError("SummaryWriter is already closed")
 
     def set_as_default(self) -> None:
+        self._check_not_closed()
         state.writer = self
 
     @contextlib.contextmanager
     def as_default(self) -> Iterator[SummaryWriter]:
+        self._check_not_closed()
         before, state.writer = state.writer, self
         try:
             yield self
@@ -87,14 +100,20 @@ class ResourceSummaryWriter(SummaryWriter):
             state.writer = before
 
     def init(self) -> Any:
+        self._check_not_closed()
         return self._init_op if self._v2 else self._init_op_fn(self._resource)
 
     def flush(self) -> Any:
-        return flush(writer=self)
+        return None if self._is_closed() else flush(writer=self)
 
     def close(self) -> Any:
-        with tf.control_dependencies([self.flush()]), tf.device("cpu:0"):
-            return cards.close_summary_writer_op(self._resource)
+        if self._is_closed():
+            return None
+        try:
+            with tf.control_dependencies([self.flush()]), tf.device("cpu:0"):
+                return cards.close_summary_writer_op(self._resource)
+        finally:
+            self._closed = self._v2 and tf.executing_eagerly()
 
 
 class NoopSummaryWriter(SummaryWriter):
@@ -171,6 +190,21 @@ def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
     return create_file_writer(*args, **kwargs)
 
 
+def _check_not_of_a_graph(given: dict[str, Any], in_function: bool) -> None:
+    """Refuses arguments that have no value where the writer is made."""
+    for name, value in given.items():
+        if not isinstance(value, tf.Tensor) or isinstance(value, EagerTensor):
+            continue
+        shown = f'Invalid graph Tensor argument "{name}={value}" to '
+        if not in_function:
+            raise ValueError(f"{shown}eagerly executed create_file_writer().")
+        raise ValueError(
+            f"{shown}create_file_writer() inside an @tf.function. The create call will be lifted "
+            "into the outer eager execution context, so it cannot consume graph tensors defined "
+            "inside the function body."
+        )
+
+
 @export("compat.v2.summary.create_file_writer")
 def create_file_writer_v2(
     logdir: Any, max_queue: Any = None, flush_millis: Any = None, filename_suffix: Any = None,
@@ -186,11 +220,18 @@ def create_file_writer_v2(
       name: of the operation.
 
     Raises:
-      ValueError: if there is no directory.
+      ValueError: if there is no directory, or a tensor of a graph is given in eager execution.
     """
     if logdir is None:
         raise ValueError("logdir cannot be None")
+    given = {
+        "logdir": logdir, "max_queue": max_queue, "flush_millis": flush_millis,
+        "filename_suffix": filename_suffix,
+    }  # fmt: skip
+    in_function = tf.get_default_graph().building_function
     with tf.name_scope(name, "create_file_writer") as scope, tf.device("cpu:0"), tf.init_scope():
+        if tf.executing_eagerly():
+            _check_not_of_a_graph(given, in_function)
         logdir = tf.convert_to_tensor(logdir, dtype=tf.string)
         limits = _limits(max_queue, flush_millis)
         suffix = tf.constant(_SUFFIX) if filename_suffix is None else filename_suffix
@@ -237,19 +278,27 @@ def create_db_writer(
 
 @export("contrib.summary.summary_writer_initializer_op")
 def summary_writer_initializer_op() -> list[Any]:
-    """Returns the operations that make all writers of the graph."""
+    """Returns the operations that make all writers of the graph.
+
+    Raises:
+      RuntimeError: in eager execution.
+    """
+    if tf.executing_eagerly():
+        raise RuntimeError(
+            "tf.contrib.summary.summary_writer_initializer_op is only supported in graph mode."
+        )
     return list(tf.get_collection(_INITIALIZERS))
 
 
 @export("summary.all_v2_summary_ops", "contrib.summary.all_summary_ops")
-def all_v2_summary_ops() -> list[Any]:
-    """Returns all operations of the graph that write summaries."""
-    return list(tf.get_collection(SUMMARIES))
+def all_v2_summary_ops() -> list[Any] | None:
+    """Returns all operations of the graph that write summaries; None in eager execution."""
+    return None if tf.executing_eagerly() else list(tf.get_collection(SUMMARIES))
 
 
 @export("summary.initialize", "contrib.summary.initialize")
 def initialize(graph: Any = None, session: Any = None) -> None:
-    """Makes the writers of the default graph, in a session.
+    """Makes the writers of the default graph, in a session; does nothing in eager execution.
 
     Args:
       graph: a `Graph` or `GraphDef` to write, for step 0.
@@ -259,6 +308,8 @@ def initialize(graph: Any = None, session: Any = None) -> None:
       RuntimeError: if this thread has no writer.
       ValueError: if there is no session.
     """
+    if tf.executing_eagerly():
+        return
     if state.writer is None:
         raise RuntimeError("No default tf.contrib.summary.SummaryWriter found")
     session = session or tf.get_default_session()

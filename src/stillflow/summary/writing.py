@@ -23,7 +23,8 @@ def _if_wanted(condition: Any, record: Callable[[], Any], name: str) -> Any:
     """Adds what records under a condition; gives a bool tensor."""
     with tf.device("cpu:0"):
         written = smart_cond(condition, record, lambda: tf.constant(False), name=name)
-        tf.add_to_collection(SUMMARIES, written)
+        if not tf.executing_eagerly():
+            tf.add_to_collection(SUMMARIES, written)
     return written
 
 
