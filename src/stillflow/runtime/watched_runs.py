@@ -12,8 +12,8 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Tensor
-from stillflow.runtime import debug_ops
-from stillflow.runtime.dumps import DumpWriter
+from stillflow.ops.debugging import summaries
+from stillflow.ops.debugging.dumps import DumpWriter
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.plan import make_plan
 from stillflow.runtime.resources import Resources
@@ -103,7 +103,7 @@ class WatchedRuns:
             found = watches.get((name, slot)) or watches.get(("*", -1), ())
             device = self._placement.device_of(tensor.op)
             for debug_op, attributes, label, url in found:
-                value = debug_ops.DEBUG_OPS[debug_op](array, **attributes)
+                value = summaries.DEBUG_OPS[debug_op](array, **attributes)
                 if value is not None:
                     writers[url].tensor(device, name, slot, label, value)
 
@@ -126,7 +126,7 @@ def _watches(options: Any) -> Mapping[tuple[str, int], Sequence[Any]]:
     for watch in options.debug_tensor_watch_opts:
         for text in watch.debug_ops:
             try:
-                debug_op, attributes = debug_ops.parse(text)
+                debug_op, attributes = summaries.parse(text)
             except ValueError as error:
                 if watch.tolerate_debug_op_creation_failures:
                     continue

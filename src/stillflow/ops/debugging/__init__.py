@@ -1,0 +1,1 @@
+"""What debuggers put into graphs: copies, counts and dumps of tensors."""
