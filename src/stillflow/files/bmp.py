@@ -49,10 +49,11 @@ def decode(data: bytes, channels: int = 0) -> np.ndarray[Any, Any]:
         raise ValueError(
             f"Incomplete bmp content, requires at least {needed} bytes, got {len(data)} bytes"
         )
-    pixels = np.frombuffer(data, np.uint8, needed - start, start)
-    padded = np.concatenate([pixels, np.zeros(rows * stride - len(pixels), np.uint8)])
-    image = padded.reshape(rows, stride)[:, : width * own].reshape(rows, width, own)
+    # The last row may end before its padding does.
+    image = np.ndarray((rows, width, own), np.uint8, data, start, (stride, own, 1))
     if height > 0:
         image = image[::-1]
-    order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[own]
-    return np.ascontiguousarray(image[..., order])
+    result = np.empty(image.shape, np.uint8)
+    for channel, place in enumerate({1: (0,), 3: (2, 1, 0), 4: (2, 1, 0, 3)}[own]):
+        result[..., channel] = image[..., place]
+    return result

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
+
 MAGIC = b"GIF8"
 _LARGEST = 1 << 29
 _LOST = "failed to slurp gif file: Failed to read from given file"
@@ -91,8 +93,7 @@ def _frame(reader: _Reader, shared: Any, before: list[Frame]) -> Frame:
     if width <= 0 or height <= 0 or width * height * 3 * (len(before) + 1) >= _LARGEST:
         raise GifError("failed to slurp gif file: Image is defective, decoding aborted")
     bits = reader.byte()
-    indices = np.frombuffer(_unpacked(reader.blocks(), bits, width * height), np.uint8)
-    indices = indices.reshape(height, width)
+    indices = _indices(reader.blocks(), bits, width * height).reshape(height, width)
     if flags & 0x40:
         order = np.concatenate(
             [np.arange(start, height, step) for start, step in ((0, 8), (4, 8), (2, 4), (1, 2))]
@@ -101,6 +102,15 @@ def _frame(reader: _Reader, shared: Any, before: list[Frame]) -> Frame:
         rows[order] = indices
         indices = rows
     return Frame(left, top, indices, shared if own is None else own)
+
+
+def _indices(data: bytes, bits: int, count: int) -> np.ndarray[Any, Any]:
+    library = native.library()
+    found = np.empty(count, np.uint8)
+    at = found.ctypes.data
+    if library and 1 <= bits <= 8 and library.unpack_gif(data, len(data), bits, at, count):
+        return found
+    return np.frombuffer(_unpacked(data, bits, count), np.uint8)  # or it says what is wrong
 
 
 def _unpacked(data: bytes, bits: int, count: int) -> bytes:
@@ -165,10 +175,9 @@ def decode(data: bytes) -> np.ndarray[Any, Any]:
             raise GifError(f"missing color map for frame {index}")
         target = images[index, frame.top :, frame.left :]
         indices = frame.indices[: target.shape[0], : target.shape[1]]
-        wrong = indices[indices >= len(frame.colours)]
-        if wrong.size:
-            raise GifError(
-                f"found color index {wrong[0]} outside of color map range {len(frame.colours)}"
-            )
-        target[: indices.shape[0], : indices.shape[1]] = frame.colours[indices]
+        count = len(frame.colours)
+        if indices.max(initial=0) >= count:
+            wrong = indices[indices >= count]
+            raise GifError(f"found color index {wrong[0]} outside of color map range {count}")
+        target[: indices.shape[0], : indices.shape[1]] = frame.colours.take(indices, 0)
     return images

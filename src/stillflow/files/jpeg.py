@@ -21,6 +21,7 @@ _LARGEST = 1 << 29
 _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xDA)))
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _SCAN = 0xDA
+_SEQUENTIAL = frozenset((0xC0, 0xC1))
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _UNKNOWN = frozenset((*range(0x02, 0xC0), 0xDE, 0xDF, *range(0xF0, 0xFE)))
 
@@ -99,6 +100,35 @@ def header(data: bytes) -> Header:
     return Header(height, width, head[5], transform >= 0, transform, found[-1][0])
 
 
+def is_ended(data: bytes, scan: int) -> bool:
+    """Whether a file says that it ends, behind where its first scan begins."""
+    return data.rfind(_END, scan) >= 0  # mostly the last two bytes
+
+
+def shortened(data: bytes, rows: int) -> bytes:
+    """A file whose first rows are those of another one, which are decoded without the rest of it.
+
+    Only files of one scan, and with an end, are made shorter; a few rows more are left, with
+    which libjpeg interpolates.
+
+    Args:
+      data: the file.
+      rows: how many have to be there.
+    """
+    place, segment = 0, b""
+    for at, kind, found in _segments(data):
+        if kind in _SEQUENTIAL:
+            place, segment = at, found
+    if not place or len(segment) < 6 + 3 * segment[5] or not is_ended(data, place):
+        return data
+    unit = 8 * max((factors & 15 for factors in segment[7::3]), default=1)
+    left = (-(-rows // unit) + 1) * unit
+    head, size = place + 5, int.from_bytes(segment[1:3], "big")
+    if len(found) < 1 or found[0] != segment[5] or left >= size:
+        return data
+    return data[:head] + left.to_bytes(2, "big") + data[head + 2 :]
+
+
 def decode(
     data: bytes, channels: int = 0, ratio: int = 1, fancy_upscaling: bool = True,
     recover_truncated: bool = False, fast: bool = True,
@@ -116,6 +146,27 @@ def decode(
       JpegError: the file is not complete, or damaged beyond decoding.
       ImportError: neither simplejpeg nor Pillow is installed.
     """
+    found, wanted = check(data, channels, ratio)
+    how = (wanted, ratio, fancy_upscaling, fast)
+    image: np.ndarray[Any, Any]
+    if is_ended(data, found.scan):
+        image = _decode(data, *how, strict=False)
+    else:
+        try:
+            image = _decode(data + _END, *how, strict=True)
+        except JpegError:
+            if not recover_truncated:
+                raise
+            image = _decode(data, *how, strict=False)
+    return _from_cmyk(image, found.adobe) if wanted == "CMYK" else image
+
+
+def check(data: bytes, channels: int, ratio: int) -> tuple[Header, str]:
+    """What a file says of itself, and in which colours it is decoded: GRAY, RGB or CMYK.
+
+    Raises:
+      JpegError: it is none that is decoded.
+    """
     found = header(data)
     size = -(-found.height // ratio) * -(-found.width // ratio) * found.components
     if found.height <= 0 or found.width <= 0 or size >= _LARGEST:
@@ -127,18 +178,7 @@ def decode(
     if found.components == 4 and channels == 1:
         raise JpegError("CMYK cannot be decoded as grey")
     _check_markers(data, found.scan)
-    how = (wanted, ratio, fancy_upscaling, fast)
-    image: np.ndarray[Any, Any]
-    if data.rfind(_END, found.scan) >= 0:  # mostly the last two bytes
-        image = _decode(data, *how, strict=False)
-    else:
-        try:
-            image = _decode(data + _END, *how, strict=True)
-        except JpegError:
-            if not recover_truncated:
-                raise
-            image = _decode(data, *how, strict=False)
-    return _from_cmyk(image, found.adobe) if wanted == "CMYK" else image
+    return found, wanted
 
 
 def _check_markers(data: bytes, scan: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.files import jpeg
 
 Image = np.ndarray[Any, Any]
@@ -44,6 +45,62 @@ def correct(
         if rows == 2 and edge in _ROUNDING:
             values[:, 1:] = (4 * _between_rows(values[:, 1:]) + _ROUNDING[edge]) >> 4
         image[:, column] = _colours(values)
+
+
+def decode_part(
+    data: bytes, window: tuple[int, int, int, int], channels: int = 0, ratio: int = 1,
+    fancy_upscaling: bool = True, recover_truncated: bool = False, fast: bool = True,
+) -> Image:  # fmt: skip
+    """Returns a part of an image, as libjpeg decodes it without the rest.
+
+    Args:
+      window: first row and column, height and width.
+      others: as `jpeg.decode` has them.
+
+    Raises:
+      JpegError: the file cannot be decoded, or has no such part.
+      ImportError: as `jpeg.decode`.
+    """
+    found, wanted = jpeg.check(data, channels, ratio)
+    rows, columns = -(-found.height // ratio), -(-found.width // ratio)
+    top, left, height, width = window
+    if min(top, left, height - 1, width - 1) < 0 or top + height > rows or left + width > columns:
+        raise jpeg.JpegError("no such part")
+    upper = jpeg.shortened(data, (top + height) * ratio)
+    has_loop = native.library() is not None and jpeg.is_ended(data, found.scan)
+    if has_loop and fancy_upscaling and wanted == "RGB":
+        part = _interpolated(upper, window, columns, ratio, fast)
+        if part is not None:
+            return part
+    image = jpeg.decode(upper, channels, ratio, fancy_upscaling, recover_truncated, fast)
+    if fancy_upscaling and image.shape[2] == 3:
+        correct(image, upper, left, width, ratio, fast)
+    return image[top : top + height, left : left + width]
+
+
+def _interpolated(
+    data: bytes, window: tuple[int, int, int, int], columns: int, ratio: int, fast: bool
+) -> Image | None:
+    """A part whose edges are not those of the whole, from one decoding; None for any other."""
+    top, left, height, width = window
+    rows_to_each, block = _rows_to_a_sample(data, ratio), 16 // ratio
+    edges = _edges(left, left + width, columns, block) if rows_to_each else {}
+    library: Any = native.library()
+    if not edges or "alone" in edges.values():
+        return None
+    try:
+        samples = _samples(data, ratio, fast)
+    except (ValueError, RuntimeError):  # which the other way will tell
+        return None
+    if samples is None:
+        return None
+    part = np.empty((height, width, 3), np.uint8)
+    end = left + width if left + width < columns else columns
+    library.interpolate_chroma(
+        samples.ctypes.data, *samples.shape[:2], left // block * block, end, rows_to_each,
+        top, left, height, width, part.ctypes.data,
+    )  # fmt: skip
+    return part
 
 
 def _edges(left: int, end: int, width: int, block: int) -> dict[int, str]:

@@ -39,6 +39,13 @@ _LONG: _Types = {
         None,
         (_POINTER, *4 * (_INT,), *2 * (_POINTER, _INT), _POINTER, _INT),
     ),
+    "sample_images": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT, _POINTER, _INT)),
+    "sample_images_gradient": (
+        None,
+        (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT),
+    ),
+    "interpolate_chroma": (None, (_POINTER, *9 * (_INT,), _POINTER)),
+    "unpack_gif": (_INT, (_POINTER, *2 * (_INT,), _POINTER, _INT)),
     "crop_gradient_of_images": (
         None,
         (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT),

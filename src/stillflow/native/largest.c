@@ -2,7 +2,11 @@
    src/stillflow/ops/arrays/top_k_heaps.py, whose steps these are. */
 #include "native.h"
 
-enum { ROWS = 8 /* that one thread takes at a time */ };
+enum {
+    ROWS = 8,  /* that one thread takes at a time */
+    FEW = 16,  /* numbers that are kept in order faster than in a heap */
+    BLOCK = 64 /* numbers that are looked at together: mostly none of them is among the largest */
+};
 
 typedef struct {
     const void *keys; /* [rows, columns] */
@@ -46,13 +50,40 @@ typedef struct {
         settle_##name(key, heap, 0, size - 1, item);                                           \
     }                                                                                          \
                                                                                                \
-    static void take_##name(void *data, int64_t part) {                                        \
+    INLINE int all_less_##name(const type *key, type least) {                                  \
+        int others = 0;                                                                        \
+        for (int64_t i = 0; i < BLOCK; i++) others |= !(key[i] < least);                       \
+        return !others;                                                                        \
+    }                                                                                          \
+                                                                                               \
+    /* The few largest numbers of a row, kept in order; 0 if one of it is none. */             \
+    INLINE int choose_##name(const type *key, int64_t columns, int64_t count, int32_t *out) {  \
+        type best[FEW];                                                                        \
+        for (int64_t i = 0, held = 0; i < columns; i++) {                                      \
+            if (held == count && i + BLOCK <= columns && !((i - held) % BLOCK))                \
+                while (i + BLOCK <= columns && all_less_##name(key + i, best[count - 1]))      \
+                    i += BLOCK;                                                                \
+            if (i == columns) break;                                                           \
+            if (key[i] != key[i]) return 0;                                                    \
+            if (held == count && !(key[i] > best[count - 1])) continue;                        \
+            int64_t place = held < count ? held++ : count - 1;                                 \
+            for (; place && key[i] > best[place - 1]; place--)                                 \
+                best[place] = best[place - 1], out[place] = out[place - 1];                    \
+            best[place] = key[i], out[place] = (int32_t)i;                                     \
+        }                                                                                      \
+        return 1;                                                                              \
+    }                                                                                          \
+                                                                                               \
+    FOR_EACH_PROCESSOR static void take_##name(void *data, int64_t part) {                                        \
         const Rows *all = data;                                                                \
         int64_t end = (part + 1) * ROWS < all->rows ? (part + 1) * ROWS : all->rows;           \
         int64_t size = all->count + 1;                                                         \
         for (int64_t row = part * ROWS; row < end; row++) {                                    \
             const type *key = (const type *)all->keys + row * all->columns;                    \
             int32_t *heap = all->out + row * size;                                             \
+            if (all->in_order && all->count <= FEW &&                                          \
+                choose_##name(key, all->columns, all->count, heap))                            \
+                continue;                                                                      \
             for (int64_t i = 0; i < size; i++) heap[i] = (int32_t)i;                           \
             for (int64_t i = (size - 2) / 2; i >= 0; i--)                                      \
                 settle_##name(key, heap, i, size, heap[i]);                                    \

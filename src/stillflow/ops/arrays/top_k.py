@@ -78,6 +78,8 @@ def top_k_shape(node: Node) -> Any:
 
 # Rows are looked through in blocks of this width where that leaves a quarter of them at most.
 _WIDTH = 64
+# So few elements of so few are found by a loop in C before torch has been called three times.
+_FEW, _SHORT = 16, 1 << 15
 
 
 def _in_order(keys: Any, count: int) -> Any:
@@ -87,6 +89,8 @@ def _in_order(keys: Any, count: int) -> Any:
     size = keys.shape[-1]
     if count == size or (4 * count > size and not _hold_no_numbers(keys)):
         return sorted_places(keys, descending=True)[..., :count]
+    if count <= _FEW and keys.numel() <= _SHORT and native_loops.reach(keys):
+        return find_largest(keys, count, True)
     more = min(count + 1, size)
     found, where = _largest_by_blocks(keys, more)
     where = where[..., :count]

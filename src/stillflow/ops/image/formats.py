@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.errors import InternalError
-from stillflow.files import gif, jpeg, png_reader
+from stillflow.files import gif, jpeg, jpeg_edges, png_reader
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -67,10 +67,14 @@ def kind_of(data: bytes) -> str:
     raise ValueError(f"Expected image (JPEG, PNG, or GIF), got {seen}")
 
 
-def decode_jpeg(data: bytes, channels: int, **how: Any) -> np.ndarray:
+def decode_jpeg(
+    data: bytes, channels: int, window: tuple[int, int, int, int] | None = None, **how: Any
+) -> np.ndarray:
     if channels not in (0, 1, 3):
         raise ValueError(f"channels must be 0, 1, or 3 for JPEG, got {channels}")
     try:
+        if window is not None:
+            return jpeg_edges.decode_part(data, window, channels, **how)
         return jpeg.decode(data, channels, **how)
     except jpeg.JpegError:
         raise ValueError(f"Invalid JPEG data or crop window, data size {len(data)}") from None

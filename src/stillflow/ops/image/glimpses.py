@@ -39,43 +39,35 @@ def extract_glimpse_shape(node: Node) -> Any:
     return sized(node, batch, 1, image[3])
 
 
-def _noise(kind: bytes, image: Any, height: int, width: int) -> Any:
-    """What a glimpse shows where there is no image; like TF's, it is another one every time."""
-    depth = image.shape[-1]
-    sizes = (height, width, depth)
+def _noise(kind: bytes, images: Any, height: int, width: int) -> Any:
+    """What glimpses show where there is no image; like TF's, it is another one every time."""
+    sizes = (len(images), height, width, images.shape[-1])
     if kind == b"zero":
-        return torch.zeros(sizes, device=image.device)
+        return images.new_zeros(sizes)
+    whole = (1, 2, 3)
     if kind == b"uniform":
-        low = image.min()
-        return low + torch.rand(sizes, device=image.device) * (image.max() - low)
-    flat = image.reshape(-1, depth)
-    spread = flat.std(0, correction=0)
-    normal = flat.mean(0) + torch.randn(sizes, device=image.device) * spread
-    return torch.minimum(torch.maximum(normal, flat.amin(0)), flat.amax(0))
+        low, high = images.amin(whole, True), images.amax(whole, True)
+        return low + torch.rand(sizes, device=images.device) * (high - low)
+    pixels = (1, 2)
+    spread = images.std(pixels, correction=0, keepdim=True)
+    normal = images.mean(pixels, True) + torch.randn(sizes, device=images.device) * spread
+    return torch.minimum(
+        torch.maximum(normal, images.amin(pixels, True)), images.amax(pixels, True)
+    )
 
 
-def _start(offset: Any, size: int, window: int, normalized: bool, centered: bool) -> int:
-    """Where a window begins, along one dimension."""
-    place = np.float32(offset)
+def _starts(
+    offsets: np.ndarray, size: int, window: int, normalized: bool, centered: bool
+) -> np.ndarray:
+    """Where windows begin, along one dimension."""
+    places = offsets.astype(np.float32)
     if normalized:
-        place = place * np.float32(size)
+        places = places * np.float32(size)
     if centered:
-        place = place / np.float32(2) + np.float32(size) / np.float32(2)
-    place = place - np.float32(window) / np.float32(2)
-    return int(np.clip(np.nan_to_num(place, nan=-np.inf), -(2.0**40), 2.0**40))
-
-
-def _overlap(start: int, size: int, window: int) -> tuple[slice, slice, bool]:
-    """Which part of the glimpse shows which part of the image, and whether that is not all."""
-    if start < 0:
-        length = max(0, window + start)
-        base = window - length
-        length = min(length, size)
-        return slice(base, base + length), slice(0, length), True
-    if start + window >= size:
-        length = max(0, size - start)
-        return slice(0, length), slice(start, start + length), True
-    return slice(0, window), slice(start, start + window), False
+        places = places / np.float32(2) + np.float32(size) / np.float32(2)
+    places = places - np.float32(window) / np.float32(2)
+    far = np.float32(2.0**40)
+    return np.clip(np.nan_to_num(places, nan=-np.inf), -far, far).astype(np.int64)
 
 
 def _glimpses(
@@ -85,16 +77,26 @@ def _glimpses(
     if height < 0 or width < 0:
         raise ValueError(f"Dimension size must be non-negative, got {min(height, width)}")
     batch, rows, columns, depth = images.shape
-    glimpses = torch.empty((batch, height, width, depth), device=images.device)
-    if glimpses.numel() == 0:
-        return glimpses
-    for glimpse, image, (y, x) in zip(glimpses, images, offsets.cpu().numpy(), strict=True):
-        down = _overlap(_start(y, rows, height, normalized, centered), rows, height)
-        across = _overlap(_start(x, columns, width, normalized, centered), columns, width)
-        if down[2] or across[2]:
-            glimpse.copy_(_noise(noise, image, height, width))
-        glimpse[down[0], across[0]] = image[down[1], across[1]]
-    return glimpses
+    if 0 in (batch, height, width, depth):
+        return torch.empty((batch, height, width, depth), device=images.device)
+    if 0 in (rows, columns):
+        return _noise(noise, images, height, width)
+    at, how = offsets.cpu().numpy(), (normalized, centered)
+    y = _starts(at[:, 0], rows, height, *how)[:, None] + np.arange(height)
+    x = _starts(at[:, 1], columns, width, *how)[:, None] + np.arange(width)
+    seen = ((y >= 0) & (y < rows))[:, :, None] & ((x >= 0) & (x < columns))[:, None]
+    # Every pixel of an image that is looked for outside is one of its corners, which noise covers.
+    lines = np.arange(batch)[:, None] * rows + np.clip(y, 0, rows - 1)
+    pixels = lines[:, :, None] * columns + np.clip(x, 0, columns - 1)[:, None]
+    places = torch.from_numpy(pixels.reshape(-1)).to(images.device)
+    found = images.reshape(-1, depth).index_select(0, places).view(batch, height, width, depth)
+    partly = np.flatnonzero(~seen.all((1, 2)))
+    if partly.size:
+        which = torch.from_numpy(partly).to(images.device)
+        kept = torch.from_numpy(seen[partly][..., None]).to(images.device)
+        drawn = _noise(noise, images.index_select(0, which), height, width)
+        found.index_copy_(0, which, torch.where(kept, found.index_select(0, which), drawn))
+    return found
 
 
 @extract_glimpse_op.kernel

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.files import jpeg, jpeg_edges
+from stillflow.files import jpeg
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
-from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -121,20 +120,13 @@ def decode_jpeg_kernel(node: Node) -> Any:
 @decode_and_crop_jpeg_op.kernel
 def decode_and_crop_jpeg_kernel(node: Node) -> Any:
     how, channels, device = _how(node), node.channels, node.device
-    interpolates = how["fancy_upscaling"]
 
     def run(contents: Any, window: Any) -> Any:
         data = formats.content(contents)
         if formats.kind_of(data) != "JPEG":
             raise ValueError("Expected image (JPEG), got another format")
-        image = formats.decode_jpeg(data, channels, **how)
-        top, left, height, width = window.tolist()
-        fits = top >= 0 and left >= 0 and height > 0 and width > 0
-        if not fits or top + height > image.shape[0] or left + width > image.shape[1]:
-            raise ValueError(f"Invalid JPEG data or crop window, data size {len(data)}")
-        if interpolates and image.shape[2] == 3:
-            jpeg_edges.correct(image, data, left, width, how["ratio"], how["fast"])
-        return formats.tensor(image[top : top + height, left : left + width], device)
+        image = formats.decode_jpeg(data, channels, tuple(window.tolist()), **how)
+        return formats.tensor(image, device)
 
     return run
 
@@ -155,9 +147,13 @@ def extract_jpeg_shape_kernel(node: Node) -> Any:
     return run
 
 
+def _shape_text(image: Any) -> str:
+    return str(list(image.shape)).replace(" ", "")
+
+
 def _encode(image: np.ndarray, **options: Any) -> Any:
     if image.shape[2] not in (1, 3):
-        raise ValueError(f"image must have 1 or 3 channels, got {shape_text(image.shape)}")
+        raise ValueError(f"image must have 1 or 3 channels, got {_shape_text(image)}")
     # JPEG holds sizes in 16 bits, of which libjpeg uses a little less.
     if image.size == 0 or max(image.shape[:2]) > 65500:
         raise formats.internal_error("JPEG encoding failed")
@@ -181,9 +177,7 @@ def encode_jpeg_kernel(node: Node) -> Any:
 
     def run(image: Any) -> Any:
         if expected is not None and image.shape[2] != expected:
-            raise ValueError(
-                f"format {name} expects {expected} channels, got {shape_text(image.shape)}"
-            )
+            raise ValueError(f"format {name} expects {expected} channels, got {_shape_text(image)}")
         return _encode(image.cpu().numpy(), **options)
 
     return run
@@ -193,7 +187,7 @@ def encode_jpeg_kernel(node: Node) -> Any:
 def encode_jpeg_variable_quality_kernel(node: Node) -> Any:
     def run(image: Any, quality: Any) -> Any:
         if quality.dim() != 0:
-            raise ValueError(f"quality must be scalar: {shape_text(quality.shape)}")
+            raise ValueError(f"quality must be scalar: {_shape_text(quality)}")
         return _encode(image.cpu().numpy(), quality=min(max(int(quality), 1), 100))
 
     return run

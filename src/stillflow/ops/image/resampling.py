@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.errors import UnimplementedError
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops import native_loops
 from stillflow.ops.samples import Bad, Sample
 
 resampler_op = op("""
@@ -46,17 +47,21 @@ def resampler_grad_shape(node: Node) -> Any:
     return [node.dims(0), node.dims(1)]
 
 
+def _shape(tensor: Any) -> str:
+    return "[" + ",".join(str(size) for size in tensor.shape) + "]"
+
+
 def _refuse(message: str) -> None:
     raise UnimplementedError(None, None, message)
 
 
 def _check_warp(warp: Any) -> None:
     if warp.dim() < 2:
-        raise ValueError(f"warp should be at least a matrix, got shape {shape_text(warp.shape)}")
+        raise ValueError(f"warp should be at least a matrix, got shape {_shape(warp)}")
     if warp.shape[-1] != 2:
         _refuse(
             "Only bilinear interpolation is supported, warping coordinates must be 2D; warp shape "
-            f"last entry should be 2, but shape vector is: {shape_text(warp.shape)}"
+            f"last entry should be 2, but shape vector is: {_shape(warp)}"
         )
 
 
@@ -64,14 +69,13 @@ def _check(data: Any, warp: Any) -> None:
     if data.dim() != 4:
         _refuse(
             "Only bilinear interpolation is currently supported. The input data shape must be "
-            "[batch_size, data_height, data_width, data_channels], but is: "
-            f"{shape_text(data.shape)}"
+            f"[batch_size, data_height, data_width, data_channels], but is: {_shape(data)}"
         )
     _check_warp(warp)
     if data.shape[0] != warp.shape[0]:
         raise ValueError(
             "Batch size of data and warp tensor must be the same, but input shapes are: "
-            f"{shape_text(data.shape)}, {shape_text(warp.shape)}"
+            f"{_shape(data)}, {_shape(warp)}"
         )
 
 
@@ -80,14 +84,14 @@ def _check_grad(data: Any, warp: Any, grad: Any) -> None:
         _refuse(
             "Only bilinear interpolation is supported, the input data tensor must be a batch of 2d "
             "data; data shape should have 4 entries corresponding to [batch_size, data_height, "
-            f"data_width, data_channels], but is: {shape_text(data.shape)}"
+            f"data_width, data_channels], but is: {_shape(data)}"
         )
     _check_warp(warp)
     expected = (*warp.shape[:-1], data.shape[3])
     if tuple(grad.shape) != expected:
         raise ValueError(
             "grad_output shape is not consistent with data and warp shapes; it should be "
-            f"{shape_text(expected)} but is {shape_text(grad.shape)}"
+            f"[{','.join(map(str, expected))}] but is {_shape(grad)}"
         )
 
 
@@ -140,11 +144,24 @@ class _Corners:
 _ALL = ((0, 0), (1, 1), (0, 1), (1, 0))
 
 
+def _loops() -> Any:
+    return native.library()
+
+
+def _sizes(data: Any, warp: Any) -> tuple[int, ...]:
+    """Images and places as loops in C take them."""
+    return data.data_ptr(), *data.shape, warp.data_ptr(), warp[0].numel() // 2
+
+
 def _resampled(data: Any, warp: Any) -> Any:
     _check(data, warp)
     shape = (*warp.shape[:-1], data.shape[3])
     if warp.numel() == 0 or data.numel() == 0:
         return data.new_zeros(shape)
+    if native_loops.take(data, warp):
+        found = data.new_empty(shape)
+        _loops().sample_images(*_sizes(data, warp), found.data_ptr(), torch.get_num_threads())
+        return found
     corners = _Corners(data, warp)
     first, *others = (corners.weight(*each) * corners.pixel(*each) for each in _ALL)
     for other in others:
@@ -157,6 +174,13 @@ def _gradients(data: Any, warp: Any, grad: Any) -> tuple[Any, Any]:
     of_data = torch.zeros_like(data)
     if grad.numel() == 0 or data.numel() == 0:
         return of_data, torch.zeros_like(warp)
+    if native_loops.take(data, warp, grad, of_data):
+        of_warp = torch.empty_like(warp)
+        _loops().sample_images_gradient(
+            *_sizes(data, warp), grad.data_ptr(), of_data.data_ptr(), of_warp.data_ptr(),
+            torch.get_num_threads(),
+        )  # fmt: skip
+        return of_data, of_warp
     corners = _Corners(data, warp)
     flat = grad.reshape(data.shape[0], -1, data.shape[3])
     dx, dy = corners.dx, corners.dy
