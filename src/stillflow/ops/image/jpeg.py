@@ -11,6 +11,7 @@ from stillflow.files import jpeg
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -147,13 +148,9 @@ def extract_jpeg_shape_kernel(node: Node) -> Any:
     return run
 
 
-def _shape_text(image: Any) -> str:
-    return str(list(image.shape)).replace(" ", "")
-
-
 def _encode(image: np.ndarray, **options: Any) -> Any:
     if image.shape[2] not in (1, 3):
-        raise ValueError(f"image must have 1 or 3 channels, got {_shape_text(image)}")
+        raise ValueError(f"image must have 1 or 3 channels, got {shape_text(image.shape)}")
     # JPEG holds sizes in 16 bits, of which libjpeg uses a little less.
     if image.size == 0 or max(image.shape[:2]) > 65500:
         raise formats.internal_error("JPEG encoding failed")
@@ -177,7 +174,9 @@ def encode_jpeg_kernel(node: Node) -> Any:
 
     def run(image: Any) -> Any:
         if expected is not None and image.shape[2] != expected:
-            raise ValueError(f"format {name} expects {expected} channels, got {_shape_text(image)}")
+            raise ValueError(
+                f"format {name} expects {expected} channels, got {shape_text(image.shape)}"
+            )
         return _encode(image.cpu().numpy(), **options)
 
     return run
@@ -187,7 +186,7 @@ def encode_jpeg_kernel(node: Node) -> Any:
 def encode_jpeg_variable_quality_kernel(node: Node) -> Any:
     def run(image: Any, quality: Any) -> Any:
         if quality.dim() != 0:
-            raise ValueError(f"quality must be scalar: {_shape_text(quality)}")
+            raise ValueError(f"quality must be scalar: {shape_text(quality.shape)}")
         return _encode(image.cpu().numpy(), quality=min(max(int(quality), 1), 100))
 
     return run

@@ -13,6 +13,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -47,21 +48,17 @@ def resampler_grad_shape(node: Node) -> Any:
     return [node.dims(0), node.dims(1)]
 
 
-def _shape(tensor: Any) -> str:
-    return "[" + ",".join(str(size) for size in tensor.shape) + "]"
-
-
 def _refuse(message: str) -> None:
     raise UnimplementedError(None, None, message)
 
 
 def _check_warp(warp: Any) -> None:
     if warp.dim() < 2:
-        raise ValueError(f"warp should be at least a matrix, got shape {_shape(warp)}")
+        raise ValueError(f"warp should be at least a matrix, got shape {shape_text(warp.shape)}")
     if warp.shape[-1] != 2:
         _refuse(
             "Only bilinear interpolation is supported, warping coordinates must be 2D; warp shape "
-            f"last entry should be 2, but shape vector is: {_shape(warp)}"
+            f"last entry should be 2, but shape vector is: {shape_text(warp.shape)}"
         )
 
 
@@ -69,13 +66,14 @@ def _check(data: Any, warp: Any) -> None:
     if data.dim() != 4:
         _refuse(
             "Only bilinear interpolation is currently supported. The input data shape must be "
-            f"[batch_size, data_height, data_width, data_channels], but is: {_shape(data)}"
+            "[batch_size, data_height, data_width, data_channels], but is: "
+            f"{shape_text(data.shape)}"
         )
     _check_warp(warp)
     if data.shape[0] != warp.shape[0]:
         raise ValueError(
             "Batch size of data and warp tensor must be the same, but input shapes are: "
-            f"{_shape(data)}, {_shape(warp)}"
+            f"{shape_text(data.shape)}, {shape_text(warp.shape)}"
         )
 
 
@@ -84,14 +82,14 @@ def _check_grad(data: Any, warp: Any, grad: Any) -> None:
         _refuse(
             "Only bilinear interpolation is supported, the input data tensor must be a batch of 2d "
             "data; data shape should have 4 entries corresponding to [batch_size, data_height, "
-            f"data_width, data_channels], but is: {_shape(data)}"
+            f"data_width, data_channels], but is: {shape_text(data.shape)}"
         )
     _check_warp(warp)
     expected = (*warp.shape[:-1], data.shape[3])
     if tuple(grad.shape) != expected:
         raise ValueError(
             "grad_output shape is not consistent with data and warp shapes; it should be "
-            f"[{','.join(map(str, expected))}] but is {_shape(grad)}"
+            f"{shape_text(expected)} but is {shape_text(grad.shape)}"
         )
 
 
