@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import stillflow as tf
-from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph.export import export
 from stillflow.ops.summary import writer_cards as cards
 from stillflow.platform import tf_logging as logging
@@ -192,6 +191,8 @@ def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
 
 def _check_not_of_a_graph(given: dict[str, Any], in_function: bool) -> None:
     """Refuses arguments that have no value where the writer is made."""
+    from stillflow.eager.eager_tensor import EagerTensor  # which brings torch along
+
     for name, value in given.items():
         if not isinstance(value, tf.Tensor) or isinstance(value, EagerTensor):
             continue
