@@ -166,6 +166,49 @@ def test_callables_and_partial_runs_run_loops():
         assert session.partial_run(handle, scaled, {scale: 3}) == 30
 
 
+def test_a_loop_that_partial_runs_need_twice_draws_its_numbers_once():
+    """Gradients need what the loop of an earlier step left behind; TensorFlow keeps it."""
+    w, scale = tf.Variable(2.0), tf.placeholder(tf.float32, [])
+
+    def body(i, product, draws):
+        drawn = tf.random_uniform([])
+        return i + 1, product * tf.sigmoid(w * drawn), draws.write(i, drawn)
+
+    start = [0, tf.constant(1.0), tf.TensorArray(tf.float32, 3)]
+    _, product, draws = tf.while_loop(lambda i, *_: i < 3, body, start)
+    drawn, loss = draws.stack(), -scale * tf.log(product)
+    slope = tf.gradients(loss, w)[0]
+    seen = []
+    with tf.Session() as session:
+        session.run(w.initializer)
+        for _ in range(2):
+            handle = session.partial_run_setup([product, drawn, loss, slope], [scale])
+            factors, numbers = session.partial_run(handle, [product, drawn])
+            losses, slopes = session.partial_run(handle, [loss, slope], {scale: 2.0})
+            gone = 1 / (1 + np.exp(2.0 * numbers))  # sigmoid(-w * drawn)
+            np.testing.assert_allclose(losses, -2.0 * np.log(factors), rtol=1e-5)
+            np.testing.assert_allclose(factors, np.prod(1 - gone), rtol=1e-5)
+            np.testing.assert_allclose(slopes, -2.0 * np.sum(gone * numbers), rtol=1e-5)
+            seen.append(numbers)
+        assert len({*np.ravel(seen)}) == 6  # the second run goes on from where the first ended
+
+
+def test_a_loop_with_effects_does_not_run_twice_in_a_partial_run():
+    w, scale = tf.Variable(2.0), tf.placeholder(tf.float32, [])
+
+    def body(i, x):
+        return i + 1, x * w + tf.reshape(tf.py_func(lambda a: a, [x], tf.float32, name="f"), [])
+
+    x = tf.while_loop(lambda i, _: i < 3, body, [0, tf.constant(1.0)])[1]
+    slope = tf.gradients(x * scale, w)[0]
+    with tf.Session() as session:
+        session.run(w.initializer)
+        handle = session.partial_run_setup([x, slope], [scale])
+        assert session.partial_run(handle, x) == 27.0
+        with pytest.raises(errors.UnimplementedError, match="operation PyFunc, whose effect"):
+            session.partial_run(handle, slope, {scale: 2.0})
+
+
 def test_failures_name_the_operation_in_the_loop(cpu):
     x = tf.placeholder(tf.float32, [None])
     _, y = tf.while_loop(

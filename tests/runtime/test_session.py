@@ -122,6 +122,18 @@ def test_an_interactive_session_places_what_it_runs():
         session.close()
 
 
+def test_fed_text_is_fetched_as_it_was_fed(session):
+    """TensorFlow 1.15.5 gives bytes for what is computed, and what was fed for what was fed."""
+    mode = tf.placeholder_with_default("train", [])
+    copy, words = tf.identity(mode), tf.placeholder(tf.string)
+    assert session.run(mode) == b"train"
+    fed, computed = session.run([mode, copy], {mode: "eval"})
+    assert (fed, computed, fed.dtype) == ("eval", b"eval", object)
+    mixed = session.run(words, {words: ["x", b"y"]})
+    assert mixed.tolist() == ["x", b"y"]
+    assert session.run(words, {words: session.run(tf.identity(words), {words: ["x"]})}) == [b"x"]
+
+
 def test_the_graph_comes_with_shapes_if_the_config_says_so():
     config = tf.ConfigProto(graph_options=tf.GraphOptions(infer_shapes=True))
     with tf.Graph().as_default():

@@ -56,6 +56,8 @@ class Node:
     planning = False
     # Whether it runs eagerly: TensorFlow then has no shape rule, only what the kernel checks.
     is_eager = False
+    # Whether it may have to draw the same random numbers a second time, seeded or not.
+    draws_again = False
     # Positions of inputs whose gradient nobody wants; a gradient may leave them out.
     skipped: frozenset[int] = frozenset()
 

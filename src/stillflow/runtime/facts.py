@@ -85,12 +85,24 @@ class _Unseen:
 _UNSEEN: Any = _Unseen()
 
 
+OP_STATE = "op state"  # the kind of what `own_state` makes
+
+
 def own_states(graph: Any) -> str:
     """What the names of the states begin with that belong to the operations of a graph.
 
     A part of a graph has those of the whole: its random streams go on wherever they are drawn from.
     """
     return f"{getattr(graph, 'states_of', id(graph))} "
+
+
+def _state_name(op: Operation) -> str:
+    return f"{own_states(op.graph)}{op.name}"
+
+
+def op_state(resources: Any, op: Operation) -> Any:
+    """What an operation has made by `own_state` in a session, or None."""
+    return resources.find("", OP_STATE, _state_name(op))
 
 
 class PlanNode(Node):
@@ -173,10 +185,13 @@ class PlanNode(Node):
         """Whether the plan waits for this op at its end, and not where it stands."""
         return self.op in self.facts.begun
 
+    @property
+    def draws_again(self) -> bool:  # type: ignore[override]
+        return bool(self.facts.resources.draws_again)
+
     def own_state(self, create: Any) -> Any:
         """State that belongs to this op alone within the session (a random stream, say)."""
-        name = f"{own_states(self.op.graph)}{self.op.name}"
-        return self.facts.resources.own("", "op state", name, create)
+        return self.facts.resources.own("", OP_STATE, _state_name(self.op), create)
 
     def function(self, named: Any, on_host: bool = False) -> Any:
         """What calls a function, given by a `NameAttrList` or name, on run-time values.

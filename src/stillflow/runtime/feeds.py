@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,24 @@ def _strings(value: Any) -> np.ndarray:
     array = np.asarray(value, dtype=object)
     if all(type(item) is bytes for item in array.flat):
         return array
-    result = np.empty(array.shape, dtype=object)
+    owner = _Encoded(array.shape, dtype=object)
+    result = owner.view(np.ndarray)
     for index, item in np.ndenumerate(array):
         result[index] = item if isinstance(item, bytes) else str(item).encode()
+    owner.text, owner.fed = array, weakref.ref(result)
     return result
+
+
+def as_fed(value: np.ndarray) -> np.ndarray:
+    """The strings that a program has fed, before they were encoded: TensorFlow fetches those."""
+    owner = value.base
+    if isinstance(owner, _Encoded) and owner.fed() is value:
+        return owner.text
+    return value
+
+
+class _Encoded(np.ndarray):
+    """The memory of strings that are fed as bytes, and what they were before."""
+
+    text: np.ndarray
+    fed: weakref.ref[np.ndarray]

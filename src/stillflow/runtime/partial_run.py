@@ -12,6 +12,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.frames import inner_ops
 from stillflow.runtime.prune import needed_ops
+from stillflow.runtime.repeats import Repeats
 
 
 class PartialRun:
@@ -30,6 +31,7 @@ class PartialRun:
         self._done: set[Any] = set()
         self._executed: set[Operation] = set()
         self._values: dict[Tensor, Any] = {}  # run-time values of executed operations
+        self._repeats = Repeats()
 
     def run(self, resources: Any, fetches: Any, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
         """Computes the next fetches from what has been fed up to now.
@@ -52,19 +54,21 @@ class PartialRun:
             if op not in self._executed
         ]  # fmt: skip
         # A loop is left as a whole; if a later step needs more of it, it runs again. So does what
-        # gives handles, which are no values.
-        again = inner_ops(ops, known) | {op for op in ops if _names_state(op)}
-        keep = [t for t in self._used_later(set(ops), known) if t.op not in again]
+        # gives handles, which are no values, and what fills arrays of tensors for it.
+        looped = inner_ops(ops, known)
+        again = looped | {op for op in ops if _names_state(op)}
+        keep = self._used_later(set(ops) - again, known)
         fetched = [tensor for tensor in fetches.tensors if tensor not in known]
         plan = make_plan(
-            resources,
+            resources.drawing_again(),
             fetched,
             [op for op in fetches.targets if op not in self._executed],
             {tensor: tuple(value.shape) for tensor, value in known.items()},
             raw=keep,
             skip=self._executed,
         )
-        results = plan(*known.values())
+        with self._repeats.of(looped, resources):
+            results = plan(*known.values())
         self._values.update(zip(keep, results[len(fetched) :], strict=True))
         self._executed.update(op for op in ops if op not in again)
         self._done.update(fetches.tensors, fetches.targets)
@@ -72,7 +76,7 @@ class PartialRun:
         return [found[t] if t in found else _to_numpy(t, known[t]) for t in fetches.tensors]
 
     def _used_later(self, ops: set[Operation], known: dict[Tensor, Any]) -> list[Tensor]:
-        """Outputs of `ops` that operations of later steps, or later fetches, still need."""
+        """Outputs of `ops`, which run only once, that later steps or fetches still need."""
         later = [op for op in self._needed if op not in ops and op not in self._executed]
         used = {tensor for op in later for tensor in op._inputs}
         used |= {item for item in self._fetches if isinstance(item, Tensor)}
@@ -105,11 +109,13 @@ class PartialRun:
 
 
 def _names_state(op: Operation) -> bool:
-    """Whether an operation says what a variable, queue or table is, and does no more."""
+    """Whether an operation says what a variable, queue or stack is, or is one of a TensorArray."""
+    if op.type.startswith("TensorArray"):
+        return True
     kinds = [tensor.dtype for tensor in op._outputs]
-    return not op._inputs and bool(kinds) and all(
-        kind._is_ref_dtype or kind == dtypes.resource for kind in kinds
-    )  # fmt: skip
+    return bool(kinds) and all(
+        kind == dtypes.resource or (kind._is_ref_dtype and not op._inputs) for kind in kinds
+    )
 
 
 def _invalid(message: str) -> errors.OpError:

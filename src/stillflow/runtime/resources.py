@@ -28,6 +28,7 @@ class Resources:
         self.device_of = device_of
         self.several = False  # whether values have to be moved between devices
         self.compiles = False  # whether operations are to be compiled, marked or not
+        self.draws_again = False  # whether operations may have to draw the same numbers twice
         self.from_array = from_array
         self.interrupt = Interrupt()
         self._on_host: Resources | None = None
@@ -41,6 +42,12 @@ class Resources:
             view.device_of, view.several = _host, False
             self._on_host = view
         return self._on_host
+
+    def drawing_again(self) -> Resources:
+        """The same state, for operations that may have to draw the same random numbers twice."""
+        view = copy.copy(self)
+        view.draws_again, view._on_host = True, None
+        return view
 
     def at(self, device: str) -> Resources:
         """The state of the task that a device string names; in a cluster each has its own."""

@@ -14,6 +14,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.facts import to_array
+from stillflow.runtime.feeds import as_fed
 
 # Plans only read what is fed, so read-only arrays are safe to share.
 warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
@@ -67,7 +68,7 @@ def fetch_converter(tensor: Tensor, copy: bool) -> Callable[[Any], Any] | None:
 
 def fetch_fed(value: Any) -> Any:
     """What was fed, as an array, also if it is a scalar."""
-    return value if isinstance(value, np.ndarray) else to_array(value)
+    return as_fed(value) if isinstance(value, np.ndarray) else to_array(value)
 
 
 def _fetch(value: Any) -> Any:

@@ -34,7 +34,7 @@ from stillflow.ops.random.distributions import (
     is_accelerator,
     uniform_ints,
 )
-from stillflow.ops.random.streams import op_stream
+from stillflow.ops.random.streams import is_free, op_stream
 from stillflow.ops.samples import Bad, Sample
 
 
@@ -56,7 +56,7 @@ def _drawing_op(name: str, what: Distribution) -> Card:
     @card.kernel
     def kernel(node: Node) -> Any:
         known, device = shape_sizes(node), node.device
-        if node.seed == node.seed2 == 0:
+        if is_free(node):
             return UnseededDraw(known, what, node.op.attrs["dtype"].torch_name, device)
         stream, dtype = op_stream(node), node.op.attrs["dtype"].torch_name
         if known is not None and is_accelerator(device):
@@ -103,7 +103,7 @@ def random_uniform_int_kernel(node: Node) -> Any:
     stream, known, device = op_stream(node), shape_sizes(node), node.device
     dtype = node.Tout.torch_name
 
-    unseeded = node.seed == node.seed2 == 0
+    unseeded = is_free(node)
 
     def run(shape: Any, minval: Any, maxval: Any) -> Any:
         sizes = known if known is not None else read_sizes(shape)

@@ -27,7 +27,7 @@ from stillflow.ops.random import shuffle_loops
 from stillflow.ops.random.basic import random_uniform
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
-from stillflow.ops.random.streams import OpStream, op_stream
+from stillflow.ops.random.streams import OpStream, is_free, op_stream
 from stillflow.ops.samples import Bad, Sample
 
 random_shuffle_op = op(
@@ -50,7 +50,7 @@ def random_shuffle_shape(node: Node) -> Any:
 @random_shuffle_op.kernel
 def random_shuffle_kernel(node: Node) -> Any:
     # Without a seed any permutation will do, and torch has a faster way to one.
-    stream = None if node.seed == node.seed2 == 0 else op_stream(node)
+    stream = None if is_free(node) else op_stream(node)
     tensors = moving(node.dtype(0), partial(_shuffled_tensor, stream=stream))
     return either(node, tensors, partial(_shuffled_array, stream=stream))
 

@@ -18,6 +18,7 @@ class OpStream:
 
     def __init__(self, seed: int, seed2: int) -> None:
         self._stream = Philox.from_seeds(seed, seed2)
+        self._start = self._stream.copy()
         self._lock = threading.Lock()
 
     def reserve(self, blocks: int) -> Philox:
@@ -29,11 +30,30 @@ class OpStream:
         """The position for `count` draws that may each need several blocks."""
         return self.reserve(count * draws.RESERVED_BLOCKS)
 
+    def position(self) -> Philox:
+        """Where the stream stands."""
+        with self._lock:
+            return self._stream.copy()
+
+    def move_to(self, position: Philox) -> None:
+        """Goes on from another position of the same stream."""
+        with self._lock:
+            self._stream = position.copy()
+
+    def start(self) -> Philox:
+        """Where the stream began."""
+        return self._start.copy()
+
 
 def op_stream(node: Node) -> OpStream:
     """The stream of an op with attributes seed and seed2, kept by the session."""
     stream: OpStream = node.own_state(lambda: OpStream(node.seed, node.seed2))
     return stream
+
+
+def is_free(node: Node) -> bool:
+    """Whether an op may take numbers from any generator, as nobody can tell which it was."""
+    return bool(node.seed == node.seed2 == 0 and not node.draws_again)
 
 
 def to_tensor(values: np.ndarray, sizes: Any, dtype: str, device: Any) -> Any:
