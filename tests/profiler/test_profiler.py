@@ -231,6 +231,10 @@ class TestContext:
         with pytest.raises(ValueError, match="No autoprofiler for command: scope"):
             context.get_profiles("scope")
 
+    def test_looks_at_a_graph_once(self, model, tmp_path, capsys):
+        self.run(model, 5, profile_dir=str(tmp_path), trace_steps=[1, 2, 3], dump_steps=[4])
+        assert capsys.readouterr().out.count("Parsing Inputs...") == 1
+
     def test_leaves_sessions_as_they_were(self, model, tmp_path):
         plain = tf.Session.run
         self.run(model, 1, profile_dir=str(tmp_path))

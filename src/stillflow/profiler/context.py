@@ -149,21 +149,25 @@ class ProfileContext:
         return len(self._seen) <= _MOST_TRACED
 
     def _add(self, graph: Any, step: int, run_metadata: Any) -> None:
-        self._profiler = self._profilers.setdefault(id(graph), Profiler(graph))
+        if id(graph) not in self._profilers:
+            self._profilers[id(graph)] = Profiler(graph)
+        self._profiler = self._profilers[id(graph)]
         self._profiler.add_step(step, run_metadata)
         if self._debug:
             self._write(f"run_meta_{step}", str(run_metadata))
 
     def _put_out(self, step: int) -> None:
+        auto = [(cmd, options) for cmd, options, steps in self._auto if step in steps]
+        if step not in self._dump_steps and not auto:
+            return
         profiler = self.profiler
         assert profiler is not None
         if step in self._dump_steps:
             self._write(f"profile_{step}", profiler.serialize_to_string())
-        for cmd, options, steps in self._auto:
-            if step in steps:
-                if cmd not in _VIEWS:
-                    raise ValueError(f"Unknown cmd: {cmd}\n")
-                self._views.setdefault(cmd, {})[step] = _VIEWS[cmd](profiler, options)
+        for cmd, options in auto:
+            if cmd not in _VIEWS:
+                raise ValueError(f"Unknown cmd: {cmd}\n")
+            self._views.setdefault(cmd, {})[step] = _VIEWS[cmd](profiler, options)
 
     def _write(self, name: str, content: Any) -> None:
         gfile.recursive_create_dir(self._folder)
