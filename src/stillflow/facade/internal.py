@@ -275,6 +275,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "EventsWriter": "stillflow.files.events:EventsWriter",
         "FileStatistics": "stillflow.files.gfile:FileStatistics",
         "TFE_Py_TensorShapeSlice": "stillflow.facade.eager_only:tensor_shape_slice",
+        **{name: f"stillflow.contrib.stat_summarizer.summarizer:{name}"
+           for name in ("DeleteStatSummarizer", "NewStatSummarizer", "StatSummarizer")},
         "*": "stillflow.facade.pywrap",
     },
     "tensorflow.python.summary.plugin_asset": {"*": "stillflow.summary.plugin_asset"},
