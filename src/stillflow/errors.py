@@ -7,7 +7,8 @@ import os
 import re
 import traceback
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from stillflow._export import export, export_value
 
@@ -309,6 +310,34 @@ class DataLossError(OpError):
     """Data is damaged or incomplete, such as a truncated file."""
 
     __init__ = _with_code(DATA_LOSS)
+
+
+Error = TypeVar("Error", bound=OpError)
+
+
+def _from_message(kind: Callable[[None, None, str], Error]) -> Callable[[str], Error]:
+    def make(message: str) -> Error:
+        return kind(None, None, message)
+
+    return make
+
+
+# Errors of which only the message is known; what runs an operation fills in which one it was.
+cancelled = _from_message(CancelledError)
+unknown = _from_message(UnknownError)
+invalid_argument = _from_message(InvalidArgumentError)
+deadline_exceeded = _from_message(DeadlineExceededError)
+not_found = _from_message(NotFoundError)
+already_exists = _from_message(AlreadyExistsError)
+permission_denied = _from_message(PermissionDeniedError)
+resource_exhausted = _from_message(ResourceExhaustedError)
+failed_precondition = _from_message(FailedPreconditionError)
+aborted = _from_message(AbortedError)
+out_of_range = _from_message(OutOfRangeError)
+unimplemented = _from_message(UnimplementedError)
+internal = _from_message(InternalError)
+unavailable = _from_message(UnavailableError)
+data_loss = _from_message(DataLossError)
 
 
 _CODE_TO_EXCEPTION_CLASS: dict[int, Any] = {

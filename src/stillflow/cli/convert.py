@@ -122,11 +122,11 @@ def convert(
         tensor is left.
     """
     if not force and (os.path.exists(target) or os.path.exists(index_path(target))):
-        raise errors.AlreadyExistsError(None, None, f"{target} exists; --force replaces it")
+        raise errors.already_exists(f"{target} exists; --force replaces it")
     damaged: dict[str, str] | None = {} if salvage else None
     tensors = list(_read(source, is_wanted, damaged))
     if not tensors:
-        raise errors.NotFoundError(None, None, f"{source} holds no tensor that could be written")
+        raise errors.not_found(f"{source} holds no tensor that could be written")
     if target.endswith(".safetensors"):
         safetensors.write(target, tensors)
     elif target.endswith(".npz"):
@@ -149,7 +149,7 @@ def _read(
     source: str, is_wanted: Callable[[str], bool], damaged: dict[str, str] | None
 ) -> Iterator[StoredTensor]:
     if sniff.is_special(source):
-        raise errors.InvalidArgumentError(None, None, f"{source} is {sniff.SPECIAL}")
+        raise errors.invalid_argument(f"{source} is {sniff.SPECIAL}")
     if source.endswith((".safetensors", ".npz")):
         read = safetensors.read if source.endswith(".safetensors") else _read_npz
         yield from (tensor for tensor in read(source) if is_wanted(tensor.name))
@@ -215,8 +215,6 @@ def _for_numpy(tensor: StoredTensor) -> np.ndarray[Any, Any]:
 
 
 def _unfit(tensor: StoredTensor, what: str) -> errors.UnimplementedError:
-    return errors.UnimplementedError(
-        None,
-        None,
-        f"npz files cannot hold {tensor.name}: {what}; safetensors can, or --skip leaves it out",
+    return errors.unimplemented(
+        f"npz files cannot hold {tensor.name}: {what}; safetensors can, or --skip leaves it out"
     )

@@ -129,7 +129,7 @@ def _refuse(fetched: Iterable[Tensor], tensors: Iterable[Tensor], seen: Sighting
             last = seen.last(sink.name)
             if last is not None and last.has(kind):
                 lines = [f"{sink.name} is not finite.", *_story(sink, last, kind, seen)]
-                raise errors.InvalidArgumentError(None, None, "\n".join(lines))
+                raise errors.invalid_argument("\n".join(lines))
 
 
 def _story(sink: Tensor, numbers: Numbers, kind: str, seen: Sightings) -> list[str]:

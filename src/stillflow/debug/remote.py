@@ -17,12 +17,10 @@ class _Refused:
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise errors.UnimplementedError(
-            None,
-            None,
+        raise errors.unimplemented(
             f"{type(self).__name__} is not supported yet: TensorBoard has dropped the debugger "
             "plugin it talks to. LocalCLIDebugWrapperSession and DumpingDebugWrapperSession look "
-            "at runs here",
+            "at runs here"
         )
 
 

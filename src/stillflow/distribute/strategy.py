@@ -532,4 +532,4 @@ class _Scope:
 
 def unsupported(what: str) -> errors.OpError:
     """The error for what needs several processes, or devices that do not fit together."""
-    return errors.UnimplementedError(None, None, f"Stillflow does not support {what} yet")
+    return errors.unimplemented(f"Stillflow does not support {what} yet")

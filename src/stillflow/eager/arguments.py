@@ -242,7 +242,7 @@ def resolve(
     if card.removed:
         message = removed_ops.refusal(card.name, PRODUCER)
         assert message is not None
-        raise as_eager_error(errors.UnimplementedError(None, None, message), card.name, name)
+        raise as_eager_error(errors.unimplemented(message), card.name, name)
     return Call(card, known, output_types(card, known))
 
 
@@ -255,6 +255,6 @@ def _check_type(
             f"cannot compute {card.name} as input #{index}(zero-based) was expected to be a "
             f"{cpp_name(expected)} tensor but is a {cpp_name(tensor.dtype)} tensor"
         )
-        refused = errors.InvalidArgumentError(None, None, message)
+        refused = errors.invalid_argument(message)
         raise as_eager_error(refused, card.name, name)
     record_type(card, arg, tensor, known)

@@ -223,14 +223,14 @@ def check(node: CallNode) -> None:
         if card.shape_part is not None:
             node.facts.set_dims(node.op, card.shape_part(node))
     except ValueError as error:
-        raise errors.InvalidArgumentError(None, None, f"{error}") from None
+        raise errors.invalid_argument(f"{error}") from None
 
 
 def _read(handle: Any) -> Any:
     """What a variable holds, in memory that is shared with it until it changes."""
     value = handle.value
     if value is None:
-        raise errors.FailedPreconditionError(None, None, handle.missing())
+        raise errors.failed_precondition(handle.missing())
     return value.detach() if hasattr(value, "detach") else value.copy()
 
 

@@ -83,7 +83,7 @@ class Places:
             return HOST
         index = asked.device_index or 0
         if index >= len(self._gpus):
-            raise errors.InvalidArgumentError(None, None, f"{op._device} unknown device.")
+            raise errors.invalid_argument(f"{op._device} unknown device.")
         return self._gpus[index]
 
 

@@ -90,7 +90,7 @@ class _Walk:
                 if not missing[number]:
                     queue.append(number)
         if self._entries:
-            raise errors.InternalError(None, None, "Invalid tape state.")
+            raise errors.internal("Invalid tape state.")
 
     def _backward(self, entry: Entry) -> Sequence[Any]:
         found = False

@@ -42,8 +42,8 @@ def execute(
     outputs = list(found) if isinstance(found, (list, tuple)) else []
     flat = [x for one in outputs for x in (one if isinstance(one, list) else [one])]
     if len(flat) > num_outputs:
-        raise errors.InvalidArgumentError(
-            None, None, f"Expecting {len(flat)} outputs, but only given {num_outputs}"
+        raise errors.invalid_argument(
+            f"Expecting {len(flat)} outputs, but only given {num_outputs}"
         )
     return flat
 
@@ -173,15 +173,13 @@ def _attributes(card: Card, attrs: Sequence[Any]) -> dict[str, Any]:
     for name, value in zip(attrs[::2], attrs[1::2], strict=True):
         name = name.decode() if isinstance(name, bytes) else name
         if name not in declared and not name.startswith("_"):
-            raise errors.InvalidArgumentError(
-                None, None, f"NodeDef mentions attr '{name}' not in Op<name={card.name}>"
+            raise errors.invalid_argument(
+                f"NodeDef mentions attr '{name}' not in Op<name={card.name}>"
             )
         kind = declared[name].kind if name in declared else ""
         if not _fits(kind, value):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Expecting {_described(kind)} value for attr {name}, got {type(value).__name__}",
+            raise errors.invalid_argument(
+                f"Expecting {_described(kind)} value for attr {name}, got {type(value).__name__}"
             )
         if kind == "type":
             value = dtypes.as_dtype(value)
@@ -224,8 +222,8 @@ def _arguments(card: Card, inputs: list[Any], known: dict[str, Any]) -> Iterator
         wanted.append((arg.is_list, count))
     total = sum(count for _, count in wanted)
     if total != len(inputs):
-        raise errors.InvalidArgumentError(
-            None, None, f"{card.name} expects {total} inputs, but {len(inputs)} were given"
+        raise errors.invalid_argument(
+            f"{card.name} expects {total} inputs, but {len(inputs)} were given"
         )
     rest = iter(inputs)
     for is_list, count in wanted:

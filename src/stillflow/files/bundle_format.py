@@ -61,7 +61,7 @@ def check_versions(versions: Any, version: int, min_producer: int) -> None:
             "version is likely buggy."
         )
     if message:
-        raise errors.InvalidArgumentError(None, None, message)
+        raise errors.invalid_argument(message)
 
 
 # ---- Strings: all lengths, a checksum of the lengths, all bytes

@@ -62,11 +62,8 @@ class _Merge:
                 f"Duplicate tensor keyed by {name} encountered, when merging prefix: {prefix}"
             )
         elif not entry.slices:
-            raise errors.InternalError(
-                None,
-                None,
-                f"Duplicate tensor keyed by {name}; attempting to merge in a non-slice bundle "
-                "entry",
+            raise errors.internal(
+                f"Duplicate tensor keyed by {name}; attempting to merge in a non-slice bundle entry"
             )
         elif (known.dtype, known.shape) != (entry.dtype, entry.shape):
             raise _invalid(f"Slices of {name} differ in type or shape")
@@ -97,4 +94,4 @@ def merge(prefixes: Sequence[str], target: str) -> None:
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)

@@ -91,7 +91,7 @@ class BundleReader:
         if found is None:
             raw = self._raw.get(key)
             if raw is None:
-                raise errors.NotFoundError(None, None, f"Key {_text(key)} not found in checkpoint")
+                raise errors.not_found(f"Key {_text(key)} not found in checkpoint")
             try:
                 found = bundle_entry.decode(bytes(raw))
             except ValueError:
@@ -269,11 +269,9 @@ class BundleReader:
         """The data file of a tensor, its bounds checked before anything is allocated."""
         count = prod(entry.shape)
         if entry.number == tensor_types.RESOURCE:
-            raise errors.UnimplementedError(
-                None,
-                None,
+            raise errors.unimplemented(
                 f"Restoring data type {tensor_types.name_of(entry.number)} not yet supported: "
-                f"{_text(key)} in {self.path}",
+                f"{_text(key)} in {self.path}"
             )
         if entry.number not in tensor_types.STORAGE and entry.number != tensor_types.VARIANT:
             raise data_loss(f"Invalid type in bundle entry: key {_text(key)}", self.path)
@@ -454,11 +452,9 @@ def _close_all(descriptors: list[int]) -> None:
 
 
 def _corrupt(path: str, detail: str) -> errors.InternalError:
-    return errors.InternalError(
-        None,
-        None,
+    return errors.internal(
         f"Unable to read file ({path}). Perhaps the file is corrupt or was produced by a newer "
-        f"version of TensorFlow with format changes ({detail})",
+        f"version of TensorFlow with format changes ({detail})"
     )
 
 

@@ -90,8 +90,8 @@ class BundleWriter:
             encode = bundle_format.encode_strings if strings else bundle_format.encode_variants
             content, crc = encode(array)
         elif array.dtype != tensor_types.STORAGE.get(number):
-            raise errors.InvalidArgumentError(
-                None, None, f"{array.dtype} does not store {tensor_types.name_of(number)}"
+            raise errors.invalid_argument(
+                f"{array.dtype} does not store {tensor_types.name_of(number)}"
             )
         elif array.nbytes >= _LARGE:
             octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -135,8 +135,8 @@ class BundleWriter:
         if whole is None:
             whole = self._wholes[key] = bundle_entry.describe(number, full_shape)
         elif (whole.dtype, bundle_entry.shape_of(whole.shape)) != (number, tuple(full_shape)):
-            raise errors.InvalidArgumentError(
-                None, None, f"Slices of {key.decode(errors='replace')} differ in type or shape"
+            raise errors.invalid_argument(
+                f"Slices of {key.decode(errors='replace')} differ in type or shape"
             )
         part.to_proto(whole.slices.add())
         self.add(part.key(key), array, number)
@@ -252,6 +252,4 @@ def _sorted_items(header: Any, entries: dict[bytes, bytes]) -> list[tuple[bytes,
 
 
 def _duplicate(key: bytes) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(
-        None, None, f"Adding duplicate key: {key.decode(errors='replace')}"
-    )
+    return errors.invalid_argument(f"Adding duplicate key: {key.decode(errors='replace')}")

@@ -123,29 +123,23 @@ def restore(
     text = name.decode(errors="replace")
     if isinstance(reader, V1Reader):
         if name not in reader.tensors:
-            raise errors.NotFoundError(
-                None,
-                None,
+            raise errors.not_found(
                 f'Tensor name "{text}" not found in checkpoint files {reader.pattern}'
-                + advice(reader.pattern),
+                + advice(reader.pattern)
             )
         stored: Any = reader.tensors[name]
     else:
         stored = reader.entry(name)
     if number is not None and v1 and stored.number != number:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid_argument(
             f"Expected to restore a tensor of type {tensor_types.name_of(number)}, got a tensor "
-            f"of type {tensor_types.name_of(stored.number)} instead: tensor_name = {text}",
+            f"of type {tensor_types.name_of(stored.number)} instead: tensor_name = {text}"
         )
     if not shape_and_slice:
         return reader.lookup(name)
     shape, part, _ = parse_shape_and_slice(shape_and_slice)
     if shape != stored.shape:
-        raise errors.InvalidArgumentError(
-            None, None, _shape_mismatch(v1, text, shape, stored.shape)
-        )
+        raise errors.invalid_argument(_shape_mismatch(v1, text, shape, stored.shape))
     return reader.lookup_slice(name, TensorSlice(part.extents))
 
 

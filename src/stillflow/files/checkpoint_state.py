@@ -44,7 +44,7 @@ def read(path: str) -> Any:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise errors.InvalidArgumentError(None, None, f"{path} is no text: {error}") from None
+        raise errors.invalid_argument(f"{path} is no text: {error}") from None
     state = CheckpointState()
     text_format.Merge(text, state)
     return state

@@ -46,9 +46,7 @@ class CompressedWriter:
             self._stream = zlib.compressobj(level, method, bits, mem_level, strategy)
         except (ValueError, zlib.error):
             file.close()
-            raise errors.InvalidArgumentError(
-                None, None, "deflateInit failed with status-2"
-            ) from None
+            raise errors.invalid_argument("deflateInit failed with status-2") from None
         self._file = file
         self._flush_mode = flush_mode
         self._input_size = input_size

@@ -40,7 +40,7 @@ def from_os(error: OSError, path: str) -> errors.OpError:
     kind = _CLASSES.get(error.errno or 0)
     text = f"{path}; {os.strerror(error.errno) if error.errno else error}"
     if kind is None:
-        return errors.UnknownError(None, None, text)
+        return errors.unknown(text)
     return kind(None, None, text)
 
 
@@ -52,13 +52,11 @@ def os_errors(path: str) -> Iterator[None]:
     except OSError as error:
         raise from_os(error, path) from None
     except (ValueError, UnicodeError) as error:  # a zero byte or a surrogate in the path
-        raise errors.InvalidArgumentError(None, None, f"{path!r}; {error}") from None
+        raise errors.invalid_argument(f"{path!r}; {error}") from None
 
 
 def data_loss(what: str, path: str, offset: int | None = None) -> errors.DataLossError:
     """A DataLossError: what is wrong, then a line that names the file, the place and a guess."""
     place = f"in {path}" if offset is None else f"in {path} at byte {offset}"
     guess = sniff.describe_path(path)
-    return errors.DataLossError(
-        None, None, f"{what}\n{place}" + (f"\n{path} is {guess}" if guess else "")
-    )
+    return errors.data_loss(f"{what}\n{place}" + (f"\n{path} is {guess}" if guess else ""))

@@ -34,7 +34,7 @@ class FileIO:
         plain = mode.replace("b", "")
         if plain not in _MODES:
             allowed = " or ".join(f"'{each}'" for each in _MODES)
-            raise errors.InvalidArgumentError(None, None, f"mode is not {allowed}")
+            raise errors.invalid_argument(f"mode is not {allowed}")
         self._name = name
         self._mode = mode
         self._path: str | None = None
@@ -62,7 +62,7 @@ class FileIO:
     def _open_reader(self) -> IO[bytes]:
         if self._reader is None:
             if not self._readable:
-                raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
+                raise errors.permission_denied("File isn't open for reading")
             path = self._resolved()
             self._reader = file_system(path).open(path, "rb")
         return self._reader
@@ -70,7 +70,7 @@ class FileIO:
     def _open_writer(self) -> IO[bytes]:
         if self._writer is None:
             if not self._writable:
-                raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
+                raise errors.permission_denied("File isn't open for writing")
             path = self._resolved()
             self._writer = file_system(path).open(path, "ab" if "a" in self._mode else "wb")
         return self._writer
@@ -127,22 +127,18 @@ class FileIO:
             raise TypeError("seek(): offset and position may not be set simultaneously.")
         target = int(offset if offset is not None else position or 0)
         if whence not in (0, 1, 2):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.",
+            raise errors.invalid_argument(
+                f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
             )
         if whence:
             target += self.tell() if whence == 1 else self.size()
         if target < 0:
-            raise errors.InvalidArgumentError(
-                None, None, f"Seeking to a negative position: {target}"
-            )
+            raise errors.invalid_argument(f"Seeking to a negative position: {target}")
         with os_errors(self._resolved()):
             end = reader.seek(0, 2)
             reader.seek(min(target, end))
         if target > end:
-            raise errors.OutOfRangeError(None, None, "reached end of file")
+            raise errors.out_of_range("reached end of file")
 
     def readline(self) -> Any:
         """Returns the next line with its newline, less any carriage returns; empty at the end."""

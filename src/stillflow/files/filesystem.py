@@ -70,7 +70,7 @@ class LocalFileSystem:
     def remove_file(self, name: str) -> None:
         """Deletes a file."""
         if os.path.isdir(self.path(name)):
-            raise errors.FailedPreconditionError(None, None, f"{name}; Is a directory")
+            raise errors.failed_precondition(f"{name}; Is a directory")
         with os_errors(name):
             os.remove(self.path(name))
 
@@ -100,7 +100,7 @@ class RemoteFileSystem:
         """Opens a file, `mode` is "rb", "wb" or "ab"."""
         with remote_errors(name):
             if mode == "rb" and self.implementation.isdir(self.path(name)):
-                raise errors.FailedPreconditionError(None, None, f"{name}; Is a directory")
+                raise errors.failed_precondition(f"{name}; Is a directory")
             return self.implementation.open(self.path(name), mode)
 
     def entry(self, name: str) -> Entry:
@@ -137,7 +137,7 @@ class RemoteFileSystem:
     def remove_file(self, name: str) -> None:
         """Deletes a file."""
         if self.entry(name).is_directory:
-            raise errors.FailedPreconditionError(None, None, f"{name}; Is a directory")
+            raise errors.failed_precondition(f"{name}; Is a directory")
         with remote_errors(name):
             self.implementation.rm_file(self.path(name))
 
@@ -209,17 +209,15 @@ def _remote(scheme: str, name: str) -> RemoteFileSystem:
     try:
         import fsspec
     except ImportError:
-        raise errors.UnimplementedError(
-            None, None, f"{text}\nPaths with a scheme need the package fsspec"
-        ) from None
+        raise errors.unimplemented(f"{text}\nPaths with a scheme need the package fsspec") from None
     if scheme not in fsspec.available_protocols():
-        raise errors.UnimplementedError(None, None, text)
+        raise errors.unimplemented(text)
     try:
         implementation, _ = fsspec.core.url_to_fs(name)
     except ImportError as error:
-        raise errors.UnimplementedError(None, None, f"{text}\n{error}") from None
+        raise errors.unimplemented(f"{text}\n{error}") from None
     except (OSError, ValueError, TypeError) as error:
-        raise errors.UnavailableError(None, None, f"{name}; {error}") from error
+        raise errors.unavailable(f"{name}; {error}") from error
     return RemoteFileSystem(scheme, implementation)
 
 

@@ -146,7 +146,7 @@ def recursive_create_dir(dirname: Any) -> None:
 
 def _refuse_existing(name: str, overwrite: bool) -> None:
     if not overwrite and file_exists_v2(name):
-        raise errors.AlreadyExistsError(None, None, "file already exists")
+        raise errors.already_exists("file already exists")
 
 
 @export("io.gfile.copy")
@@ -166,7 +166,7 @@ def copy_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
     origin, destination = file_system(source), file_system(target)
     entry = origin.entry(source)
     if entry.is_directory:
-        raise errors.InvalidArgumentError(None, None, f"{target}; Invalid argument")
+        raise errors.invalid_argument(f"{target}; Invalid argument")
     with origin.open(source, "rb") as read, destination.open(target, "wb") as written:
         with os_errors(target):
             copy_bytes(read, written)
@@ -199,9 +199,7 @@ def rename_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
     _refuse_existing(target, overwrite)
     system, other = file_system(source), file_system(target)
     if getattr(system, "scheme", "") != getattr(other, "scheme", ""):
-        raise errors.UnimplementedError(
-            None, None, f"Renaming {source} to {target} not implemented"
-        )
+        raise errors.unimplemented(f"Renaming {source} to {target} not implemented")
     system.rename(source, target)
 
 
@@ -221,7 +219,7 @@ def delete_recursively_v2(path: Any) -> None:
     """
     name = name_of(path)
     if not file_exists_v2(name):
-        raise errors.NotFoundError(None, None, f"{name} not found")
+        raise errors.not_found(f"{name} not found")
     _delete(name, file_system(name).children(name))
 
 

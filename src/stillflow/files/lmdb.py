@@ -59,7 +59,7 @@ def entries(path: str) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _damaged(path: str, why: str) -> errors.DataLossError:
-    return errors.DataLossError(None, None, f"{path}: not an LMDB database, or damaged: {why}")
+    return errors.data_loss(f"{path}: not an LMDB database, or damaged: {why}")
 
 
 class _Tree:
@@ -120,10 +120,9 @@ class _Tree:
     def _entry(self, place: int) -> tuple[bytes, bytes]:
         size, flags, key_size = self._node(place)
         if flags & _SEVERAL:
-            raise errors.UnimplementedError(
-                None, None,
-                f"{self._path}: several values of one key, or databases in it, are not supported",
-            )  # fmt: skip
+            raise errors.unimplemented(
+                f"{self._path}: several values of one key, or databases in it, are not supported"
+            )
         value_start = place + 8 + key_size
         key = self._data[place + 8 : value_start]
         if flags & _ON_PAGES:

@@ -27,7 +27,7 @@ def local_path(name: str) -> str:
       UnimplementedError: If it leads elsewhere.
     """
     if is_remote(name):
-        raise errors.UnimplementedError(
-            None, None, f"This takes local files only, not {name}: copy it with tf.gfile.Copy"
+        raise errors.unimplemented(
+            f"This takes local files only, not {name}: copy it with tf.gfile.Copy"
         )
     return plain_path(name)

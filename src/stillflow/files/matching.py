@@ -47,8 +47,8 @@ def matching(pattern: str) -> list[str]:
 def _check_directory(system: LocalFileSystem, name: str) -> None:
     if not os.path.isdir(system.path(name)):
         if os.path.exists(system.path(name)):
-            raise errors.FailedPreconditionError(None, None, f"{name}; Not a directory")
-        raise errors.NotFoundError(None, None, f"{name}; No such file or directory")
+            raise errors.failed_precondition(f"{name}; Not a directory")
+        raise errors.not_found(f"{name}; No such file or directory")
 
 
 def _inside(system: FileSystem, folder: str, part: str) -> list[str]:

@@ -217,7 +217,7 @@ def _close_all() -> None:
 
 
 def _closed() -> errors.OpError:
-    return errors.FailedPreconditionError(None, None, "Writer not initialized or previously closed")
+    return errors.failed_precondition("Writer not initialized or previously closed")
 
 
 def _as_bytes(record: Any) -> bytes:

@@ -68,7 +68,7 @@ def write(path: str, tensors: Iterable[StoredTensor]) -> None:
     ordered = sorted(tensors, key=lambda tensor: -tensor.array.dtype.itemsize)
     for tensor in ordered:
         if tensor.name == _METADATA:
-            raise errors.InvalidArgumentError(None, None, f"no tensor can be called {_METADATA}")
+            raise errors.invalid_argument(f"no tensor can be called {_METADATA}")
         stored = _plain(tensor, special)
         if stored is None:
             continue

@@ -48,11 +48,9 @@ def assemble(
             covered += prod(stop - start for start, stop in shared)
             pieces.append((part, shared))
     if covered != prod(target_shape):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid_argument(
             f"Does not have sufficient slices for partitioned tensor {key.decode(errors='replace')}"
-            f" to restore in slice_spec: {wanted}",
+            f" to restore in slice_spec: {wanted}"
         )
     result: Array | None = None
     for part, shared in pieces:
@@ -82,8 +80,6 @@ def _check_disjoint(shape: Shape, parts: Sequence[TensorSlice]) -> None:
         touching = (starts[:place] < stops[place]) & (starts[place] < stops[:place])
         hit = np.flatnonzero(touching.all(1))
         if hit.size:
-            raise errors.InternalError(
-                None,
-                None,
-                f"Overlapping slices: existing slice = {parts[hit[0]]}, new slice = {parts[place]}",
+            raise errors.internal(
+                f"Overlapping slices: existing slice = {parts[hit[0]]}, new slice = {parts[place]}"
             )

@@ -36,16 +36,12 @@ class TensorSlice(NamedTuple):
             length = extent.length if extent.HasField("length") else ALL
             if (extent.start, length) != (0, ALL):
                 if extent.start < 0 or length <= 0:
-                    raise errors.InvalidArgumentError(
-                        None,
-                        None,
+                    raise errors.invalid_argument(
                         "Expected non-negative start and positive length but got start = "
-                        f"{extent.start}, length = {length}",
+                        f"{extent.start}, length = {length}"
                     )
                 if extent.start + length > _MAX:
-                    raise errors.InvalidArgumentError(
-                        None, None, "Extent end exceeds the maximum possible size"
-                    )
+                    raise errors.invalid_argument("Extent end exceeds the maximum possible size")
             extents.append((extent.start, length))
         return TensorSlice(tuple(extents))
 
@@ -142,8 +138,8 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def _internal(message: str) -> errors.InternalError:
-    return errors.InternalError(None, None, message)
+    return errors.internal(message)

@@ -84,10 +84,8 @@ def _messages(tensors: list[Saved]) -> tuple[Any, dict[bytes, Saved]]:
     values: dict[bytes, Saved] = {}
     for saved in tensors:
         if not v1_values.is_supported(saved.number):
-            raise errors.UnimplementedError(
-                None,
-                None,
-                f"Saving data type {tensor_types.name_of(saved.number)} not yet supported",
+            raise errors.unimplemented(
+                f"Saving data type {tensor_types.name_of(saved.number)} not yet supported"
             )
         meta = listed.get(saved.name)
         if meta is None:
@@ -105,26 +103,20 @@ def _messages(tensors: list[Saved]) -> tuple[Any, dict[bytes, Saved]]:
 def _check_agrees(meta: Any, saved: Saved) -> None:
     shape = tuple(dim.size for dim in meta.shape.dim)
     if shape != tuple(saved.full_shape):
-        raise errors.InternalError(
-            None,
-            None,
+        raise errors.internal(
             f"Mismatching shapes: existing tensor = {shape_text(shape)}, trying to add name "
-            f"{meta.name}, shape = {shape_text(saved.full_shape)}",
+            f"{meta.name}, shape = {shape_text(saved.full_shape)}"
         )
     if meta.type != saved.number:
         names = tensor_types.name_of(meta.type), tensor_types.name_of(saved.number)
-        raise errors.InternalError(
-            None,
-            None,
+        raise errors.internal(
             f"Mismatching types: existing type = {names[0]}, trying to add name {meta.name}, "
-            f"type = {names[1]}",
+            f"type = {names[1]}"
         )
     bound = v1_values.size_bound(saved.array, saved.number)
     if bound > v1_values.MAX_BYTES:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Tensor slice is too large to serialize (conservative estimate: {bound} bytes)",
+        raise errors.invalid_argument(
+            f"Tensor slice is too large to serialize (conservative estimate: {bound} bytes)"
         )
 
 
@@ -164,11 +156,9 @@ class V1Reader:
         self.pattern = pattern
         self._paths = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern))
         if not self._paths:
-            raise errors.NotFoundError(
-                None,
-                None,
+            raise errors.not_found(
                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
-                f"for {pattern}{advice(pattern)}",
+                f"for {pattern}{advice(pattern)}"
             )
         self._tables = [_open(path) for path in self._paths]
         self.tensors: dict[bytes, Tensor] = {}
@@ -186,11 +176,9 @@ class V1Reader:
         except DecodeError:
             message = None
         if message is None:
-            raise errors.InternalError(
-                None,
-                None,
+            raise errors.internal(
                 "Failed to find the saved tensor slices at the beginning of the checkpoint file: "
-                f"{table.path}",
+                f"{table.path}"
             )
         bundle_format.check_versions(message.meta.versions, VERSION, MIN_PRODUCER)
         for meta in message.meta.tensor:
@@ -200,10 +188,8 @@ class V1Reader:
             name = meta.name.encode()
             known = self.tensors.setdefault(name, Tensor(meta.type, shape, [], []))
             if (known.number, known.shape) != (meta.type, shape):
-                raise errors.InternalError(
-                    None,
-                    None,
-                    f"Incompatible tensor shapes or types detected for tensor {meta.name}",
+                raise errors.internal(
+                    f"Incompatible tensor shapes or types detected for tensor {meta.name}"
                 )
             parts = [TensorSlice.from_proto(part) for part in meta.slice]
             known.slices.extend(parts)
@@ -232,16 +218,14 @@ class V1Reader:
         except KeyError:
             text = name.decode(errors="replace")
             message = f"{text} not found in checkpoint file"
-            raise errors.NotFoundError(None, None, message) from None
+            raise errors.not_found(message) from None
 
     def _read(self, name: bytes, tensor: Tensor, part: TensorSlice) -> Array:
         """The value of one saved part."""
         text = name.decode(errors="replace")
         if not v1_values.is_supported(tensor.number):
-            raise errors.UnimplementedError(
-                None,
-                None,
-                f"Restoring data type {tensor_types.name_of(tensor.number)} not yet supported",
+            raise errors.unimplemented(
+                f"Restoring data type {tensor_types.name_of(tensor.number)} not yet supported"
             )
         table = self._tables[tensor.shards[tensor.slices.index(part)]]
         raw = table.get(part.key(name))
@@ -274,10 +258,8 @@ def _open(path: str) -> sstable.Table:
     except errors.OpError as error:
         what, line, rest = error.message.partition("\n")
         kind = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__.removesuffix("Error"))
-        raise errors.DataLossError(
-            None,
-            None,
+        raise errors.data_loss(
             f"Unable to open table file {path}: {kind.capitalize()}: {what}: perhaps your file is "
             f"in a different file format and you need to use a different restore operator?"
-            f"{line}{rest}{advice(path)}",
+            f"{line}{rest}{advice(path)}"
         ) from None

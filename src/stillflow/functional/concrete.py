@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import nest
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.functional.placeholders import passed, placeholders, signature_of
 from stillflow.graph import tapes
 from stillflow.graph.dims import merge
@@ -248,11 +248,10 @@ class ConcreteFunction:
             if handle.holds_value and get_default_graph().runs_at_once:
                 wanted, found = cpp_name(inner.dtype), cpp_name(handle.dtype)
                 if wanted != found:
-                    raise InvalidArgumentError(
-                        None, None,
+                    raise invalid_argument(
                         f"cannot compute {self.name} as input #{index}(zero-based) was expected to "
-                        f"be a {wanted} tensor but is a {found} tensor [Op:{self.name}]",
-                    )  # fmt: skip
+                        f"be a {wanted} tensor but is a {found} tensor [Op:{self.name}]"
+                    )
 
     def call_flat(self, values: Sequence[Any]) -> Any:
         """Adds a call with the flat list of the arguments that are tensors."""

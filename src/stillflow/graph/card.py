@@ -213,14 +213,12 @@ def register_library(cards: Iterable[Card]) -> dict[str, Card]:
 
 def unregistered(op_type: str) -> errors.NotFoundError:
     """The error for an op type without a card, in TF's words."""
-    return errors.NotFoundError(
-        None,
-        None,
+    return errors.not_found(
         f"Op type not registered '{op_type}' in binary running on {platform.node()}. Make sure "
         "the Op and Kernel are registered in the binary running in this process. Note that if "
         "you are loading a saved graph which used ops from tf.contrib, accessing (e.g.) "
         "`tf.contrib.resampler` should be done before importing the graph, as contrib ops are "
-        "lazily registered when the module is first accessed.",
+        "lazily registered when the module is first accessed."
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import Array, as_array, as_bytes, fast_array
 from stillflow.graph.dtypes import DType
@@ -100,9 +100,7 @@ def fill_to_shape(array: Array, shape: Any, verify_shape: bool) -> Array:
     if array.size == 1:
         if array.ndim:
             text = ",".join(map(str, array.shape))
-            raise InvalidArgumentError(
-                None, None, f"value must be a scalar, got shape [{text}] [Op:Fill]"
-            )
+            raise invalid_argument(f"value must be a scalar, got shape [{text}] [Op:Fill]")
         return np.broadcast_to(array, dims)
     raise TypeError(
         "Eager execution of tf.constant with unsupported shape "

@@ -92,29 +92,23 @@ def _write_outputs(
     message: Any, outputs: Sequence[Tensor], output_names: Sequence[str], names: _Names
 ) -> None:
     if output_names and len(output_names) != len(outputs):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid_argument(
             "output names must be either empty or equal in size to outputs. output names size = "
-            f"{len(output_names)} outputs size = {len(outputs)}",
+            f"{len(output_names)} outputs size = {len(outputs)}"
         )
     for index, tensor in enumerate(outputs):
         if tensor.dtype._is_ref_dtype:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"Output {tensor.value_index} of node '{tensor.op.name}' has a reference type "
-                f"{tensor.dtype.name.removesuffix('_ref')}_ref",
+                f"{tensor.dtype.name.removesuffix('_ref')}_ref"
             )
         arg = message.signature.output_arg.add()
         arg.type = tensor.dtype.as_datatype_enum
         if output_names:
             if output_names[index] in names.used:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
+                raise errors.invalid_argument(
                     f"Cannot have duplicate output names. Name '{output_names[index]}' appears "
-                    "more than once in 'output_names' array.",
+                    "more than once in 'output_names' array."
                 )
             names.used.add(output_names[index])
             arg.name = output_names[index]
@@ -150,11 +144,9 @@ def _write_node(
     node.input.extend(tensors[tensor] for tensor in op._inputs)
     for control in sorted(op._control_inputs, key=lambda control: control.name):
         if control not in renamed:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"The source of control edge {control.name} -> {op.name} is not in the body. "
-                f"Encountered while creating function '{name}'",
+                f"Encountered while creating function '{name}'"
             )
         node.input.append(f"^{renamed[control]}")
     if op._is_stateful:
@@ -258,9 +250,7 @@ def _attr(message: Any, attrs: dict[str, Any], name: str) -> Any:
     for attr in message.signature.attr:
         if attr.name == name and attr.HasField("default_value"):
             return attr.default_value
-    raise errors.InvalidArgumentError(
-        None, None, f"Attr {name} is not found from {message.signature.name}"
-    )
+    raise errors.invalid_argument(f"Attr {name} is not found from {message.signature.name}")
 
 
 def _given(message: Any, body: FuncGraph, attrs: dict[str, Any]) -> dict[str, Tensor]:
@@ -301,7 +291,7 @@ def _source(
     name, _, rest = text.partition(":")
     node = nodes.get(name)
     if node is None:
-        raise errors.InvalidArgumentError(None, None, f"input {text} is not found")
+        raise errors.invalid_argument(f"input {text} is not found")
     argument, _, index = rest.partition(":")
     signature, values = _node_signature(node, graph, attrs)
     first = 0
@@ -310,9 +300,7 @@ def _source(
             number = first + int(index or 0)
             return name if number == 0 else f"{name}:{number}"
         first += arg_length(signature, arg, values)
-    raise errors.InvalidArgumentError(
-        None, None, f"{node.op} has no output '{argument}' (in input {text})"
-    )
+    raise errors.invalid_argument(f"{node.op} has no output '{argument}' (in input {text})")
 
 
 def _node_signature(

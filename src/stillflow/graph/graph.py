@@ -366,11 +366,9 @@ class Graph(Scopes, Collections):
             raise ValueError(f"Gradient defined twice for function {function.name}")
         known = self._functions.get(function.name)
         if known not in (None, function) and known.definition != function.definition:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"Cannot add function '{function.name}' because a different function with "
-                "the same name already exists.",
+                "the same name already exists."
             )
         self._functions[function.name] = function
         self._min_consumer = max(self._min_consumer, FUNCTION_CONSUMER)

@@ -142,4 +142,4 @@ def check(name: str, producer: int) -> None:
     """
     message = refusal(name, producer)
     if message is not None:
-        raise errors.UnimplementedError(None, None, message)
+        raise errors.unimplemented(message)

@@ -30,11 +30,9 @@ def update_input(op: Operation, index: int, tensor: Any) -> None:
         raise ValueError(f"{tensor} must be from the same graph as {op}.")
     inputs = op._inputs
     if index >= len(inputs):
-        raise errors.OutOfRangeError(
-            None,
-            None,
+        raise errors.out_of_range(
             f"Cannot update edge. Input index [{index}] is greater than the number of total "
-            f"inputs [{len(inputs)}].",
+            f"inputs [{len(inputs)}]."
         )
     _check_shapes(inputs[index], tensor)
     replace_input(op, index, tensor)
@@ -57,11 +55,9 @@ def _check_shapes(old: Tensor, new: Tensor) -> None:
     try:
         merge(new._dims, old._dims)
     except ValueError:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid_argument(
             f"Cannot update edge, incompatible shapes: {to_string(new._dims)} and "
-            f"{to_string(old._dims)}.",
+            f"{to_string(old._dims)}."
         ) from None
 
 

@@ -74,9 +74,7 @@ class LinearOperatorHouseholder(LinearOperator):
         return tf.no_op("assert_non_singular")
 
     def _assert_positive_definite(self) -> Any:
-        raise errors.InvalidArgumentError(
-            None, None, "Householder operators are always non-positive definite."
-        )
+        raise errors.invalid_argument("Householder operators are always non-positive definite.")
 
     def _assert_self_adjoint(self) -> Any:
         return tf.no_op("assert_self_adjoint")

@@ -194,8 +194,8 @@ class LinearOperatorKronecker(LinearOperator):
 
     def _assert_factors(self, method: str, what: str) -> Any:
         if not all(operator.is_square for operator in self.operators):
-            raise errors.InvalidArgumentError(
-                None, None, f"All Kronecker factors must be square for the product to be {what}."
+            raise errors.invalid_argument(
+                f"All Kronecker factors must be square for the product to be {what}."
             )
         return tf.group([getattr(operator, method)() for operator in self.operators])
 

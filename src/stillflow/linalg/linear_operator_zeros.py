@@ -109,12 +109,10 @@ class LinearOperatorZeros(LinearOperator):
         return tf.concat((self._batch_shape_arg, matrix), 0)
 
     def _assert_non_singular(self) -> Any:
-        raise errors.InvalidArgumentError(None, None, "Zero operators are always non-invertible.")
+        raise errors.invalid_argument("Zero operators are always non-invertible.")
 
     def _assert_positive_definite(self) -> Any:
-        raise errors.InvalidArgumentError(
-            None, None, "Zero operators are always non-positive definite."
-        )
+        raise errors.invalid_argument("Zero operators are always non-positive definite.")
 
     def _assert_self_adjoint(self) -> Any:
         return tf.no_op("assert_self_adjoint")

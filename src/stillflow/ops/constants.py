@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.conversion import constant_op
@@ -88,7 +88,7 @@ def placeholder_kernel(node: Node) -> Any:
         text += f" and shape {to_string(shape._dims)}"
 
     def missing() -> None:
-        raise InvalidArgumentError(None, None, text)
+        raise invalid_argument(text)
 
     return missing
 

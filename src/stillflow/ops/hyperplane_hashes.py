@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stillflow.errors import InternalError
+from stillflow.errors import internal
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -114,7 +114,7 @@ def _further(products: np.ndarray, count: int, point: int) -> Iterator[tuple[int
     for number in range(len(tables), count):
         if not heap.items:
             message = f"Failed to get probe number {number} for point number {point}."
-            raise InternalError(None, None, message)
+            raise internal(message)
         probe = heap.pop()
         yield probe.mask, probe.table
         for following in tables[probe.table].after(probe):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from math import prod
 
-from stillflow.errors import ResourceExhaustedError
+from stillflow.errors import resource_exhausted
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.dtypes import DType, cpp_name
 
@@ -45,9 +45,7 @@ def require_room(dims: Sequence[int], dtype: DType, *, touched: bool = True) -> 
         raise ValueError(f"Shape {shape} would have more than 2**63 - 1 elements")
     if touched and count > 1 << 20 and count * dtype.size > machine_memory():
         shape, name = dims_lib.to_string(tuple(dims)), cpp_name(dtype)
-        raise ResourceExhaustedError(
-            None,
-            None,
+        raise resource_exhausted(
             f"OOM when allocating tensor with shape{shape} and type {name} on "
-            "/job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu",
+            "/job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu"
         )

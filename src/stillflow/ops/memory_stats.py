@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
@@ -41,11 +41,9 @@ def max_bytes_in_use_kernel(node: Node) -> Any:
 
 def _measured(node: Node, measure: Any) -> Any:
     if torch.device(node.device).type != "cuda":
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid_argument(
             f"No OpKernel was registered to support Op '{node.op.type}' used by "
-            f"{{{{node {node.name}}}}}with these attrs: []",
+            f"{{{{node {node.name}}}}}with these attrs: []"
         )
     return lambda: torch.tensor(measure(node.device))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
@@ -46,7 +46,7 @@ def _check(x: Any, message: str) -> Any:
     found = " and ".join(
         name for name, test in (("Inf", torch.isinf), ("NaN", torch.isnan)) if test(x).any()
     )
-    raise InvalidArgumentError(None, None, f"{message} : Tensor had {found} values")
+    raise invalid_argument(f"{message} : Tensor had {found} values")
 
 
 @check_numerics_op.kernel

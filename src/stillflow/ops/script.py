@@ -87,9 +87,7 @@ class Functions:
         """
         holder = self._holders.get(token)
         if holder is None:
-            raise errors.InvalidArgumentError(
-                None, None, f"ValueError: callback {token.decode()} is not found"
-            )
+            raise errors.invalid_argument(f"ValueError: callback {token.decode()} is not found")
         return holder
 
     def size(self) -> int:
@@ -140,7 +138,7 @@ def _as_bytes(value: Any) -> bytes:
         return value.encode()
     if isinstance(value, bytes):
         return bytes(value)
-    raise errors.InternalError(None, None, f"Unsupported object type {type(value).__name__}")
+    raise errors.internal(f"Unsupported object type {type(value).__name__}")
 
 
 def _type_of(array: np.ndarray) -> Any:
@@ -148,11 +146,11 @@ def _type_of(array: np.ndarray) -> Any:
         return dtypes.string
     if array.dtype.char in _NPY_NAMES:
         name = _NPY_NAMES[array.dtype.char]
-        raise errors.InternalError(None, None, f"Unsupported numpy type: {name}")
+        raise errors.internal(f"Unsupported numpy type: {name}")
     try:
         return dtypes.as_dtype(array.dtype)
     except TypeError:
-        raise errors.InternalError(None, None, "Unsupported numpy data type") from None
+        raise errors.internal("Unsupported numpy data type") from None
 
 
 def _check_results(token: bytes, found: Sequence[Any], expected: Sequence[Any]) -> None:
@@ -163,18 +161,14 @@ def _check_results(token: bytes, found: Sequence[Any], expected: Sequence[Any]) 
     """
     name = token.decode()
     if len(found) != len(expected):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"{name} returns {len(found)} values, but expects to see {len(expected)} values.",
+        raise errors.invalid_argument(
+            f"{name} returns {len(found)} values, but expects to see {len(expected)} values."
         )
     for index, (dtype, wanted) in enumerate(zip(found, expected, strict=True)):
         if dtype != wanted:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"{index}-th value returned by {name} is {_cpp_name(dtype)}, "
-                f"but expects {_cpp_name(wanted)}",
+                f"but expects {_cpp_name(wanted)}"
             )
 
 

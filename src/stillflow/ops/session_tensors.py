@@ -55,8 +55,8 @@ class SessionTensors:
           tf.errors.InvalidArgumentError: if there is none.
         """
         if handle not in self._values:
-            raise errors.InvalidArgumentError(
-                None, None, f"The tensor with handle '{handle}' is not in the session store."
+            raise errors.invalid_argument(
+                f"The tensor with handle '{handle}' is not in the session store."
             )
         return self._values[handle]
 
@@ -67,10 +67,8 @@ class SessionTensors:
           tf.errors.InvalidArgumentError: if there is none.
         """
         if self._values.pop(handle, None) is None:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Failed to delete a tensor with handle '{handle}' in the session store.",
+            raise errors.invalid_argument(
+                f"Failed to delete a tensor with handle '{handle}' in the session store."
             )
 
     def forget(self, handle: str) -> None:
@@ -98,9 +96,7 @@ def get_session_handle_shape(node: Node) -> Any:
 @get_session_handle_v2_op.kernel
 def get_session_handle_kernel(node: Any) -> Any:
     if node.is_eager:
-        raise errors.FailedPreconditionError(
-            None, None, "GetSessionHandle called on null session state"
-        )
+        raise errors.failed_precondition("GetSessionHandle called on null session state")
     store, name = _store(node), node.name
     unit = node.op.device.rpartition("/device:")[2] or "CPU:0"
     where = f"/job:localhost/replica:0/task:0/device:{unit}"

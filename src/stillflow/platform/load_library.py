@@ -17,14 +17,10 @@ def _refuse(path: Any) -> None:
     """
     name = os.fspath(path)
     if not os.path.exists(name):
-        raise errors.NotFoundError(
-            None, None, f"{name}: cannot open shared object file: No such file or directory"
-        )
-    raise errors.UnimplementedError(
-        None,
-        None,
+        raise errors.not_found(f"{name}: cannot open shared object file: No such file or directory")
+    raise errors.unimplemented(
         f"{name} holds operations compiled for TensorFlow, which Stillflow cannot run. Write them "
-        "as op cards, or with tf.py_func and tf.custom_gradient.",
+        "as op cards, or with tf.py_func and tf.custom_gradient."
     )
 
 

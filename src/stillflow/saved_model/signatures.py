@@ -279,9 +279,7 @@ def load_op_from_signature_def(signature: Any, key: str, import_scope: str | Non
         full = f"{import_scope}/{name}" if import_scope else name
         return get_default_graph().as_graph_element(full, allow_tensor=True, allow_operation=True)
     except KeyError as error:
-        raise errors.NotFoundError(
-            None,
-            None,
+        raise errors.not_found(
             f"The {key} could not be found in the graph. Please make sure the SavedModel was "
-            f"created by the internal _SavedModelBuilder.\n{error}",
+            f"created by the internal _SavedModelBuilder.\n{error}"
         ) from None

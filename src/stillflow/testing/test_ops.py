@@ -166,11 +166,9 @@ def _label_kernel(required: bool) -> Any:
     def kernel(node: Node) -> Any:
         label = node.op.attrs.get("_kernel", b"").decode()
         if label not in _LABELS[1:] and (label or required):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"No OpKernel was registered to support Op '{node.op.type}' used by node "
-                f"{node.name} with the label '{label}'",
+                f"{node.name} with the label '{label}'"
             )
         return lambda *inputs: _string(f"My label is: {label or 'default'}")
 
@@ -208,8 +206,8 @@ def test_attr_kernel(node: Node) -> Any:
     import torch
 
     if node.T.name != "float32":
-        raise errors.InvalidArgumentError(
-            None, None, f"No OpKernel was registered to support Op 'TestAttr' with T={node.T.name}"
+        raise errors.invalid_argument(
+            f"No OpKernel was registered to support Op 'TestAttr' with T={node.T.name}"
         )
     return lambda: torch.tensor(1.0)
 
@@ -250,7 +248,7 @@ def resource_using_op_kernel(node: Node) -> Any:
 
     def use(resource: StubResource) -> None:
         if not resource.is_made:
-            raise errors.NotFoundError(None, None, "Resource does not exist.")
+            raise errors.not_found("Resource does not exist.")
 
     return use
 

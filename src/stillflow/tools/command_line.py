@@ -69,7 +69,7 @@ def read_message(kind: Any, path: str, binary: bool, what: str) -> Any:
         with contextlib.suppress(ValueError):
             _parsed(kind, content, not binary)
             text += f"; it is one in {other} form"
-    raise errors.InvalidArgumentError(None, None, text)
+    raise errors.invalid_argument(text)
 
 
 def _parsed(kind: Any, content: bytes, binary: bool) -> Any:

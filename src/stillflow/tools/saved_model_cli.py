@@ -121,7 +121,7 @@ def run(args: Any) -> None:
         )
     for name in ("init_tpu", "tf_debug"):
         if getattr(args, name):
-            raise errors.UnimplementedError(None, None, f"--{name} is not supported")
+            raise errors.unimplemented(f"--{name} is not supported")
     feeds = load_inputs_from_input_arg_string(args.inputs, args.input_exprs, args.input_examples)
     run_saved_model_with_feed_dict(
         args.dir, args.tag_set, args.signature_def, feeds, args.outdir, args.overwrite, args.worker

@@ -180,7 +180,7 @@ def _matching(pattern: str) -> list[str]:
         return [pattern]
     parent = os.path.dirname(pattern)
     if parent and not glob.has_magic(parent) and not os.path.isdir(parent):
-        raise errors.NotFoundError(None, None, f"{parent}; No such file or directory")
+        raise errors.not_found(f"{parent}; No such file or directory")
     with os_errors(pattern):
         return sorted(glob.glob(pattern))
 

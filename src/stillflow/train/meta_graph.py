@@ -317,7 +317,7 @@ def _entry(proto_type: Any, content: bytes, key: str) -> Any:
         return proto_type.FromString(content)
     except DecodeError as error:
         text = f"An entry of the collection '{key}' of a MetaGraphDef is damaged: {error}"
-        raise errors.DataLossError(None, None, text) from None
+        raise errors.data_loss(text) from None
 
 
 def _import_values(key: str, kind: str, values: Any, graph: Graph, scope: str) -> None:

@@ -72,9 +72,7 @@ def _check_known(current: set[str], previous: set[str]) -> None:
     missing = current - previous
     if not missing:
         return
-    raise errors.NotFoundError(
-        None,
-        None,
+    raise errors.not_found(
         f"\n\nExisting variables not in the checkpoint: {', '.join(sorted(missing))}\n\n"
         "Variables names when this checkpoint was written which don't exist now: "
         f"{', '.join(sorted(previous - current))}\n\n"
@@ -87,5 +85,5 @@ def _check_known(current: set[str], previous: set[str]) -> None:
         "exist when the checkpoint was written. You can construct a Saver(var_list=...) with only "
         "the variables which previously existed, and if variable names have changed you may need "
         "to make this a dictionary with the old names as keys. If you're using an Estimator, "
-        "you'll need to return a tf.train.Saver inside a tf.train.Scaffold from your model_fn.",
+        "you'll need to return a tf.train.Saver inside a tf.train.Scaffold from your model_fn."
     )

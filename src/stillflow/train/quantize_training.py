@@ -63,9 +63,7 @@ def do_quantize_training_on_graphdef(input_graph: Any, num_bits: int) -> Any:
       tf.errors.InvalidArgumentError: if variables are saved in a way that is not understood.
     """
     if not 1 <= num_bits <= 63:
-        raise errors.OutOfRangeError(
-            None, None, f"num_bits should be in range [1, 63] but is: {num_bits}"
-        )
+        raise errors.out_of_range(f"num_bits should be in range [1, 63] but is: {num_bits}")
     return _Rewriter(input_graph, num_bits).run()
 
 
@@ -104,12 +102,10 @@ class _Rewriter:
                 range_ = self._range(source)
                 unknown += not range_.known
                 if unknown > _ALLOWED_INPUTS:
-                    raise errors.UnimplementedError(
-                        None,
-                        None,
+                    raise errors.unimplemented(
                         f"Found an unknown op: {source} with type: {self.nodes[source].op}; "
                         "Unknown ops are considered as model input for now and only "
-                        f"{_ALLOWED_INPUTS} inputs are supported currently.",
+                        f"{_ALLOWED_INPUTS} inputs are supported currently."
                     )
                 yield node, position, source, range_
 
@@ -238,4 +234,4 @@ class _Rewriter:
 
 
 def _invalid(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)

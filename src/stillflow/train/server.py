@@ -156,7 +156,7 @@ def _bound_socket(server: Any) -> socket.socket:
             bound.bind(("", port))  # a name of this machine that only others know, as behind NAT
     except OSError as error:
         bound.close()
-        raise errors.UnknownError(None, None, f"Could not start gRPC server: {error}") from None
+        raise errors.unknown(f"Could not start gRPC server: {error}") from None
     return bound
 
 
@@ -165,14 +165,12 @@ def _address(server: Any) -> tuple[str, int]:
     name, index = server.job_name, server.task_index
     job = next((job for job in server.cluster.job if job.name == name), None)
     if job is None:
-        raise errors.InternalError(None, None, f'Job "{name}" was not defined in cluster')
+        raise errors.internal(f'Job "{name}" was not defined in cluster')
     if index not in job.tasks:
-        raise errors.InvalidArgumentError(
-            None, None, f'Task {index} was not defined in job "{name}"'
-        )
+        raise errors.invalid_argument(f'Task {index} was not defined in job "{name}"')
     host, colon, port = job.tasks[index].rpartition(":")
     if not colon or not port.isdecimal():
-        raise errors.InvalidArgumentError(
-            None, None, f'Could not parse port for local server from "{job.tasks[index]}".'
+        raise errors.invalid_argument(
+            f'Could not parse port for local server from "{job.tasks[index]}".'
         )
     return host, int(port)

@@ -192,8 +192,8 @@ class SessionManager:
                     return sess
             self._safe_close(sess)
             if max(0, end - time.time()) - self._recovery_wait_secs < 0:
-                raise errors.DeadlineExceededError(
-                    None, None, f"Session was not ready after waiting {int(limit)} secs."
+                raise errors.deadline_exceeded(
+                    f"Session was not ready after waiting {int(limit)} secs."
                 )
             logging.info(
                 "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",

@@ -41,7 +41,7 @@ def read_graph(path: str) -> Any:
     with open_file(path) as file, os_errors(path):
         content = file.read()
     if not content:
-        raise errors.InvalidArgumentError(None, None, f"{path} is an empty file")
+        raise errors.invalid_argument(f"{path} is an empty file")
     for kind in (GraphDef, MetaGraphDef):
         for parse in (kind.FromString, _from_text(kind)):
             try:
@@ -51,16 +51,14 @@ def read_graph(path: str) -> Any:
             if _is_plausible(message):
                 return message
     _refuse_cut_off(path, content, MetaGraphDef, "graph")  # both begin alike
-    raise errors.InvalidArgumentError(
-        None, None, f"{path} is no GraphDef and no MetaGraphDef, neither binary nor text"
+    raise errors.invalid_argument(
+        f"{path} is no GraphDef and no MetaGraphDef, neither binary nor text"
     )
 
 
 def _refuse_cut_off(path: str, content: bytes, kind: Any, what: str) -> None:
     if wire.is_cut_off(content, kind):
-        raise errors.DataLossError(
-            None, None, f"{path} is the beginning of a {what}; the rest is cut off"
-        )
+        raise errors.data_loss(f"{path} is the beginning of a {what}; the rest is cut off")
 
 
 def _from_text(kind: Any) -> Any:
@@ -205,4 +203,4 @@ def _read_saved_model(path: str, folder: str) -> Any:
         if message.meta_graphs:
             return message
     _refuse_cut_off(path, content, SavedModel, "SavedModel")
-    raise errors.InvalidArgumentError(None, None, f"{path} is no SavedModel")
+    raise errors.invalid_argument(f"{path} is no SavedModel")

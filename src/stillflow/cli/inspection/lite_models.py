@@ -28,7 +28,7 @@ def describe_lite_model(kind: Kind) -> Report:
         model = read_model(content)
         graph = Subgraph(model)
     except ValueError as error:
-        raise errors.InvalidArgumentError(None, None, f"{kind.path}: {error}") from None
+        raise errors.invalid_argument(f"{kind.path}: {error}") from None
     constants = [tensor.value for tensor in graph.tensors if tensor.value is not None]
     return {
         "version": model.version,

@@ -137,9 +137,7 @@ def configure_colab_session(session: Any) -> None:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise errors.UnimplementedError(
-        None,
-        None,
+    raise errors.unimplemented(
         f"tf.contrib.cloud.{name} is not supported by Stillflow: files of Google Cloud Storage "
-        "(gs://) are read by gcsfs (pip install gcsfs), which finds credentials by itself",
+        "(gs://) are read by gcsfs (pip install gcsfs), which finds credentials by itself"
     )

@@ -28,9 +28,7 @@ def create_inference_graph(
     Raises:
       tf.errors.UnimplementedError: always; the graph itself runs.
     """
-    raise errors.UnimplementedError(
-        None,
-        None,
+    raise errors.unimplemented(
         "tf.contrib.tensorrt.create_inference_graph is not supported by Stillflow: there are no "
-        "engines of TensorRT; graphs run without",
+        "engines of TensorRT; graphs run without"
     )

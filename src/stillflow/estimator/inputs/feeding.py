@@ -58,9 +58,7 @@ class BatchFeeder:
         if self._left is not None:
             count = min(count, self._left)
             if not count:
-                raise errors.OutOfRangeError(
-                    None, None, f"Already emitted {self._num_epochs} epochs."
-                )
+                raise errors.out_of_range(f"Already emitted {self._num_epochs} epochs.")
             self._left -= count
         rows = np.arange(self._next, self._next + count) % self._length
         self._next = (self._next + count) % self._length

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import InvalidArgumentError, invalid_argument
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -146,7 +146,7 @@ def out_of_range(indices: Any, limit: int, where: str = "indices") -> InvalidArg
     position = np.unravel_index(bad, array.shape)
     listed = ",".join(str(int(number)) for number in position)
     place = f"{where}[{listed}]" if listed else where
-    return InvalidArgumentError(None, None, f"{place} = {array.flat[bad]} is not in [0, {limit})")
+    return invalid_argument(f"{place} = {array.flat[bad]} is not in [0, {limit})")
 
 
 _FEW = 1 << 15  # of more, several threads find the extremes faster

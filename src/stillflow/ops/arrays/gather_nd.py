@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -92,11 +92,9 @@ def take_tuples(params: Any, indices: Any) -> Any:
         raise ValueError(_too_deep(depth, params.ndim))
     sizes, inner, outer = params.shape[:depth], params.shape[depth:], indices.shape[:-1]
     if prod(outer) and not prod(params.shape):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid_argument(
             "Requested more than 0 entries, but params is empty.  Params shape: "
-            f"{shape_text(params.shape)}",
+            f"{shape_text(params.shape)}"
         )
     if not isinstance(params, np.ndarray):
         found = sparse_loops.take_tuples(params, indices)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InternalError
+from stillflow.errors import internal
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
@@ -73,9 +73,7 @@ def pad_shape(node: Node) -> Any:
             raise ValueError(f"Dimension size overflow from adding {dim} and {extra}")
     result = tuple([dims_lib.add(dim, extra) for dim, extra in zip(dims, sums, strict=True)])
     if node.planning and (dims_lib.num_elements(result) or 0) >= 1 << 63:
-        raise InternalError(
-            None, None, f"Encountered overflow when padding to {dims_lib.to_string(result)}"
-        )
+        raise internal(f"Encountered overflow when padding to {dims_lib.to_string(result)}")
     return result
 
 

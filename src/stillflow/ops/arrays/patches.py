@@ -74,9 +74,9 @@ def _check_running(node: Node, spatial: int) -> None:
     for name in ("ksizes", "strides", "rates"):
         given = node.op.attrs.get(name) or [1] * (spatial + 2)
         if given[0] != 1 or given[-1] != 1:
-            raise errors.UnimplementedError(None, None, f"Only support {name} across space.")
+            raise errors.unimplemented(f"Only support {name} across space.")
         if min(given) < 1:
-            raise errors.OutOfRangeError(None, None, f"{name} is out of range.")
+            raise errors.out_of_range(f"{name} is out of range.")
     checked_rank(node, 0, spatial + 2, f"input must be {spatial + 2}-dimensional")
 
 

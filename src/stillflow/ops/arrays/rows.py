@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import InvalidArgumentError, invalid_argument
 from stillflow.graph.lazy import torch
 from stillflow.ops import sparse_loops
 from stillflow.ops.arrays import row_loops
@@ -49,7 +49,7 @@ def _divide(x: Any, y: Any) -> Any:
     if x.is_floating_point() or x.is_complex():
         return x / y
     if bool((y == 0).any()):
-        raise InvalidArgumentError(None, None, "Integer division by zero")
+        raise invalid_argument("Integer division by zero")
     return torch.div(x, y, rounding_mode="trunc")
 
 
@@ -69,7 +69,7 @@ _COMBINE_UNSIGNED = {
 
 def _change_unsigned(target: Any, index: Any, updates: Any, how: str) -> None:
     if how == "div" and not updates.numpy().all():
-        raise InvalidArgumentError(None, None, "Integer division by zero")
+        raise invalid_argument("Integer division by zero")
     _COMBINE_UNSIGNED[how].at(target.numpy(), index.numpy(), updates.numpy())
 
 
@@ -170,4 +170,4 @@ def _bad_tuple(
     array = table.cpu().numpy()
     number = first_outside(table, sizes)
     listed = ", ".join(str(item) for item in array[number])
-    return InvalidArgumentError(None, None, f"{slice_name(outer, number)} = [{listed}] {message}")
+    return invalid_argument(f"{slice_name(outer, number)} = [{listed}] {message}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -551,10 +551,8 @@ def squeeze_kernel(node: Node) -> Any:
         axes = _squeezed(wanted, x.ndim, True)
         for axis in axes:
             if x.shape[axis] != 1:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Can not squeeze dim[{axis}], expected a dimension of 1, got {x.shape[axis]}",
+                raise invalid_argument(
+                    f"Can not squeeze dim[{axis}], expected a dimension of 1, got {x.shape[axis]}"
                 )
         return x.squeeze(axes) if axes else x.squeeze()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
@@ -208,7 +208,7 @@ def stitch_kernel(node: Node) -> Any:
 def _check_not_negative(index: Any) -> None:
     if index.numel() and int(index.min()) < 0:
         number = int((index.reshape(-1) < 0).nonzero()[0])
-        raise InvalidArgumentError(None, None, f"indices[{number}] is out of range")
+        raise invalid_argument(f"indices[{number}] is out of range")
 
 
 def stitch_gradient(node: Node, grad: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import UnimplementedError
+from stillflow.errors import unimplemented
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
@@ -61,12 +61,10 @@ def _setter(node: Node) -> Callable[[Any, Any, Any, Any, Any], None]:
         if 0 in found.dims:
             return  # nothing is assigned, whatever the value is
         if tuple(value.shape) != found.dims:
-            raise UnimplementedError(
-                None,
-                None,
+            raise unimplemented(
                 f"sliced l-value shape {dims_lib.to_string(found.dims)} does not match r-value "
                 f"shape {dims_lib.to_string(tuple(value.shape))}. Automatic broadcasting not yet "
-                "implemented.",
+                "implemented."
             )
         if isinstance(target, np.ndarray):
             target[found.index] = np.flip(value, found.flips) if found.flips else value

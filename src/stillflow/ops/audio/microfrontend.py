@@ -59,7 +59,7 @@ def audio_microfrontend_kernel(node: Node) -> Any:
     except ValueError:  # there are bands that the transform has no frequencies for
         frontend = None
     if frontend is None:
-        raise errors.InternalError(None, None, "failed to populate frontend state")
+        raise errors.internal("failed to populate frontend state")
     scale = np.array(node.out_scale, out)
     width = node.num_channels * (1 + node.left_context + node.right_context)
     offsets = np.arange(-node.left_context, node.right_context + 1)

@@ -126,10 +126,9 @@ def _joined(values: Sequence[Any]) -> Any:
             what = "Dimensions of inputs should match"
         else:
             continue
-        raise errors.InvalidArgumentError(
-            None, None,
-            f"{what}: shape[0] = {shape_text(first)} vs. shape[{index}] = {shape_text(shape)}",
-        )  # fmt: skip
+        raise errors.invalid_argument(
+            f"{what}: shape[0] = {shape_text(first)} vs. shape[{index}] = {shape_text(shape)}"
+        )
     if isinstance(values[0], np.ndarray):
         return np.concatenate(values)
     return torch.cat(list(values))
@@ -145,15 +144,11 @@ def _padded(batch: Batch, limits: Limits, index: int) -> Any:
 def _task(values: Sequence[Any]) -> Task:
     for value in values:
         if not value.ndim:
-            raise errors.InvalidArgumentError(
-                None, None, "Batching input tensors must have at least one dimension"
-            )
+            raise errors.invalid_argument("Batching input tensors must have at least one dimension")
         if len(value) != len(values[0]):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 "Batching input tensors supplied in a given op invocation must have equal "
-                "0th-dimension size",
+                "0th-dimension size"
             )
     return Task(random.getrandbits(63), values, len(values[0]))
 
@@ -220,10 +215,8 @@ def batch_function_kernel(node: Node) -> Any:
             arguments = [*inputs, *values[count:]]
             wanted_by_body = len(called[0].body.inputs)
             if len(arguments) != wanted_by_body:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"Expects {wanted_by_body} arguments, but {len(arguments)} is provided",
+                raise errors.invalid_argument(
+                    f"Expects {wanted_by_body} arguments, but {len(arguments)} is provided"
                 )
             outputs = called[0](*arguments)
             size = batcher.limits.padded(batch.size)
@@ -237,18 +230,14 @@ def batch_function_kernel(node: Node) -> Any:
 
 def _checked(outputs: Sequence[Any], wanted: int, size: int) -> Sequence[Any]:
     if len(outputs) != wanted:
-        raise errors.InternalError(None, None, "Wrong number of batched output tensors")
+        raise errors.internal("Wrong number of batched output tensors")
     for value in outputs:
         if not value.ndim:
-            raise errors.FailedPreconditionError(
-                None, None, "Batched output tensor has 0 dimensions"
-            )
+            raise errors.failed_precondition("Batched output tensor has 0 dimensions")
         if len(value) != size:
-            raise errors.FailedPreconditionError(
-                None,
-                None,
+            raise errors.failed_precondition(
                 "Batched output tensor's 0th dimension does not equal the sum of the 0th "
-                "dimension sizes of the input tensors",
+                "dimension sizes of the input tensors"
             )
     return outputs
 
@@ -268,26 +257,22 @@ def unbatch_kernel(node: Node) -> Any:
 
     def run(value: Any, index: Any, key: Any) -> Any:
         if len(index) > len(value):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 "Wrong shape for index tensor. Expected 0th dimension size to be no greater than "
-                f"{len(value)}; Got: {len(index)}.",
+                f"{len(value)}; Got: {len(index)}."
             )
         if index.shape[1] != 3:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 "Wrong shape for index tensor. Expected 1st dimension size to be 3 ; Got: "
-                f"{index.shape[1]}.",
+                f"{index.shape[1]}."
             )
         sliced, begin = {}, 0
         for owner, first, end in index.tolist():
             sliced[owner] = copied(value[begin : begin + end - first])
             begin += end - first
         if begin > len(value):
-            raise errors.InvalidArgumentError(
-                None, None, "Sum of split sizes must not exceed dim0-size of input tensor"
+            raise errors.invalid_argument(
+                "Sum of split sizes must not exceed dim0-size of input tensor"
             )
         return parts.take(int(key), sliced, waits)
 
@@ -302,9 +287,7 @@ def unbatch_grad_kernel(node: Node) -> Any:
     def run(value: Any, index: Any, grad: Any, key: Any) -> Any:
         has_batch = bool(value.size if isinstance(value, np.ndarray) else value.numel())
         if has_batch and not len(index):
-            raise errors.InvalidArgumentError(
-                None, None, "batch_index is empty while the tensor isn't."
-            )
+            raise errors.invalid_argument("batch_index is empty while the tensor isn't.")
         keys = [row[0] for row in index.tolist()] if has_batch else None
         grads = gathering.add(int(key), grad, keys, waits)
         return copied(grad[:0]) if grads is None else _joined(grads)

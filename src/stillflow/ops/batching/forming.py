@@ -92,12 +92,12 @@ class Limits:
         """
         sizes = self.allowed_batch_sizes
         if any(later <= earlier for earlier, later in itertools.pairwise(sizes)):
-            raise errors.InvalidArgumentError(
-                None, None, "allowed_batch_sizes entries must be monotonically increasing"
+            raise errors.invalid_argument(
+                "allowed_batch_sizes entries must be monotonically increasing"
             )
         if sizes and sizes[-1] != self.max_batch_size:
-            raise errors.InvalidArgumentError(
-                None, None, "final entry in allowed_batch_sizes must equal max_batch_size"
+            raise errors.invalid_argument(
+                "final entry in allowed_batch_sizes must equal max_batch_size"
             )
 
 
@@ -136,7 +136,7 @@ class Batcher:
         try:
             waits.wait(task.done, lambda error: self._cancel(queue, task, error))
         except BaseException:  # Ctrl-C
-            self._cancel(queue, task, errors.CancelledError(None, None, "The run was interrupted"))
+            self._cancel(queue, task, errors.cancelled("The run was interrupted"))
             raise
         if task.leads is not None:
             self._compute(task.leads, compute)
@@ -147,17 +147,13 @@ class Batcher:
     def _add(self, batches: deque[Batch], task: Task) -> None:
         largest = self.limits.max_batch_size
         if task.size > largest:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Task size {task.size} is larger than maximum batch size {largest}",
+            raise errors.invalid_argument(
+                f"Task size {task.size} is larger than maximum batch size {largest}"
             )
         if batches[-1].size + task.size > largest:
             if len(batches) >= self.limits.max_enqueued_batches:
-                raise errors.UnavailableError(
-                    None,
-                    None,
-                    "The batch scheduling queue to which this task was submitted is full",
+                raise errors.unavailable(
+                    "The batch scheduling queue to which this task was submitted is full"
                 )
             batches.append(Batch())
         batch = batches[-1]

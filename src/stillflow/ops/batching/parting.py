@@ -143,7 +143,7 @@ class Gathering:
         """
         with self._lock:
             if key in self._grads:
-                raise errors.InvalidArgumentError(None, None, "Two runs with the same batch key.")
+                raise errors.invalid_argument("Two runs with the same batch key.")
             self._grads[key] = grad
             if keys is not None:
                 wish = self._wishes[key] = _Wish(keys)

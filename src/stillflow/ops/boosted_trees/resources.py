@@ -54,10 +54,8 @@ class Slot(Generic[State]):
         """
         if self._state is None:
             container = self.name.partition("/")[0]
-            raise errors.NotFoundError(
-                None,
-                None,
-                f"Container {container} does not exist. (Could not find resource: {self.name})",
+            raise errors.not_found(
+                f"Container {container} does not exist. (Could not find resource: {self.name})"
             )
         return self._state
 
@@ -129,9 +127,9 @@ def tensors(values: Sequence[Any], dtype: Any) -> Any:
 
 def refused(message: str) -> errors.InvalidArgumentError:
     """An error about arguments; the operation is filled in later."""
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def internal(message: str) -> errors.InternalError:
     """An error about what should not have come about; the operation is filled in later."""
-    return errors.InternalError(None, None, message)
+    return errors.internal(message)

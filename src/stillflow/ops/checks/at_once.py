@@ -43,7 +43,7 @@ def check_now(
     if data is None:
         data = _differences(symbol, x, y, ~holds.numpy(), shown)
     parts = data if message is None else [message, *data]
-    raise errors.InvalidArgumentError(None, None, "\n".join(_text(part, shown) for part in parts))
+    raise errors.invalid_argument("\n".join(_text(part, shown) for part in parts))
 
 
 def _differences(symbol: str, x: Any, y: Any, wrong: Any, shown: int) -> Sequence[Any]:

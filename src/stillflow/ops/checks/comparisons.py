@@ -59,7 +59,7 @@ def _binary(
             known = known_x is not None and known_y is not None
             if known and not np.all(static(known_x, known_y)):
                 text = "\n".join(_text(item) for item in data)
-                raise errors.InvalidArgumentError(None, None, text)
+                raise errors.invalid_argument(text)
             return Assert(condition, data, summarize=summarize)
 
     assertion.__name__ = op_name

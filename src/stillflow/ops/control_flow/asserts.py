@@ -38,10 +38,10 @@ def assert_kernel(node: Node) -> Any:
     def check(condition: Any, *data: Any) -> None:
         if getattr(condition, "ndim", 0):
             shape = ",".join(map(str, condition.shape))
-            raise errors.InvalidArgumentError(None, None, f"In[0] should be a scalar: [{shape}]")
+            raise errors.invalid_argument(f"In[0] should be a scalar: [{shape}]")
         if not bool(condition):
             parts = " ".join(f"[{summarize(_array(value), limit)}]" for value in data)
-            raise errors.InvalidArgumentError(None, None, f"assertion failed: {parts}")
+            raise errors.invalid_argument(f"assertion failed: {parts}")
 
     return check
 
@@ -76,8 +76,8 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     if executing_eagerly():
         if not condition:
             shown = "\n".join(_shown(value, summarize) for value in convert_n_to_tensor(data))
-            raise errors.InvalidArgumentError(
-                None, None, f"Expected '{condition!s}' to be true. Summarized data: {shown}"
+            raise errors.invalid_argument(
+                f"Expected '{condition!s}' to be true. Summarized data: {shown}"
             )
         return None
     with name_scope(name, "Assert", [condition, data]):

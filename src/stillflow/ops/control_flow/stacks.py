@@ -70,7 +70,7 @@ class StackStore:
 
 
 def _refuse(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def _push(node: Node) -> Any:

@@ -34,13 +34,11 @@ def gradient_body(graph: Graph, named: Any, count: int) -> FuncGraph:
     """
     function = find_function(graph, named.name)
     if function is None:
-        raise errors.NotFoundError(None, None, f"Function {named.name} is not defined.")
+        raise errors.not_found(f"Function {named.name} is not defined.")
     if function.grad_func_name:
         gradient = find_function(graph, function.grad_func_name)
         if gradient is None:
-            raise errors.NotFoundError(
-                None, None, f"Function {function.grad_func_name} is not defined."
-            )
+            raise errors.not_found(f"Function {function.grad_func_name} is not defined.")
         return gradient.instantiate(graph, named.attr)
     with _lock:
         made = _made.setdefault(function, {})

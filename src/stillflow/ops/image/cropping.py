@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stillflow import native
-from stillflow.errors import OutOfRangeError
+from stillflow.errors import out_of_range
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
@@ -135,7 +135,7 @@ def _check_boxes(boxes: Any, indices: Any, batch: int) -> None:
     if boxes.shape[0] != indices.shape[0]:
         raise ValueError("box_index has incompatible shape")
     if bool(((indices < 0) | (indices >= batch)).any()):
-        raise OutOfRangeError(None, None, "box_index has values outside [0, batch_size)")
+        raise out_of_range("box_index has values outside [0, batch_size)")
 
 
 def _check_image(height: int, width: int) -> None:

@@ -94,11 +94,9 @@ def _lines(file: Any, path: str, size: int) -> Iterator[bytes]:
 
 
 def _duplicate(word: bytes, first: int, second: int) -> errors.OpError:
-    return errors.FailedPreconditionError(
-        None,
-        None,
+    return errors.failed_precondition(
         "HashTable has different value for same key. Key "
-        f"{word.decode(errors='replace')} has {first} and trying to add value {second}",
+        f"{word.decode(errors='replace')} has {first} and trying to add value {second}"
     )
 
 
@@ -161,11 +159,9 @@ def _check_unique(ids: np.ndarray) -> None:
     new_of: dict[int, int] = {}
     for new, old in enumerate(ids.tolist()):
         if old >= 0 and new_of.setdefault(old, new) != new:
-            raise errors.UnimplementedError(
-                None,
-                None,
+            raise errors.unimplemented(
                 f"Old ID {old} is mapped to both new ID {new_of[old]} and {new}, which "
-                "is not supported.",
+                "is not supported."
             )
 
 
@@ -238,4 +234,4 @@ def _fill(result: np.ndarray, missing: np.ndarray, values: np.ndarray) -> None:
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)

@@ -24,7 +24,7 @@ class IteratorState(dict[str, Any]):
     shape = ()
 
     def __missing__(self, key: str) -> Any:
-        raise errors.NotFoundError(None, None, key)
+        raise errors.not_found(key)
 
 
 # The types of C++ that a variant may hold by itself, and those of NumPy that are as wide.
@@ -101,8 +101,8 @@ def _encode(value: Any) -> Any:
         return VariantTensorDataProto(type_name=value.kind, metadata=value.value.tobytes())
     if isinstance(value, (torch.Tensor, np.ndarray)):
         return VariantTensorDataProto(type_name=_TENSOR, tensors=[to_message(value)])
-    raise errors.UnimplementedError(
-        None, None, f"A variant that holds a {type(value).__name__} cannot be serialized."
+    raise errors.unimplemented(
+        f"A variant that holds a {type(value).__name__} cannot be serialized."
     )
 
 
@@ -116,11 +116,9 @@ def _decode(message: Any) -> Any:
     kind = _NUMBERS.get(message.type_name)
     if kind is not None and len(message.metadata) == np.dtype(kind).itemsize:
         return VariantNumber(message.type_name, np.frombuffer(message.metadata, kind)[0])
-    raise errors.InternalError(
-        None,
-        None,
+    raise errors.internal(
         f'Could not decode variant with type_name: "{message.type_name}".  Perhaps you forgot to '
-        "register a decoder via REGISTER_UNARY_VARIANT_DECODE_FUNCTION?",
+        "register a decoder via REGISTER_UNARY_VARIANT_DECODE_FUNCTION?"
     )
 
 

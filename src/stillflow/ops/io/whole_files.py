@@ -40,8 +40,8 @@ matching_files_op = op(
 
 def _scalar(value: Any, what: str) -> None:
     if value.ndim:
-        raise errors.InvalidArgumentError(
-            None, None, f"{what} tensor must be scalar, but had shape: {shape_text(value.shape)}"
+        raise errors.invalid_argument(
+            f"{what} tensor must be scalar, but had shape: {shape_text(value.shape)}"
         )
 
 
@@ -98,11 +98,9 @@ def matching_files_shape(node: Node) -> Any:
 def matching_files_kernel(node: Node) -> Any:
     def match(pattern: Any) -> Any:
         if pattern.ndim > 1:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 "Input patterns tensor must be scalar or vector, but had shape: "
-                f"{shape_text(pattern.shape)}",
+                f"{shape_text(pattern.shape)}"
             )
         names = [name for each in pattern.reshape(-1) for name in matching(text(np.array(each)))]
         found = sorted(name.encode(errors="surrogateescape") for name in names)

@@ -114,7 +114,7 @@ def _column_by_column(matrix: Any, refusal: str) -> Any:
         row = factor[k, :k]
         pivot = matrix[k, k].real - (row.abs() ** 2).sum()
         if bool(pivot <= 0):
-            raise errors.InvalidArgumentError(None, None, refusal)
+            raise errors.invalid_argument(refusal)
         if bool(pivot.isnan()):
             factor[k:, k:] = torch.full_like(matrix[k:, k:], float("nan")).tril()
             return factor
@@ -232,7 +232,7 @@ matrix_inverse_op.check(square_matrix)
 
 def check_invertible(info: Any, numel: int, what: str = "Input") -> None:
     if numel and bool(info.any()):
-        raise errors.InvalidArgumentError(None, None, f"{what} is not invertible.")
+        raise errors.invalid_argument(f"{what} is not invertible.")
 
 
 def check_pivots(matrix: Any, result: Any, what: str = "Input") -> None:
@@ -377,10 +377,8 @@ def _odd_eigenvalues(matrix: Any, odd: Any, compute: bool) -> Any:
     lower = matrix.tril(-1)
     diagonal = matrix.diagonal(dim1=-2, dim2=-1).real
     if size > 1 and not bool(lower.isfinite().all() & ~diagonal.isnan().any()):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            "Self-adjoint eigen decomposition was not successful. The input might not be valid.",
+        raise errors.invalid_argument(
+            "Self-adjoint eigen decomposition was not successful. The input might not be valid."
         )
     values, vectors = _eigenvalues(torch.where(odd[..., None, None], identity, matrix), compute)
     unknown = diagonal if size == 1 else torch.full_like(values, float("nan"))

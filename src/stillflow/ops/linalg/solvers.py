@@ -165,7 +165,7 @@ def matrix_solve_ls_kernel(node: Node) -> Any:
 
     def solve(matrix: Any, rhs: Any, l2: Any) -> Any:
         if not bool(l2 >= 0) and rhs.shape[:-2].numel():
-            raise errors.InvalidArgumentError(None, None, "l2_regularizer must be >= 0.")
+            raise errors.invalid_argument("l2_regularizer must be >= 0.")
         if not matrix.numel():
             return matrix.mT @ rhs
         if fast:

@@ -70,7 +70,7 @@ def _refuse(singular: bool, main: Any, pivoting: bool) -> None:
             "The matrix is either not invertible, or requires pivoting. Try setting "
             "partial_pivoting = True."
         )
-    raise errors.InvalidArgumentError(None, None, message)
+    raise errors.invalid_argument(message)
 
 
 def _solve_pivoting(diagonals: Any, rhs: Any) -> Any:

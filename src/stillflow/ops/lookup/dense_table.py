@@ -145,7 +145,7 @@ class DenseTable(Table):
             if self._bucket_keys[place] in free:
                 return place
             place = (place + probe) & mask
-        raise errors.InternalError(None, None, "Internal error in MutableDenseHashTable insert")
+        raise errors.internal("Internal error in MutableDenseHashTable insert")
 
     def _grow(self, count: int) -> None:
         buckets = len(self._bucket_keys)

@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 
 def invalid(message: str) -> errors.InvalidArgumentError:
     """An error about arguments; the session fills in the operation."""
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def _array_of(items: list[Any], dtype: DType, shape: Shape) -> np.ndarray:
@@ -119,11 +119,11 @@ class Table:
 
     def insert(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Sets the values of keys."""
-        raise errors.UnimplementedError(None, None, "Insert not supported by this table")
+        raise errors.unimplemented("Insert not supported by this table")
 
     def remove(self, keys: np.ndarray) -> None:
         """Forgets keys."""
-        raise errors.UnimplementedError(None, None, "Remove not supported by this table")
+        raise errors.unimplemented("Remove not supported by this table")
 
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Sets the values of keys, and forgets all others."""
@@ -150,7 +150,7 @@ class StaticTable(Table):
     def remove(self, keys: np.ndarray) -> None:
         """Refuses to forget keys."""
         message = "Remove not supported by InitializableLookupTable implementations"
-        raise errors.UnimplementedError(None, None, message)
+        raise errors.unimplemented(message)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -170,7 +170,7 @@ class StaticTable(Table):
         """
         if not self._filled:
             self.check_keys(keys.shape)
-            raise errors.FailedPreconditionError(None, None, "Table not initialized.")
+            raise errors.failed_precondition("Table not initialized.")
         found = self._found_at_once(keys, default)
         return super().find(keys, default) if found is None else found
 
@@ -203,7 +203,7 @@ class StaticTable(Table):
           AbortedError: before the table is filled.
         """
         if not self._filled:
-            raise errors.AbortedError(None, None, "HashTable is not initialized.")
+            raise errors.aborted("HashTable is not initialized.")
         return super().all_entries()
 
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
@@ -230,18 +230,17 @@ class StaticTable(Table):
         with self._lock:
             if self._filled:
                 if count != len(self._entries):
-                    raise errors.FailedPreconditionError(
-                        None, None, "Table was already initialized with different data."
+                    raise errors.failed_precondition(
+                        "Table was already initialized with different data."
                     )
                 return
             for key, value in pairs:
                 before = self._entries.setdefault(key, value)
                 if before != value:
-                    raise errors.FailedPreconditionError(
-                        None, None,
+                    raise errors.failed_precondition(
                         f"HashTable has different value for same key. Key {_shown(key)} has "
-                        f"{_shown(before)} and trying to add value {_shown(value)}",
-                    )  # fmt: skip
+                        f"{_shown(before)} and trying to add value {_shown(value)}"
+                    )
             self._filled = True
 
 

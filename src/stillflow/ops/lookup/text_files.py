@@ -146,6 +146,6 @@ def fill_from_file(table: StaticTable, path: str, vocab_size: int, columns: Colu
         tokens = _split(line, columns, path, number)
         pairs.append((key_of(line, tokens, number), value_of(line, tokens, number)))
     if not pairs:
-        raise errors.OutOfRangeError(None, None, "EOF reached")
+        raise errors.out_of_range("EOF reached")
     if not table.filled:
         table.fill(pairs, len(pairs))

@@ -94,8 +94,8 @@ def cast_kernel(node: Node) -> Any:
     if source == target:
         return node.same(0)
     if source.torch_name is None or target.torch_name is None:
-        raise errors.UnimplementedError(
-            None, None, f"Cast {cpp_name(source)} to {cpp_name(target)} is not supported"
+        raise errors.unimplemented(
+            f"Cast {cpp_name(source)} to {cpp_name(target)} is not supported"
         )
     dtype = torch_type(target)
     cut = _cut_bits(source, target) if node.Truncate else 0

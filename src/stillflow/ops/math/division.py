@@ -92,10 +92,8 @@ def _refusal(node: Node) -> errors.OpError | None:
     if kind == "RealDiv" or (dtypes.int8 == node.T and kind in ("Div", "TruncateDiv")):
         return None
     if kind.startswith("Truncate"):
-        return errors.InternalError(
-            None,
-            None,
-            "Unexpected error in binary operator (only integer div and mod should have errors)",
+        return errors.internal(
+            "Unexpected error in binary operator (only integer div and mod should have errors)"
         )
     return invalid("Integer division by zero")
 

@@ -105,14 +105,12 @@ def on_strings(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def no_kernel(node: Node) -> errors.OpError:
     """The error for a type that the op's signature allows but no kernel computes."""
-    return errors.InvalidArgumentError(
-        None,
-        None,
+    return errors.invalid_argument(
         f"No OpKernel was registered to support Op '{node.op.type}' used by "
-        f"{{{{node {node.name}}}}}with these attrs: [T=DT_{node.T.name.upper()}]",
+        f"{{{{node {node.name}}}}}with these attrs: [T=DT_{node.T.name.upper()}]"
     )
 
 
 def invalid(message: str) -> errors.OpError:
     """An InvalidArgumentError that a kernel raises; the operation is filled in later."""
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)

@@ -88,9 +88,7 @@ def _in_the_shape(dy: Any, y: Any) -> Any:
         return dy
     count = y.numel()
     if dy.numel() < count:
-        raise errors.InvalidArgumentError(
-            None, None, f"dy has {dy.numel()} elements, less than the {count} of y"
-        )
+        raise errors.invalid_argument(f"dy has {dy.numel()} elements, less than the {count} of y")
     return dy.reshape(-1)[:count].view(y.shape)
 
 

@@ -35,7 +35,7 @@ FIELD_TYPES: dict[int, tuple[str, tuple[str, ...]]] = {
 
 def refuse(message: str) -> errors.InvalidArgumentError:
     """The error for arguments that do not fit."""
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def is_compatible(field: Any, dtype: DType) -> bool:

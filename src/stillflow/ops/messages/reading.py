@@ -31,7 +31,7 @@ class Damaged(Exception):
 
 def data_loss(message: str) -> errors.DataLossError:
     """The error for bytes that are no message."""
-    return errors.DataLossError(None, None, message)
+    return errors.data_loss(message)
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:

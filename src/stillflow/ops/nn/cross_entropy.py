@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import native
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph import dims, dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.card import op
@@ -198,10 +198,8 @@ def sparse_softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
 def _sparse_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
     classes = features.shape[1]
     if classes == 0:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Must have at least one class, but got logits shape [{features.shape[0]},0]",
+        raise invalid_argument(
+            f"Must have at least one class, but got logits shape [{features.shape[0]},0]"
         )
     if labels.numel() == 0:
         return features.new_empty(0), torch.empty_like(features)
@@ -236,11 +234,9 @@ def refuse_labels(labels: Any, classes: int) -> None:
     values = labels.tolist()
     bad = next(value for value in values if not 0 <= value < classes)
     listed = " ".join(str(value) for value in values)
-    raise InvalidArgumentError(
-        None,
-        None,
+    raise invalid_argument(
         f"Received a label value of {bad} which is outside the valid range of [0, {classes}).  "
-        f"Label values: {listed}",
+        f"Label values: {listed}"
     )
 
 

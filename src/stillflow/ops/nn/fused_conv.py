@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError, UnimplementedError
+from stillflow.errors import (
+    InvalidArgumentError,
+    invalid_argument,
+    unimplemented,
+)
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
@@ -80,10 +84,8 @@ def _slide(node: Node) -> Slide:
     """How the window moves; refuses what TensorFlow's kernel for CPUs does, in its order."""
     form = node.data_format
     if node.strides[0] != 1 or node.strides[windows.channel_axis(form)] != 1:
-        raise UnimplementedError(
-            None,
-            None,
-            "Convolutional strides are not supported in the batch and depth dimensions.",
+        raise unimplemented(
+            "Convolutional strides are not supported in the batch and depth dimensions."
         )
     if tuple(node.dilations) != (1, 1, 1, 1):
         raise _refused("Dilations must be all equal to 1.")
@@ -96,7 +98,7 @@ def _slide(node: Node) -> Slide:
 
 
 def _refused(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
+    return invalid_argument(message)
 
 
 def _as_numbers(found: Any, scale: float, side: Any, side_scale: float, bias: Any) -> Any:

@@ -121,11 +121,9 @@ def along_axis(card: Card, logits: Any, axis: Any, name: str | None) -> Tensor:
         value = static_value(axis)
         known = None if value is None else int(value)
     if known is not None and not -count <= known < count:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid_argument(
             f"Dimension ({known}) must be in the range [{-count}, {count}) where {count} is the "
-            "number of dimensions in the input.",
+            "number of dimensions in the input."
         )
     total = rank(logits)
     if isinstance(axis, Tensor):

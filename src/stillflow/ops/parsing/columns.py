@@ -50,7 +50,7 @@ class Dense(NamedTuple):
 
 
 def refuse(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: Where) -> wire.Decoded:

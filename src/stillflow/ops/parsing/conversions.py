@@ -146,7 +146,7 @@ def decode_compressed_kernel(node: Node) -> Any:
         try:
             return machine.decompress(data) + machine.flush()
         except zlib.error as error:
-            raise errors.DataLossError(None, None, inflate_error(error)) from None
+            raise errors.data_loss(inflate_error(error)) from None
 
     return lambda values: _map(values, inflate)
 

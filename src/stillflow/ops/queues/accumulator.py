@@ -225,7 +225,7 @@ def _mismatch(expected: Dims, got: Sequence[int]) -> errors.OpError:
 
 
 def refuse(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def scalar(value: Any, what: str) -> int:

@@ -188,4 +188,4 @@ _of_thread = threading.local()
 
 
 def cancelled(attempt: Attempt) -> errors.OpError:
-    return errors.CancelledError(None, None, f"{attempt.kind} operation was cancelled")
+    return errors.cancelled(f"{attempt.kind} operation was cancelled")

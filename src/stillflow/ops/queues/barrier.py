@@ -120,12 +120,10 @@ class BarrierStore:
 
     def _check_open(self, count: int) -> None:
         if self.closed and (self._cancelled or (count and not self._incomplete)):
-            raise errors.CancelledError(
-                None,
-                None,
+            raise errors.cancelled(
                 f"Barrier {self.name} is closed.  Pending enqueues cancelled: "
                 f"{int(self._cancelled)}.  Number of new insertions: {count}.  Number of "
-                f"incomplete keys: {len(self._incomplete)}.",
+                f"incomplete keys: {len(self._incomplete)}."
             )
 
     def _begin(self, key: bytes, place: int) -> bool:
@@ -133,13 +131,11 @@ class BarrierStore:
         if key in self._incomplete:
             return False
         if self.closed:
-            raise errors.CancelledError(
-                None,
-                None,
+            raise errors.cancelled(
                 f"Barrier {self.name} is closed, but attempted to insert a brand new key: "
                 f"{key.decode(errors='replace')}.  Pending enqueues cancelled: "
                 f"{int(self._cancelled)}.  Insertion index: {place}.  Number of incomplete keys: "
-                f"{len(self._incomplete)}.",
+                f"{len(self._incomplete)}."
             )
         self._incomplete[key] = self._next_index, [None] * self.count
         return True
@@ -175,11 +171,9 @@ class BarrierStore:
                 else:
                     available += len(self._incomplete)
                 if available < max(count, 1):
-                    raise errors.OutOfRangeError(
-                        None,
-                        None,
+                    raise errors.out_of_range(
                         f"Barrier '{self.name}' is closed and has insufficient elements "
-                        f"(requested {count}, total size {available})",
+                        f"(requested {count}, total size {available})"
                     )
         return self.ready.dequeue_many(count, waits, fewer)
 
@@ -191,7 +185,7 @@ class BarrierStore:
         """
         with self._lock:
             if self.closed and (self._cancelled or not cancel):
-                raise errors.CancelledError(None, None, f"Barrier '{self.name}' is already closed.")
+                raise errors.cancelled(f"Barrier '{self.name}' is already closed.")
             self._cancelled = cancel
             self.closed = True
             if cancel or not self._incomplete:
@@ -204,7 +198,7 @@ class BarrierStore:
 
 
 def _refuse(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 barrier_op.shape(lambda node: (2,))

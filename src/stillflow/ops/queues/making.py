@@ -170,7 +170,7 @@ def shapes_text(shapes: Sequence[Dims]) -> str:
 
 
 def _refuse(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def _kernel(make: Callable[[Node, str], Queue]) -> Callable[[Any], Any]:

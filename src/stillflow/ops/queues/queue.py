@@ -185,11 +185,9 @@ class Queue:
     def out_of_range(self, requested: int, size: int, batch: bool) -> errors.OpError:
         """The error of who takes from a closed queue."""
         kind = self.kind if batch else self.simple_kind
-        return errors.OutOfRangeError(
-            None,
-            None,
+        return errors.out_of_range(
             f"{kind} '{self.name}' is closed and has insufficient elements "
-            f"(requested {requested}, current size {size})",
+            f"(requested {requested}, current size {size})"
         )
 
 
@@ -205,7 +203,7 @@ class _Put(Attempt):
         queue, left = self.queue, self.left
         if queue.closed:
             message = f"{queue.simple_kind} '{queue.name}' is closed."
-            return self.finish(errors.CancelledError(None, None, message))
+            return self.finish(errors.cancelled(message))
         store, elements = queue.store, self.elements
         room = min(queue.capacity - len(store), left)
         if room <= 0:
@@ -273,7 +271,7 @@ class _Close(Attempt):
         queue = self.queue
         if queue.closed:
             message = f"Queue '{queue.name}' is already closed."
-            return self.finish(errors.CancelledError(None, None, message))
+            return self.finish(errors.cancelled(message))
         queue.closed = True
         return self.finish()
 
@@ -292,4 +290,4 @@ def _mismatch(index: int, expected: Dims, shape: Any) -> errors.OpError:
 
 
 def _refuse(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)

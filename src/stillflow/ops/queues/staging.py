@@ -46,11 +46,9 @@ class _Area:
           ResourceExhaustedError: if so.
         """
         if 0 < self.memory_limit < size:
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
+            raise errors.resource_exhausted(
                 f"Attempted to insert tensors with combined size of '{size}' bytes into Staging "
-                f"Area with a memory limit of '{self.memory_limit}'.",
+                f"Area with a memory limit of '{self.memory_limit}'."
             )
 
     def has_room(self, count: int, size: int) -> bool:
@@ -260,4 +258,4 @@ class StagingMap(_Area):
 
 
 def _refuse(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)

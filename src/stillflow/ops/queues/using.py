@@ -107,11 +107,9 @@ def _check_types(node: Any, types: Sequence[Any], taking: bool) -> Any:
             return
         theirs = [cpp_name(dtype.base_dtype) for dtype in queue.dtypes]
         expected = (names, theirs) if taking else ([names[0], *theirs], [])
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid_argument(
             f"Signature mismatch, have: {', '.join(names)}->{', '.join(outputs)} expected: "
-            f"{', '.join(expected[0])}->{', '.join(expected[1])}",
+            f"{', '.join(expected[0])}->{', '.join(expected[1])}"
         )
 
     return check

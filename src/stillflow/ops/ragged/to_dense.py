@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InternalError
+from stillflow.errors import internal
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
@@ -158,7 +158,7 @@ def ragged_tensor_to_tensor_kernel(node: Node) -> Any:
         _check_default(tuple(default.shape), tuple(values.shape))
         place = _places(rows, levels, size)
         if len(place) != len(values):
-            raise InternalError(None, None, "Values and indices must be equal")
+            raise internal("Values and indices must be equal")
         return spread(values, default, place, size)
 
     return run

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stillflow.errors import InternalError
+from stillflow.errors import internal
 from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
@@ -139,7 +139,7 @@ def bounded_normal(stream: Philox, proposal: _Proposal, sizes: list[int]) -> lis
             used = last + 1
         if not used:
             if _longest_gap(accepted) >= _MAX_ITERATIONS:
-                raise InternalError(None, None, _FAILURES[proposal.name])
+                raise internal(_FAILURES[proposal.name])
             ahead *= 4
         stream.skip(used * proposal.blocks)
     return batches

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError, NotFoundError
+from stillflow.errors import invalid_argument, not_found
 from stillflow.graph import dims
 from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
@@ -134,11 +134,9 @@ def _read_weights(path: str) -> list[float]:
                 try:
                     weights.append(float(text.split(",")[-1]))
                 except ValueError:
-                    raise InvalidArgumentError(
-                        None, None, f"Wrong vocabulary format at line: {text}"
-                    ) from None
+                    raise invalid_argument(f"Wrong vocabulary format at line: {text}") from None
     except OSError as error:
-        raise NotFoundError(None, None, f"{path}; {error.strerror}") from error
+        raise not_found(f"{path}; {error.strerror}") from error
     return weights
 
 

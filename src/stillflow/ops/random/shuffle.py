@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import FailedPreconditionError
+from stillflow.errors import failed_precondition
 from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
@@ -130,10 +130,8 @@ def random_crop_kernel(node: Node) -> Any:
             ("height", spare_height, image.shape[0], height),
         ):
             if spare < 0:
-                raise FailedPreconditionError(
-                    None,
-                    None,
-                    f"{side} must be >= target_{side}: {side} = {given}, target_{side} = {wanted}",
+                raise failed_precondition(
+                    f"{side} must be >= target_{side}: {side} = {given}, target_{side} = {wanted}"
                 )
         words = iter(stream.reserve(1).words(2).tolist())
         left = next(words) % (spare_width + 1) if spare_width else 0

@@ -159,10 +159,9 @@ def _read_up_to_kernel(node: Any) -> Any:
 def _restore_kernel(node: Node) -> Any:
     def restore(reader: Reader, state: np.ndarray) -> None:
         if state.ndim:
-            raise errors.InvalidArgumentError(
-                None, None,
-                f"Reader state must be scalar, but had shape: {shape_text(state.shape)}",
-            )  # fmt: skip
+            raise errors.invalid_argument(
+                f"Reader state must be scalar, but had shape: {shape_text(state.shape)}"
+            )
         reader.restore(state.item())
 
     return restore

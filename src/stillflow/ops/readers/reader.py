@@ -165,7 +165,7 @@ class Reader:
           UnimplementedError: readers of this kind cannot do that.
         """
         if not self.serializes:
-            raise errors.UnimplementedError(None, None, "Reader SerializeState")
+            raise errors.unimplemented("Reader SerializeState")
         with self._lock:
             state: bytes = ReaderBaseState(
                 work_started=self._started,
@@ -183,7 +183,7 @@ class Reader:
           InvalidArgumentError: it is no such state.
         """
         if not self.serializes:
-            raise errors.UnimplementedError(None, None, "Reader RestoreState")
+            raise errors.unimplemented("Reader RestoreState")
         with self._lock:
             self._clear()
             message = self._parsed(state)
@@ -208,4 +208,4 @@ class Reader:
 
 
 def _refuse(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)

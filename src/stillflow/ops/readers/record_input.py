@@ -146,7 +146,7 @@ class _Files:
             with contextlib.suppress(errors.NotFoundError, errors.FailedPreconditionError):
                 names += sorted(matching(pattern))
         if not names:
-            raise errors.NotFoundError(None, None, f"Found no files at {self._pattern}")
+            raise errors.not_found(f"Found no files at {self._pattern}")
         random.Random(f"{self._seed} {epoch}").shuffle(names)
         start = int(self._shift * len(names)) if 0 <= self._shift < 1 else 0
         return names[start:] + names[:start]

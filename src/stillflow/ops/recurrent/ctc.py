@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import FailedPreconditionError, InvalidArgumentError
+from stillflow.errors import FailedPreconditionError, InvalidArgumentError, failed_precondition
 from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
@@ -201,7 +201,7 @@ def _arrays(inputs: Any, sequence_length: Any) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("max_time is 0")
     for b, length in enumerate(lengths.tolist()):
         if length > logits.shape[0]:
-            raise FailedPreconditionError(None, None, f"sequence_length({b}) <= {logits.shape[0]}")
+            raise failed_precondition(f"sequence_length({b}) <= {logits.shape[0]}")
     return logits, lengths
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import FailedPreconditionError
+from stillflow.errors import failed_precondition
 
 
 class Lattice:
@@ -110,8 +110,8 @@ def read_labels(indices: np.ndarray, values: np.ndarray, batch: int) -> list[lis
     labels: list[list[int]] = [[] for _ in range(batch)]
     for (row, _), value in zip(indices.tolist(), values.tolist(), strict=True):
         if not 0 <= row < batch:
-            raise FailedPreconditionError(
-                None, None, f"labels batch index must be between 0 and {batch} but saw: {row}"
+            raise failed_precondition(
+                f"labels batch index must be between 0 and {batch} but saw: {row}"
             )
         labels[row].append(value)
     return labels

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 
 _STEPS = 10  # of Newton's method, which doubles the digits in each
 LARGEST = np.finfo(np.float64).max
@@ -75,7 +75,7 @@ class Loss:
 def _refuse(labels: np.ndarray, bad: np.ndarray, message: str) -> None:
     for place in np.flatnonzero(bad)[:1]:
         text = f"{message} Found example with label: {labels[place]:g}"
-        raise InvalidArgumentError(None, None, text)
+        raise invalid_argument(text)
 
 
 class _Binary(Loss):

@@ -111,18 +111,16 @@ def _check_sizes(given: Any, lengths: list[int], forward: bool) -> None:
         least = length if forward or i < rank - 1 else length // 2 + 1
         axis = len(given) - rank + i
         if given[axis] != 0 and given[axis] < least:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"Input dimension {axis} must have length of at least {least} "
-                f"but got: {given[axis]}",
+                f"but got: {given[axis]}"
             )
 
 
 def _real_transform(x: Any, lengths: Any, forward: bool) -> Any:
     sizes = [int(size) for size in lengths]
     if any(size < 0 for size in sizes) and 0 in x.shape[x.dim() - len(sizes) :]:
-        raise errors.InvalidArgumentError(None, None, f"fft_length must be >= 0, but got: {sizes}")
+        raise errors.invalid_argument(f"fft_length must be >= 0, but got: {sizes}")
     _check_sizes(x.shape, sizes, forward)
     outer = list(x.shape[: x.dim() - len(sizes)])
     if x.numel() == 0 or 0 in sizes:

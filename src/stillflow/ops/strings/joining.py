@@ -138,8 +138,8 @@ def _checked_axes(axes: list[int], rank: int) -> list[int]:
     seen: set[int] = set()
     for axis in axes:
         if not -rank <= axis < rank:
-            raise errors.OutOfRangeError(
-                None, None, f"Invalid reduction dimension {axis} for input with {rank} dimension(s)"
+            raise errors.out_of_range(
+                f"Invalid reduction dimension {axis} for input with {rank} dimension(s)"
             )
         if axis % rank in seen:
             raise ValueError(f"Duplicate reduction dimension {axis}")

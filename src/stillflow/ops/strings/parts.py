@@ -78,9 +78,7 @@ def _joined_shape(x: Sequence[int], pos: Sequence[int]) -> tuple[int, ...]:
             result.append(size)
         last = kind
     if len(result) > 2:
-        raise errors.UnimplementedError(
-            None, None, f"Substr broadcast not implemented for {len(result)} dimensions"
-        )
+        raise errors.unimplemented(f"Substr broadcast not implemented for {len(result)} dimensions")
     return tuple(result[::-1]) or (1,)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import OutOfRangeError
+from stillflow.errors import out_of_range
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
@@ -34,10 +34,8 @@ def _check(shape: tuple[int, ...], ids: Any, count: Any) -> None:
     if not ids.ndim:
         raise ValueError("Segment_id cannot have rank 0")
     if ids.ndim > len(shape):
-        raise OutOfRangeError(
-            None,
-            None,
-            f"Invalid segment_id rank {ids.ndim} for input with {len(shape)} dimension(s)",
+        raise out_of_range(
+            f"Invalid segment_id rank {ids.ndim} for input with {len(shape)} dimension(s)"
         )
     for axis, (given, wanted) in enumerate(zip(ids.shape, shape, strict=False)):
         if given != wanted:

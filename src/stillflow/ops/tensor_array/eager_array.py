@@ -91,16 +91,14 @@ class EagerTensorArray(TensorArray):
         index, size = int(index), len(self._tensors)
         if index < 0:
             message = f"Reading from negative indices (index {index}) is not allowed."
-            raise errors.OutOfRangeError(None, None, message)
+            raise errors.out_of_range(message)
         if index >= size:
             message = f"Tried to read from index {index} but array size is: {size}"
-            raise errors.OutOfRangeError(None, None, message)
+            raise errors.out_of_range(message)
         if self._tensors[index] is None and index in self._read:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"Could not read index {index} twice because it was cleared after a previous read "
-                "(perhaps try setting clear_after_read = false?)",
+                "(perhaps try setting clear_after_read = false?)"
             )
         value: Tensor = self._element(index)
         if self._clears:
@@ -118,20 +116,16 @@ class EagerTensorArray(TensorArray):
         index, size = int(index), len(self._tensors)
         if index < 0:
             message = f"Writing to negative indices (index {index}) is not allowed."
-            raise errors.OutOfRangeError(None, None, message)
+            raise errors.out_of_range(message)
         if index >= size and not self._dynamic_size:
-            raise errors.OutOfRangeError(
-                None,
-                None,
-                f"Tried to write to index {index} but array is not resizeable and size is: {size}",
+            raise errors.out_of_range(
+                f"Tried to write to index {index} but array is not resizeable and size is: {size}"
             )
         value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
         if value.dtype != self._dtype:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
-                f"{value.dtype.name}",
+                f"{value.dtype.name}"
             )
         if not self.element_shape.is_compatible_with(value.shape):
             raise ValueError(
@@ -163,10 +157,8 @@ class EagerTensorArray(TensorArray):
         tensors = [self._element(index) for index in range(len(self._tensors))]
         for index, tensor in enumerate(tensors):
             if not tensor.shape.ndims:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"Concat saw a scalar shape at index {index} but requires at least vectors.",
+                raise errors.invalid_argument(
+                    f"Concat saw a scalar shape at index {index} but requires at least vectors."
                 )
         made: Tensor = concat(tensors, 0, name=name or "concat")
         return made
@@ -220,7 +212,7 @@ class EagerTensorArray(TensorArray):
                 "dynamically resizeable"
             )
         if message is not None:
-            raise errors.InvalidArgumentError(None, None, message)
+            raise errors.invalid_argument(message)
         self._tensors = split(value, lengths)
         return self
 

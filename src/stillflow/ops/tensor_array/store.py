@@ -26,7 +26,7 @@ _MESSAGE_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 
 def refuse(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def type_name(dtype: DType) -> str:

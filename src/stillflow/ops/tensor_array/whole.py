@@ -80,11 +80,9 @@ def _merge_element(store: ArrayStore, element: Dims) -> None:
 
 
 def _unknown_element(what: str, element: Dims, task: str) -> errors.UnimplementedError:
-    return errors.UnimplementedError(
-        None,
-        None,
+    return errors.unimplemented(
         f"TensorArray has size zero, but {what} {shape_text(element)} is not fully defined. "
-        f"Currently only static shapes are supported when {task} zero-size TensorArrays.",
+        f"Currently only static shapes are supported when {task} zero-size TensorArrays."
     )
 
 

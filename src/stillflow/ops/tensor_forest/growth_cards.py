@@ -137,6 +137,6 @@ def finalize_tree_kernel(node: Node) -> Any:
 
     def finalize(tree: Slot[Tree], stats: Slot[Slots]) -> None:
         if not is_regression:  # TensorFlow ends the process here
-            raise errors.UnimplementedError(None, None, "FinalizeTreeOp is disabled for now.")
+            raise errors.unimplemented("FinalizeTreeOp is disabled for now.")
 
     return finalize

@@ -275,7 +275,7 @@ def _values(buffers: Sequence[Any], locked: int | None) -> list[Any]:
         for buffer in buffers[:locked]:
             if buffer.value is None:
                 message = f"Invalid variable reference.\nVariable {buffer.name} has no value yet."
-                raise errors.InternalError(None, None, message) from None
+                raise errors.internal(message) from None
         raise
 
 
@@ -283,8 +283,8 @@ def _check_shapes(names: Sequence[str], states: Sequence[Any], gradient: Any) ->
     for name, other in zip(names, (*states[1:], gradient), strict=True):
         if other.shape != states[0].shape:
             left, right = shape_text(states[0].shape), shape_text(other.shape)
-            raise errors.InvalidArgumentError(
-                None, None, f"var and {name} do not have the same shape{left} {right}"
+            raise errors.invalid_argument(
+                f"var and {name} do not have the same shape{left} {right}"
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import invalid_argument
 from stillflow.graph.dims import shape_text
 
 _POSITIVE, _NOT_NEGATIVE, _NOT_POSITIVE = "positive", "non-negative", "non-positive"
@@ -69,4 +69,4 @@ def check_limits(rule: str, numbers: Mapping[str, Any]) -> None:
         number = numbers[name]
         if number.ndim or not _HOLDS[kind](number.item()):
             shape = shape_text(number.shape)
-            raise InvalidArgumentError(None, None, f"{called} is not a {kind} scalar: {shape}")
+            raise invalid_argument(f"{called} is not a {kind} scalar: {shape}")

@@ -44,8 +44,8 @@ def update_rows(
     key = "grad" if "grad" in others else "delta"
     gradient = others.pop(key)
     if gradient.shape[:1] != indices.shape:
-        raise errors.InvalidArgumentError(
-            None, None, "grad must be the same size as indices in the first dimension."
+        raise errors.invalid_argument(
+            "grad must be the same size as indices in the first dimension."
         )
     if not indices.numel() or _update_in_loop(update, states, gradient, indices, others, flags):
         return
@@ -68,10 +68,8 @@ def update_rows(
 
 
 def _out_of_range(indices: Any, offset: int) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(
-        None,
-        None,
-        f"Index {int(indices[offset])} at offset {offset} in indices is out of range",
+    return errors.invalid_argument(
+        f"Index {int(indices[offset])} at offset {offset} in indices is out of range"
     )
 
 

@@ -45,8 +45,8 @@ class Buffer:
         value = self.value
         if value is None:
             if self.is_resource:
-                raise errors.NotFoundError(None, None, self._not_found())
-            raise errors.FailedPreconditionError(None, None, self.missing())
+                raise errors.not_found(self._not_found())
+            raise errors.failed_precondition(self.missing())
         return value
 
     def missing(self) -> str:

@@ -85,9 +85,7 @@ def temporary_variable_kernel(node: Any) -> Any:
         key = (threading.get_ident(), name)
         other = alive.get(key)
         if other is not None and other.name != owner:  # not what an earlier step has left
-            raise errors.AlreadyExistsError(
-                None, None, f"Resource __per_step__/{name}/{_TEMPORARY_TYPE}"
-            )
+            raise errors.already_exists(f"Resource __per_step__/{name}/{_TEMPORARY_TYPE}")
         buffer = Buffer(owner)
         buffer.value = torch.zeros(shape, dtype=dtype, device=device)
         alive[key] = buffer
@@ -117,10 +115,8 @@ def destroy_temporary_variable_kernel(node: Node) -> Any:
 
     def destroy(ref: Any) -> Any:
         if alive.pop((threading.get_ident(), name), None) is None:
-            raise errors.NotFoundError(
-                None,
-                None,
-                f"Resource __per_step__/{name}/{_TEMPORARY_TYPE} does not exist.",
+            raise errors.not_found(
+                f"Resource __per_step__/{name}/{_TEMPORARY_TYPE} does not exist."
             )
         return ref.read().clone()
 
@@ -167,9 +163,9 @@ class Assignment:
     def __call__(self, ref: Any, value: Any) -> Any:
         current = ref.value
         if self.expected is not None and tuple(value.shape) != self.expected:
-            raise errors.InvalidArgumentError(None, None, _mismatch(self.expected, value.shape))
+            raise errors.invalid_argument(_mismatch(self.expected, value.shape))
         if self.keeps_shape and current is not None and current.shape != value.shape:
-            raise errors.InvalidArgumentError(None, None, _mismatch(current.shape, value.shape))
+            raise errors.invalid_argument(_mismatch(current.shape, value.shape))
         set_value(ref, value)
         return ref
 
@@ -244,7 +240,7 @@ def update(ref: Any, method: str, value: Any) -> None:
     """
     current = ref.read()
     if current.shape != value.shape:
-        raise errors.InvalidArgumentError(None, None, _update_mismatch(ref, current, value))
+        raise errors.invalid_argument(_update_mismatch(ref, current, value))
     if current.dtype in (torch.uint16, torch.uint32, torch.uint64):
         wide = getattr(current.to(torch.int64), method)(value.to(torch.int64))
         current.copy_(wide.to(current.dtype))
@@ -312,7 +308,7 @@ def count_up_to(limit: int) -> Any:
         with ref.lock:
             current = ref.read()
             if int(current) >= limit:
-                raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
+                raise errors.out_of_range(f"Reached limit of {limit}")
             before = current.clone()
             current.add_(1)
         return before

@@ -206,7 +206,7 @@ def destroy_resource_kernel(node: Node) -> Any:
             message = "Container localhost does not exist."
             if handle.has_container:
                 message = f"Resource localhost/{handle.name}/<unknown> does not exist."
-            raise errors.NotFoundError(None, None, message)
+            raise errors.not_found(message)
         if isinstance(handle, Buffer):
             handle.value = None
         elif hasattr(handle, "destroy"):

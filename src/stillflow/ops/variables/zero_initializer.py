@@ -32,7 +32,7 @@ def _zeros_once(buffer: Any, shape: tuple[int, ...], dtype: Any, device: Any) ->
     """
     with buffer.lock:
         if buffer.value is not None:
-            raise errors.InvalidArgumentError(None, None, "input is already initialized")
+            raise errors.invalid_argument("input is already initialized")
         buffer.value = torch.zeros(shape, dtype=dtype, device=device)
     return buffer
 

@@ -55,11 +55,9 @@ def TransformGraph(
     graph_def.CopyFrom(input_graph_def)
     for name, parameters in _parsed(" ".join(transforms)):
         if name in _LACKING:
-            raise errors.UnimplementedError(
-                None, None, f"The graph transform {name} is not supported by Stillflow"
-            )
+            raise errors.unimplemented(f"The graph transform {name} is not supported by Stillflow")
         if name not in TRANSFORMS:
-            raise errors.InvalidArgumentError(None, None, f"Transform '{name}' not recognized.")
+            raise errors.invalid_argument(f"Transform '{name}' not recognized.")
         graph_def = _applied(name, graph_def, Context(list(inputs), list(outputs), parameters))
     return graph_def
 
@@ -79,9 +77,7 @@ def _applied(name: str, graph_def: Any, context: Context) -> Any:
     known = {node.name for node in result.node}
     for node in result.node:
         if any(node_name(source) not in known for source in node.input):
-            raise errors.InternalError(
-                None, None, "Invalid graph with inputs referring to nonexistent nodes"
-            )
+            raise errors.internal("Invalid graph with inputs referring to nonexistent nodes")
     return result
 
 
@@ -98,9 +94,7 @@ def _parsed(text: str) -> list[tuple[str, dict[str, list[str]]]]:
         nonlocal position
         match = pattern.match(text, position)
         if match is None:
-            raise errors.InvalidArgumentError(
-                None, None, f"Looking for {what}, but found {text[position:]}"
-            )
+            raise errors.invalid_argument(f"Looking for {what}, but found {text[position:]}")
         position = match.end()
         return match
 

@@ -58,7 +58,7 @@ class Context(NamedTuple):
 
 def invalid(message: str) -> errors.InvalidArgumentError:
     """Returns the error that something given cannot be used."""
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 Transform = Callable[[Any, Context], Any]

@@ -44,7 +44,7 @@ def read_object_graph(reader: CheckpointReader) -> Any:
         return TrackableObjectGraph.FromString(reader.get_tensor(OBJECT_GRAPH_PROTO_KEY))
     except DecodeError:
         message = f"{OBJECT_GRAPH_PROTO_KEY} is not parseable."
-        raise errors.DataLossError(None, None, message) from None
+        raise errors.data_loss(message) from None
 
 
 _INCONSISTENT = (
