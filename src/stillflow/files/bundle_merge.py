@@ -43,9 +43,11 @@ class _Merge:
         if self.header is None:
             self.header = header
         elif self.header.endianness != header.endianness:
-            raise _invalid("Merging bundles with conflicting endianness; inputs corrupted?")
+            raise errors.invalid_argument(
+                "Merging bundles with conflicting endianness; inputs corrupted?"
+            )
         elif self.header.version != header.version:
-            raise _invalid(
+            raise errors.invalid_argument(
                 f"Merging bundles with different format versions: merged {self.header.version} "
                 f"vs. curr {header.version}"
             )
@@ -58,7 +60,7 @@ class _Merge:
             entry.shard_id = self.shards.setdefault(path, len(self.shards))
             self.entries[key] = entry
         elif not known.slices:
-            raise _invalid(
+            raise errors.invalid_argument(
                 f"Duplicate tensor keyed by {name} encountered, when merging prefix: {prefix}"
             )
         elif not entry.slices:
@@ -66,7 +68,7 @@ class _Merge:
                 f"Duplicate tensor keyed by {name}; attempting to merge in a non-slice bundle entry"
             )
         elif (known.dtype, known.shape) != (entry.dtype, entry.shape):
-            raise _invalid(f"Slices of {name} differ in type or shape")
+            raise errors.invalid_argument(f"Slices of {name} differ in type or shape")
         else:
             known.slices.extend(entry.slices)
 
@@ -91,7 +93,3 @@ def merge(prefixes: Sequence[str], target: str) -> None:
     for prefix in prefixes:
         atomic.remove(index_path(prefix))
         durability.write_back.forget(prefix)
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.invalid_argument(message)

@@ -64,11 +64,11 @@ class TensorSlice(NamedTuple):
     def shape_in(self, shape: Shape) -> Shape:
         """The shape of this part of a tensor; InternalError if it reaches outside."""
         if len(shape) != len(self.extents):
-            raise _internal(f"Mismatching ranks: shape = {shape_text(shape)}, slice = {self}")
+            raise errors.internal(f"Mismatching ranks: shape = {shape_text(shape)}, slice = {self}")
         result = []
         for axis, ((start, length), size) in enumerate(zip(self.extents, shape)):
             if length != ALL and start + length > size:
-                raise _internal(
+                raise errors.internal(
                     f"Extent in dimension {axis} out of bounds: shape = {shape_text(shape)}, "
                     f"slice = {self}"
                 )
@@ -99,12 +99,16 @@ def parse_shape_and_slice(spec: str) -> tuple[Shape, TensorSlice, Shape]:
     """
     *sizes, last = spec.split(" ")
     if not sizes:
-        raise _invalid(f"Need least two elements in shape_and_slice specification: {spec}")
+        raise errors.invalid_argument(
+            f"Need least two elements in shape_and_slice specification: {spec}"
+        )
     part = TensorSlice.parse(last)
     try:
         shape = tuple(int(size) for size in sizes)
     except ValueError:
-        raise _invalid(f"Non numerical dimension in shape_and_slice: {spec}") from None
+        raise errors.invalid_argument(
+            f"Non numerical dimension in shape_and_slice: {spec}"
+        ) from None
     return shape, part, part.shape_in(shape)
 
 
@@ -123,9 +127,9 @@ def _parse_extent(item: str, text: str) -> tuple[int, int]:
         start, length = (int(number) for number in item.split(",") if number)
     except ValueError:
         message = f"Expected a pair of numbers or '-' but got '{item}': string = {text}"
-        raise _invalid(message) from None
+        raise errors.invalid_argument(message) from None
     if start < 0 or length <= 0:
-        raise _invalid(
+        raise errors.invalid_argument(
             f"Expected non-negative start and positive length but got start = {start}, "
             f"length = {length}: string = {text}"
         )
@@ -135,11 +139,3 @@ def _parse_extent(item: str, text: str) -> tuple[int, int]:
 def shape_text(shape: Sequence[int]) -> str:
     """A shape in the words of messages: [2,3]."""
     return f"[{','.join(map(str, shape))}]"
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.invalid_argument(message)
-
-
-def _internal(message: str) -> errors.InternalError:
-    return errors.internal(message)

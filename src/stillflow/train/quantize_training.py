@@ -192,12 +192,12 @@ class _Rewriter:
         if not saves:
             return
         if len(saves) > 1:
-            raise _invalid("Input graph has multiple SaveV2 ops.")
+            raise errors.invalid_argument("Input graph has multiple SaveV2 ops.")
         (save,) = saves
         scope = save.name.rpartition("/")[0] or save.name
         restore_all = self.nodes.get(f"{scope}/restore_all")
         if restore_all is None:
-            raise _invalid("graph has SaveOp, but no restore_all NoOp")
+            raise errors.invalid_argument("graph has SaveOp, but no restore_all NoOp")
         for variable in self.variables:
             assign = self._restore(variable, scope, save.input[0])
             restore_all.input.append(f"^{assign}")
@@ -231,7 +231,3 @@ class _Rewriter:
         node.attr["dtypes"].list.type.extend([dtypes.float32.as_datatype_enum] * len(added))
         self.graph.node.remove(save)
         self.nodes[node.name] = node
-
-
-def _invalid(message: str) -> errors.OpError:
-    return errors.invalid_argument(message)

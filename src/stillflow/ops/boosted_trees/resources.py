@@ -125,11 +125,7 @@ def tensors(values: Sequence[Any], dtype: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def refused(message: str) -> errors.InvalidArgumentError:
-    """An error about arguments; the operation is filled in later."""
-    return errors.invalid_argument(message)
+refused = errors.invalid_argument
 
 
-def internal(message: str) -> errors.InternalError:
-    """An error about what should not have come about; the operation is filled in later."""
-    return errors.internal(message)
+internal = errors.internal

@@ -38,7 +38,7 @@ class StackStore:
 
     def check_open(self) -> None:
         if self.closed:
-            raise _refuse(f"Stack[{self.name}] has already been closed.")
+            raise errors.invalid_argument(f"Stack[{self.name}] has already been closed.")
 
     def push(self, value: Any) -> Any:
         """Puts a value on top; gives it back.
@@ -49,7 +49,9 @@ class StackStore:
         values = self.values
         if self.closed or 0 <= self.max_size <= len(values):
             self.check_open()
-            raise _refuse(f"Stack[{self.name}] overflowed its max_size ({self.max_size})")
+            raise errors.invalid_argument(
+                f"Stack[{self.name}] overflowed its max_size ({self.max_size})"
+            )
         values.append(value)
         return value
 
@@ -61,16 +63,12 @@ class StackStore:
         """
         if not self.values:
             self.check_open()
-            raise _refuse(f"Stack[{self.name}] is empty when calling Pop().")
+            raise errors.invalid_argument(f"Stack[{self.name}] is empty when calling Pop().")
         return self.values.pop()
 
     def close(self) -> None:
         self.values.clear()
         self.closed = True
-
-
-def _refuse(message: str) -> errors.InvalidArgumentError:
-    return errors.invalid_argument(message)
 
 
 def _push(node: Node) -> Any:
@@ -79,7 +77,9 @@ def _push(node: Node) -> Any:
     def push(stack: StackStore, value: Any) -> Any:
         if stack.dtype != dtype:
             actual = type_of(value).as_datatype_enum
-            raise _refuse(f"Must have type {stack.dtype.as_datatype_enum} but got {actual}")
+            raise errors.invalid_argument(
+                f"Must have type {stack.dtype.as_datatype_enum} but got {actual}"
+            )
         return stack.push(value)
 
     return push

@@ -48,7 +48,9 @@ def generate_vocab_remapping_kernel(node: Node) -> Any:
     def remap(new_file: Any, old_file: Any) -> Any:
         new = _words(_file_name(new_file, "new_vocab_file"))
         if first + count > len(new):
-            raise _invalid("lookup table size must be larger than last new vocab entry's line")
+            raise errors.invalid_argument(
+                "lookup table size must be larger than last new vocab entry's line"
+            )
         old = _words(_file_name(old_file, "old_vocab_file"), old_size)
         ids: dict[bytes, int] = {}
         for index, word in enumerate(old):
@@ -66,9 +68,11 @@ def generate_vocab_remapping_kernel(node: Node) -> Any:
 
 def _file_name(value: Any, what: str) -> str:
     if value.ndim:
-        raise _invalid(f"{what} should be a single string, but got {shape_text(value.shape)}")
+        raise errors.invalid_argument(
+            f"{what} should be a single string, but got {shape_text(value.shape)}"
+        )
     if not value[()]:
-        raise _invalid("new vocab filename cannot be empty.")
+        raise errors.invalid_argument("new vocab filename cannot be empty.")
     return text(value)
 
 
@@ -77,7 +81,9 @@ def _words(path: str, size: int = -1) -> list[bytes]:
     with open_file(path) as file, os_errors(path):
         words = list(_lines(file, path, size))
     if 0 <= len(words) < size:
-        raise _invalid(f"Invalid vocab_size in {path}: expected {size} but got {len(words)}")
+        raise errors.invalid_argument(
+            f"Invalid vocab_size in {path}: expected {size} but got {len(words)}"
+        )
     return words
 
 
@@ -89,7 +95,9 @@ def _lines(file: Any, path: str, size: int) -> Iterator[bytes]:
         position += len(line)
         word = line.rstrip(b"\n").replace(b"\r", b"")
         if not word:
-            raise _invalid(f"Invalid content in {path}: empty line found at position {position}.")
+            raise errors.invalid_argument(
+                f"Invalid content in {path}: empty line found at position {position}."
+            )
         yield word
 
 
@@ -128,13 +136,13 @@ def load_and_remap_matrix_kernel(node: Node) -> Any:
     def load(path: Any, name: Any, row_ids: Any, column_ids: Any, initial: Any) -> Any:
         row_ids, column_ids = row_ids.cpu().numpy(), column_ids.cpu().numpy()
         if row_ids.size != rows:
-            raise _invalid(
+            raise errors.invalid_argument(
                 f"Size of row_remapping is {row_ids.size} instead of being equal to num_rows={rows}"
             )
         _check_unique(row_ids)
         if column_ids.size:
             if column_ids.size != columns:
-                raise _invalid(
+                raise errors.invalid_argument(
                     f"Provided col_remapping, but its size is {column_ids.size} instead "
                     f"of being equal to num_cols={columns}"
                 )
@@ -170,17 +178,17 @@ def _check_stored(reader: BundleReader, key: bytes, columns: int | None) -> tupl
     entry = reader.entry(key)
     name, shape = key.decode(errors="replace"), shape_text(entry.shape)
     if entry.number != 1:
-        raise _invalid(
+        raise errors.invalid_argument(
             f"Tensor {name} has invalid type {tensor_types.name_of(entry.number)} "
             "instead of expected type float"
         )
     if len(entry.shape) != 2:
-        raise _invalid(
+        raise errors.invalid_argument(
             f"Tensor {name} has shape {shape} of invalid rank {len(entry.shape)} "
             "instead of expected shape of rank 2."
         )
     if columns is not None and entry.shape[1] != columns:
-        raise _invalid(
+        raise errors.invalid_argument(
             f"Tensor {name} has shape {shape}, where the size of its 2nd dimension is "
             f"{entry.shape[1]} instead of being equal to num_cols={columns}"
         )
@@ -196,7 +204,7 @@ def _blocks(
         return
     start, stop = int(wanted.min()), int(wanted.max()) + 1
     if stop > shape[0]:
-        raise _invalid(
+        raise errors.invalid_argument(
             f"Extent in dimension 0 out of bounds: shape = {shape_text(shape)}, row {stop - 1}"
         )
     step = at_once if at_once > 0 else stop - start
@@ -222,16 +230,12 @@ def _fill(result: np.ndarray, missing: np.ndarray, values: np.ndarray) -> None:
     """Puts values into what is missing, row by row; there must be just as many."""
     count = int(missing.sum())
     if count > values.size:
-        raise _invalid(
+        raise errors.invalid_argument(
             f"initializing_values contained {values.size} elements, but more missing values remain."
         )
     if count < values.size:
-        raise _invalid(
+        raise errors.invalid_argument(
             f"initializing_values contained {values.size} elements, but only {count} "
             "elements were used to fill in missing values."
         )
     result[missing] = values
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.invalid_argument(message)

@@ -16,9 +16,7 @@ from stillflow.util.texts import FEW, Numbering, any_texts_of, texts_of
 Shape = tuple[int, ...]
 
 
-def invalid(message: str) -> errors.InvalidArgumentError:
-    """An error about arguments; the session fills in the operation."""
-    return errors.invalid_argument(message)
+invalid = errors.invalid_argument
 
 
 def _array_of(items: list[Any], dtype: DType, shape: Shape) -> np.ndarray:

@@ -111,6 +111,4 @@ def no_kernel(node: Node) -> errors.OpError:
     )
 
 
-def invalid(message: str) -> errors.OpError:
-    """An InvalidArgumentError that a kernel raises; the operation is filled in later."""
-    return errors.invalid_argument(message)
+invalid = errors.invalid_argument

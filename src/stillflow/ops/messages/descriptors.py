@@ -33,9 +33,7 @@ FIELD_TYPES: dict[int, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def refuse(message: str) -> errors.InvalidArgumentError:
-    """The error for arguments that do not fit."""
-    return errors.invalid_argument(message)
+refuse = errors.invalid_argument
 
 
 def is_compatible(field: Any, dtype: DType) -> bool:

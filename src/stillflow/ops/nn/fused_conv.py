@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from stillflow.errors import (
-    InvalidArgumentError,
     invalid_argument,
     unimplemented,
 )
@@ -88,17 +87,13 @@ def _slide(node: Node) -> Slide:
             "Convolutional strides are not supported in the batch and depth dimensions."
         )
     if tuple(node.dilations) != (1, 1, 1, 1):
-        raise _refused("Dilations must be all equal to 1.")
+        raise invalid_argument("Dilations must be all equal to 1.")
     if node.T.is_quantized or form in _VECTORS or node.filter_format in _VECTORS:
         if form != b"NHWC":
-            raise _refused("qint8 should be used with data_format NHWC on CPU.")
+            raise invalid_argument("qint8 should be used with data_format NHWC on CPU.")
         if node.filter_format != b"HWIO":
-            raise _refused("qint8 should be used with filter_format HWIO on CPU.")
+            raise invalid_argument("qint8 should be used with filter_format HWIO on CPU.")
     return Slide(tuple(node.strides), (1, 1, 1, 1), node.padding, (), form)
-
-
-def _refused(message: str) -> InvalidArgumentError:
-    return invalid_argument(message)
 
 
 def _as_numbers(found: Any, scale: float, side: Any, side_scale: float, bias: Any) -> Any:
@@ -130,7 +125,9 @@ def fused_conv2d_bias_activation_kernel(node: Node) -> Any:
         found = convolution(image, filter, slide.geometry(image.shape, filter.shape))
         share = float(side_scale)
         if share != 0 and side.shape != found.shape:  # TensorFlow reads what lies in memory
-            raise _refused(f"side_input must have the shape {list(found.shape)} of the output")
+            raise invalid_argument(
+                f"side_input must have the shape {list(found.shape)} of the output"
+            )
         if is_first:
             bias = bias.reshape(-1, 1, 1)
         result = combine(found, float(scale), side if share else None, share, bias)

@@ -49,8 +49,7 @@ class Dense(NamedTuple):
         return math.prod(size or 0 for size in sizes)
 
 
-def refuse(message: str) -> errors.OpError:
-    return errors.invalid_argument(message)
+refuse = errors.invalid_argument
 
 
 def decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: Where) -> wire.Decoded:

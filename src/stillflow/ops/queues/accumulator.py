@@ -224,8 +224,7 @@ def _mismatch(expected: Dims, got: Sequence[int]) -> errors.OpError:
     return refuse(f"Shape mismatch: expected {shape_text(expected)}, got {shape_text(got)}")
 
 
-def refuse(message: str) -> errors.OpError:
-    return errors.invalid_argument(message)
+refuse = errors.invalid_argument
 
 
 def scalar(value: Any, what: str) -> int:

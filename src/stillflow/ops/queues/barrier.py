@@ -92,15 +92,15 @@ class BarrierStore:
         """
         shape = tuple(values.shape)
         if not 0 <= place < self.count:
-            raise _refuse(
+            raise errors.invalid_argument(
                 f"The component ID is out of range {place} > num_components (= {self.count})"
             )
         if not shape or shape[0] != len(keys):
-            raise _refuse(
+            raise errors.invalid_argument(
                 f"{len(keys)} keys and a tensor of shape {shape_text(shape)} do not go together"
             )
         if keys and 0 in shape:
-            raise _refuse(
+            raise errors.invalid_argument(
                 f"Tensors with no elements are not supported {self.name}: received shape "
                 f"{shape_text(shape)}"
             )
@@ -143,7 +143,7 @@ class BarrierStore:
     def _insert_one(self, key: bytes, place: int, value: Any) -> list[Any]:
         index, components = self._incomplete[key]
         if components[place] is not None:
-            raise _refuse(
+            raise errors.invalid_argument(
                 f"Key {key.decode(errors='replace')} already has a value for component {place} "
                 f"in barrier {self.name}"
             )
@@ -197,10 +197,6 @@ class BarrierStore:
             self.ready.close(cancel, waits)
 
 
-def _refuse(message: str) -> errors.OpError:
-    return errors.invalid_argument(message)
-
-
 barrier_op.shape(lambda node: (2,))
 barrier_ready_size_op.shape(lambda node: ())
 barrier_incomplete_size_op.shape(lambda node: ())
@@ -215,9 +211,9 @@ def barrier_kernel(node: Any) -> Any:
     name = shared or private_name(node.name)
     shapes = [None if s.ndims is None else tuple(s.as_list()) for s in node.op.attrs["shapes"]]
     if len(shapes) != len(node.component_types):
-        raise _refuse("All of the component shapes must be specified")
+        raise errors.invalid_argument("All of the component shapes must be specified")
     if node.capacity != -1:
-        raise _refuse(
+        raise errors.invalid_argument(
             "Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue "
             "to enforce a limited capacity."
         )
@@ -233,12 +229,12 @@ def _check_shared(store: BarrierStore, types: list[DType], shapes: list[Dims]) -
     """Refuses another barrier under the same name."""
     start = f"Shared barrier '{store.name}' has component "
     if types != store.types:
-        raise _refuse(
+        raise errors.invalid_argument(
             f"{start}types {types_text(store.types)} but requested component types were "
             f"{types_text(types)}"
         )
     if shapes != store.shapes:
-        raise _refuse(
+        raise errors.invalid_argument(
             f"{start}shapes {shapes_text(store.shapes)} but requested component shapes were "
             f"{shapes_text(shapes)}"
         )
@@ -259,7 +255,7 @@ def barrier_insert_many_kernel(node: Any) -> Any:
 
     def insert(store: BarrierStore, keys: Any, values: Any) -> None:
         if keys.ndim != 1:
-            raise _refuse(f"keys must be a vector, not {shape_text(keys.shape)}")
+            raise errors.invalid_argument(f"keys must be a vector, not {shape_text(keys.shape)}")
         store.insert(keys.tolist(), place, values, waits)
 
     return insert

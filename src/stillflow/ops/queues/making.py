@@ -118,24 +118,26 @@ def _check_shared(node: Node, queue: Queue) -> None:
     """
     kind = node.op.type.removesuffix("V2")
     if kind != queue.kind:
-        raise _refuse(f"Expected {queue.kind}, found {node.op.type}")
+        raise errors.invalid_argument(f"Expected {queue.kind}, found {node.op.type}")
     shared = f"Shared queue '{queue.name}' has "
     capacity = UNBOUNDED if node.capacity < 0 else node.capacity
     if capacity != queue.capacity:
-        raise _refuse(f"{shared}capacity {queue.capacity} but requested capacity was {capacity}")
+        raise errors.invalid_argument(
+            f"{shared}capacity {queue.capacity} but requested capacity was {capacity}"
+        )
     if isinstance(queue.store, ShuffleStore):
         _check_shuffle(node, queue.store, shared)
     types, shapes = list(node.component_types), _shapes(node)
     if kind == "PriorityQueue":
         types, shapes = [dtypes.int64, *types], [(), *shapes] if shapes or not types else []
     if types != queue.dtypes:
-        raise _refuse(
+        raise errors.invalid_argument(
             f"{shared}component types {types_text(queue.dtypes)} but requested component types "
             f"were {types_text(types)}"
         )
     same: Callable[[Dims, Dims], bool] = dims_lib.is_compatible if queue.pads else _equal
     if len(shapes) != len(queue.shapes) or not all(map(same, shapes, queue.shapes)):
-        raise _refuse(
+        raise errors.invalid_argument(
             f"{shared}component shapes {shapes_text(queue.shapes)} but requested component "
             f"shapes were {shapes_text(shapes)}"
         )
@@ -147,13 +149,13 @@ def _equal(a: Dims, b: Dims) -> bool:
 
 def _check_shuffle(node: Node, store: ShuffleStore, shared: str) -> None:
     if node.min_after_dequeue != store.reserved:
-        raise _refuse(
+        raise errors.invalid_argument(
             f"{shared}min_after_dequeue {store.reserved} but requested min_after_dequeue was "
             f"{node.min_after_dequeue}."
         )
     seeds = (node.seed, node.seed2)
     if seeds != (0, 0) and seeds != store.seeds:
-        raise _refuse(
+        raise errors.invalid_argument(
             f"{shared}random seeds ({store.seeds[0]}, {store.seeds[1]}) but requested seeds are "
             f"({seeds[0]}, {seeds[1]})."
         )
@@ -167,10 +169,6 @@ def types_text(types: Sequence[Any]) -> str:
 def shapes_text(shapes: Sequence[Dims]) -> str:
     """Shapes as messages list them."""
     return f"[{', '.join(map(shape_text, shapes))}]"
-
-
-def _refuse(message: str) -> errors.OpError:
-    return errors.invalid_argument(message)
 
 
 def _kernel(make: Callable[[Node, str], Queue]) -> Callable[[Any], Any]:

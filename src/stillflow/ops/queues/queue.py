@@ -114,11 +114,13 @@ class Queue:
         """
         if count < 0:
             name = "DequeueUpToOp" if fewer else "DequeueManyOp"
-            raise _refuse(f"{name} requested {count} < 0 elements")
+            raise errors.invalid_argument(f"{name} requested {count} < 0 elements")
         if not self.shapes:
             what = "DequeueMany requires" if self.by_priority else "DequeueMany and DequeueUpTo"
             what += "" if self.by_priority else " require"
-            raise _refuse(f"{self.kind}'s {what} the components to have specified shapes.")
+            raise errors.invalid_argument(
+                f"{self.kind}'s {what} the components to have specified shapes."
+            )
         if count == 0:
             return elements_lib.empty(self.dtypes, self.shapes, self.device)  # type: ignore[arg-type]
         take = _Take(self, count, batch=True, fewer=fewer)
@@ -162,14 +164,16 @@ class Queue:
                 raise _mismatch(i, shape, component.shape)
         if self.by_priority and element[0].ndim:
             got = shape_text(element[0].shape)
-            raise _refuse(
+            raise errors.invalid_argument(
                 f"Expected the priority element to be a scalar, but received shape: {got}"
             )
 
     def _check_batch(self, components: Tuple) -> None:
         for i, component in enumerate(components):
             if not component.ndim and (i == 0 or not self.shapes):
-                raise _refuse("All components of a batch must have at least one dimension")
+                raise errors.invalid_argument(
+                    "All components of a batch must have at least one dimension"
+                )
         size = components[0].shape[0]
         for i, component in enumerate(components):
             if self.shapes:
@@ -177,7 +181,7 @@ class Queue:
                 if not _fits(tuple(component.shape), expected):
                     raise _mismatch(i, expected, component.shape)
             elif component.shape[0] != size:
-                raise _refuse(
+                raise errors.invalid_argument(
                     "All input tensors must have the same size in the 0th dimension. Component "
                     f"{i} has {component.shape[0]}, and should have {size}"
                 )
@@ -283,11 +287,7 @@ def _fits(shape: tuple[int, ...], expected: Dims) -> bool:
 
 
 def _mismatch(index: int, expected: Dims, shape: Any) -> errors.OpError:
-    return _refuse(
+    return errors.invalid_argument(
         f"Shape mismatch in tuple component {index}. Expected "
         f"{shape_text(expected)}, got {shape_text(shape)}"
     )
-
-
-def _refuse(message: str) -> errors.OpError:
-    return errors.invalid_argument(message)

@@ -168,7 +168,7 @@ class StagingMap(_Area):
         size = _bytes_of(values)
         self.check_fits(size)
         if len(set(indices)) == self.size and key in self._ready:
-            raise _refuse(
+            raise errors.invalid_argument(
                 f"The tensor with key '{key}' has already been inserted in a staging area."
             )
 
@@ -187,7 +187,7 @@ class StagingMap(_Area):
         element = self._incomplete.setdefault(key, [None] * self.size)
         for index, value in zip(indices, values, strict=True):
             if element[index] is not None:
-                raise _refuse(
+                raise errors.invalid_argument(
                     f"The tensor for index '{index}' for key '{key}' was already initialized "
                     f"'{self.size}'."
                 )
@@ -197,16 +197,16 @@ class StagingMap(_Area):
 
     def _check(self, indices: Sequence[int]) -> None:
         if not indices:
-            raise _refuse("Indices must be supplied")
+            raise errors.invalid_argument("Indices must be supplied")
         for index in indices:
             if index < 0 or 0 < self.size <= index:
-                raise _refuse(f"Index '{index}' is out of bounds")
+                raise errors.invalid_argument(f"Index '{index}' is out of bounds")
 
     def _parts(self, key: int, indices: Sequence[int], remove: bool) -> Tuple:
         element = self._ready[key]
         for index in indices:
             if element[index] is None:
-                raise _refuse(
+                raise errors.invalid_argument(
                     f"Tensor at index '{index}' for key '{key}' has already been removed."
                 )
         parts = tuple(element[index] for index in indices)
@@ -255,7 +255,3 @@ class StagingMap(_Area):
     def incomplete(self) -> int:
         """How many tuples are not complete."""
         return len(self._incomplete)
-
-
-def _refuse(message: str) -> errors.OpError:
-    return errors.invalid_argument(message)

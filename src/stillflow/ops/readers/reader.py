@@ -41,11 +41,11 @@ class Reader:
         """Starts on the next file, whose name comes from the queue."""
         element = queue.dequeue(waits)
         if len(element) != 1:
-            raise _refuse("Expected single component queue")
+            raise errors.invalid_argument("Expected single component queue")
         if queue.dtypes[0] != dtypes.string:
-            raise _refuse("Expected queue with single string component")
+            raise errors.invalid_argument("Expected queue with single string component")
         if element[0].size != 1:
-            raise _refuse("Expected to dequeue a one-element string tensor")
+            raise errors.invalid_argument("Expected to dequeue a one-element string tensor")
         self._work = element[0].reshape(-1)[0]
         source = self._records(self._work)
         next(source)
@@ -196,16 +196,16 @@ class Reader:
             message.ParseFromString(state)
         except Exception:
             text = state.decode("latin-1").encode("unicode_escape").decode()
-            raise _refuse(f"Could not parse state for {self.name}: {text}") from None
+            raise errors.invalid_argument(
+                f"Could not parse state for {self.name}: {text}"
+            ) from None
         counts = (message.work_started, message.work_finished, message.num_records_produced)
         if min(counts) < 0:
-            raise _refuse(f"Unexpected negative value when restoring in {self.name}: {message}")
+            raise errors.invalid_argument(
+                f"Unexpected negative value when restoring in {self.name}: {message}"
+            )
         if message.work_started > message.work_finished:
-            raise _refuse(
+            raise errors.invalid_argument(
                 f"Inconsistent work started vs. finished when restoring in {self.name}: {message}"
             )
         return message
-
-
-def _refuse(message: str) -> errors.OpError:
-    return errors.invalid_argument(message)

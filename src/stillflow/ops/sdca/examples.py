@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError, invalid_argument
+from stillflow.errors import invalid_argument
 from stillflow.ops.sdca.losses import Loss
 
-
-def refused(message: str) -> InvalidArgumentError:
-    """An error about arguments; the operation is filled in later."""
-    return invalid_argument(message)
+refused = invalid_argument
 
 
 @dataclass

@@ -25,8 +25,7 @@ _counter = itertools.count()
 _MESSAGE_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 
-def refuse(message: str) -> errors.InvalidArgumentError:
-    return errors.invalid_argument(message)
+refuse = errors.invalid_argument
 
 
 def type_name(dtype: DType) -> str:

@@ -56,9 +56,7 @@ class Context(NamedTuple):
         )
 
 
-def invalid(message: str) -> errors.InvalidArgumentError:
-    """Returns the error that something given cannot be used."""
-    return errors.invalid_argument(message)
+invalid = errors.invalid_argument
 
 
 Transform = Callable[[Any, Context], Any]
