@@ -7,11 +7,7 @@ import pytest
 import stillflow as tf
 from stillflow.eager.immediate import ImmediateGraph
 
-
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
+pytestmark = pytest.mark.usefixtures("session")
 
 
 def test_each_call_begins_anew(session):

@@ -32,12 +32,6 @@ def recorded():
         return json.load(file)
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 @pytest.mark.parametrize("name", PIPELINES)
 def test_a_state_of_tensorflow_is_gone_on_from(name, recorded):
     state = base64.b64decode(recorded[name]["state"])

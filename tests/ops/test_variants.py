@@ -20,12 +20,6 @@ def message(kind: str, values: Any, *shape: int) -> Any:
     return made
 
 
-@pytest.fixture
-def session() -> Any:
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 # What TensorFlow 1.15.5 prints of a constant, of zeros like it, and of the sum of it and itself.
 PRINTED = [
     ("int", np.int32(3), ("int value: 3", "int value: 0", "int value: 6")),

@@ -7,12 +7,6 @@ import pytest
 import stillflow as tf
 
 
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 def test_a_step_without_input_counts(session):
     batch = tf.train.limit_epochs(tf.constant(1.0), num_epochs=2)
     counted = tf.Variable(0)

@@ -9,11 +9,7 @@ import stillflow as tf
 from stillflow.eager.immediate import ImmediateGraph
 from stillflow.runtime import emit
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.fixture

@@ -12,11 +12,7 @@ from stillflow.autograph.operators.special_values import Undefined, UndefinedRet
 
 NOTHING = (lambda: ()), (lambda state: None)
 
-
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
+pytestmark = pytest.mark.usefixtures("session")
 
 
 def _for(items, extra_test=None, start=0):

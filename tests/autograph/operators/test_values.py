@@ -10,11 +10,7 @@ from stillflow.autograph import operators as ag
 from stillflow.autograph.operators.data_structures import tf_tensor_array_new, tf_tensor_list_new
 from stillflow.autograph.operators.python_calls import MatchDType, call_python
 
-
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
+pytestmark = pytest.mark.usefixtures("session")
 
 
 def test_numbers(session):

@@ -11,11 +11,7 @@ dist = tf.contrib.distributions
 LOC = np.float32([1.0, -2.0])
 TRIL = np.float32([[2.0, 0.0], [0.5, 1.0]])
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def run(fetches):

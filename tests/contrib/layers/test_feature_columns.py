@@ -24,11 +24,7 @@ assert sparse_ops.dense_to_sparse_tensor
 print(sparse_feature_cross_op.SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY)
 """
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def run(fetches):

@@ -10,11 +10,7 @@ import stillflow as tf
 layers = tf.contrib.layers
 X = np.sin(np.arange(12.0)).reshape(3, 4).astype(np.float32)
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def dense(x):

@@ -13,12 +13,6 @@ LOGITS = [[-1.0], [2.0], [0.5]]
 LABELS = [[0], [1], [0]]
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def evaluated(spec):
     with tf.Session() as session:
         session.run([tf.local_variables_initializer(), tf.tables_initializer()])

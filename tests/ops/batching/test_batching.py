@@ -13,11 +13,7 @@ from stillflow.contrib.batching.functions import batch, batch_function_v1, unbat
 
 SECOND = 1000000
 
-
-@pytest.fixture(autouse=True)
-def _own_graph():
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def at_once(session, fetches, feeds):

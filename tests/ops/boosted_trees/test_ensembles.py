@@ -9,11 +9,7 @@ import stillflow as tf
 from stillflow.ops.boosted_trees.ensemble import MESSAGES
 from stillflow.ops.boosted_trees.gains import first_best, vectors_and_gains, weights_and_gains
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def ensemble(*nodes):

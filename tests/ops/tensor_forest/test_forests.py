@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,10 +29,7 @@ def test_sets_are_walked_as_tensorflow_walks_them(given: Any, walked: list[int])
     assert hash_order(given) == walked
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def graphs(**others: Any) -> RandomForestGraphs:
