@@ -11,21 +11,17 @@ from stillflow.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.saved_model.export_outputs import PredictOutput
 from stillflow.train.optimizer import Optimizer
+from stillflow.train.wrapping_optimizer import WrappingOptimizer
 
 _ADVICE = " Please check arguments of forward_features."
 
 
-class _ClippedByNorm(Optimizer):
+class _ClippedByNorm(WrappingOptimizer):
     """Another optimizer, whose gradients are scaled down together."""
 
     def __init__(self, optimizer: Any, clip_norm: Any) -> None:
-        super().__init__(use_locking=False, name=f"ClipByNorm{optimizer.get_name()}")
-        self._optimizer = optimizer
+        super().__init__(optimizer, False, f"ClipByNorm{optimizer.get_name()}")
         self._clip_norm = clip_norm
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """Those of the other optimizer."""
-        return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
@@ -34,15 +30,7 @@ class _ClippedByNorm(Optimizer):
         gradients, variables = zip(*grads_and_vars)
         gradients, _ = tf.clip_by_global_norm(gradients, self._clip_norm)
         pairs = list(zip(gradients, variables))
-        return self._optimizer.apply_gradients(pairs, global_step, name)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the other optimizer."""
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """The names of its slots."""
-        return self._optimizer.get_slot_names(*args, **kwargs)
+        return self._opt.apply_gradients(pairs, global_step, name)
 
 
 @export("contrib.estimator.clip_gradients_by_norm")

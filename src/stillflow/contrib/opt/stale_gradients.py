@@ -10,10 +10,11 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.train.global_step import get_global_step
 from stillflow.train.optimizer import Optimizer
+from stillflow.train.wrapping_optimizer import WrappingOptimizer
 
 
 @export("contrib.opt.DropStaleGradientOptimizer")
-class DropStaleGradientOptimizer(Optimizer):
+class DropStaleGradientOptimizer(WrappingOptimizer):
     """Applies gradients by another optimizer unless too many steps were made meanwhile.
 
     Args:
@@ -30,8 +31,7 @@ class DropStaleGradientOptimizer(Optimizer):
         use_locking: bool = False,
         name: str = "DropStaleGradient",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._opt = opt
+        super().__init__(opt, use_locking, name)
         self._staleness = staleness
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
@@ -40,14 +40,6 @@ class DropStaleGradientOptimizer(Optimizer):
             self._local_step = get_global_step() + 0
         with tf.control_dependencies([self._local_step]):
             return self._opt.compute_gradients(tf.identity(loss), *args, **kwargs)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """That of the other optimizer."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """Those of the other optimizer."""
-        return self._opt.get_slot_names(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None

@@ -15,10 +15,11 @@ from stillflow.ops.control import group
 from stillflow.ops.math.clip import clip_by_norm
 from stillflow.platform import tf_logging as logging
 from stillflow.train.optimizer import Optimizer
+from stillflow.train.wrapping_optimizer import WrappingOptimizer
 
 
 @export("contrib.opt.VariableClippingOptimizer")
-class VariableClippingOptimizer(Optimizer):
+class VariableClippingOptimizer(WrappingOptimizer):
     """Applies gradients by another optimizer, then clips variables.
 
     Args:
@@ -39,23 +40,10 @@ class VariableClippingOptimizer(Optimizer):
         colocate_clip_ops_with_vars: bool = False,
         name: str = "VariableClipping",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._opt = opt
+        super().__init__(opt, use_locking, name)
         self._vars_to_clip_dims = {var: dims[:] for var, dims in vars_to_clip_dims.items()}
         self._max_norm = max_norm
         self._colocate_clip_ops_with_vars = colocate_clip_ops_with_vars
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """Those of the other optimizer."""
-        return self._opt.compute_gradients(*args, **kwargs)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the other optimizer."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the other optimizer's slots."""
-        return self._opt.get_slot_names(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None

@@ -12,11 +12,11 @@ from stillflow.losses.reduction import Reduction
 from stillflow.ops.tpu.replicas import cross_replica_sum
 from stillflow.ops.tpu.shards import get_tpu_context
 from stillflow.platform import tf_logging as logging
-from stillflow.train.optimizer import Optimizer
+from stillflow.train.wrapping_optimizer import WrappingOptimizer
 
 
 @export("tpu.CrossShardOptimizer", "contrib.tpu.CrossShardOptimizer")
-class CrossShardOptimizer(Optimizer):
+class CrossShardOptimizer(WrappingOptimizer):
     """An optimizer whose gradients are averaged over shards; only TPUs run what it adds.
 
     Args:
@@ -44,8 +44,7 @@ class CrossShardOptimizer(Optimizer):
                 "(g) for g in grads]. If you want to average your gradients, rescale your loss "
                 "with: loss /= global_batch_size"
             )
-        super().__init__(False, name)
-        self._opt = opt
+        super().__init__(opt, False, name)
         self._reduction = reduction
         self._group_assignment = group_assignment
 
@@ -108,14 +107,6 @@ class CrossShardOptimizer(Optimizer):
                     grad = cross_replica_sum(grad, self._group_assignment)
             summed.append((grad, var))
         return self._opt.apply_gradients(summed, global_step, name)  # type: ignore[no-any-return]
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """The slot of the optimizer that applies gradients."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """The names of its slots."""
-        return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> Any:
         """Its variables."""
