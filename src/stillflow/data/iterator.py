@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow.data import nest, structure
 from stillflow.data.dataset import _legacy
+from stillflow.data.kept_state import Deleter
 from stillflow.errors import OutOfRangeError
 from stillflow.graph import dtypes
 from stillflow.graph.api import add_to_collection, colocate_with, device, name_scope
@@ -264,7 +265,8 @@ class IteratorV2(Trackable, CompositeTensor):
                 return
             with colocate_with(dataset._variant_tensor):
                 made = cards.anonymous_iterator_v2_op(**self._attrs)
-                self._iterator_resource, self._deleter = made.handle, _Deleter(made)
+                self._iterator_resource = made.handle
+                self._deleter = Deleter(cards.delete_iterator_op, made)
                 cards.make_iterator_op(dataset._variant_tensor, self._iterator_resource)
 
     @property
@@ -336,22 +338,6 @@ class IteratorSpec(TypeSpec):
         made._iterator_resource, made._element_spec = components, self._element_spec
         made._attrs, made._immediate = _attrs(self._element_spec), components.holds_value
         return made
-
-
-class _Deleter:
-    """Adds, when the program forgets an iterator of a function, the operation that deletes it.
-
-    Args:
-      resources: the iterator's handle and deleter.
-    """
-
-    def __init__(self, resources: Any) -> None:
-        self.handle, self.deleter = resources
-
-    def __del__(self) -> None:
-        graph = self.handle.graph
-        if graph is get_default_graph():
-            cards.delete_iterator_op(self.handle, self.deleter)
 
 
 @export("contrib.eager.Iterator")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import Any
 
 from stillflow.data.dataset import UnaryUnchangedStructureDataset
@@ -11,7 +12,10 @@ from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.data import stats as cards
+from stillflow.summary.resource_writer import create_file_writer_v2
 from stillflow.util.deprecation import deprecated
+
+_MAX_QUEUE = 10  # events wait before they are written
 
 
 @export("data.experimental.StatsAggregator")
@@ -30,6 +34,21 @@ class StatsAggregatorV1:
 
 
 StatsAggregator = StatsAggregatorV1
+
+
+@export("compat.v2.data.experimental.StatsAggregator")
+class StatsAggregatorV2:
+    """Writes numbers about the pipelines whose options name it to event files, as they come.
+
+    Assign it to `tf.data.Options().experimental_stats.aggregator`.
+    """
+
+    def __init__(self) -> None:
+        self._resource = cards.stats_aggregator_handle_v2_op()
+        self._logdir = tempfile.mkdtemp()
+        writer: Any = create_file_writer_v2
+        self._summary_writer = writer(self._logdir, max_queue=_MAX_QUEUE)
+        cards.stats_aggregator_set_summary_writer_op(self._resource, self._summary_writer._resource)
 
 
 @deprecated(None, "Use `tf.data.experimental.StatsOptions`.")

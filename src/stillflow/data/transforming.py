@@ -13,6 +13,7 @@ from stillflow.data.dataset import (
     get_legacy_output_shapes,
     get_legacy_output_types,
 )
+from stillflow.data.kept_state import Owned, outlives_iterators
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.ops.constants import constant
@@ -97,13 +98,21 @@ class ShuffleDataset(UnaryUnchangedStructureDataset):
         self._reshuffle_each_iteration = (
             True if reshuffle_each_iteration is None else reshuffle_each_iteration
         )
-        super().__init__(
-            input_dataset,
-            shuffling.shuffle_dataset_op(
+        if self._reshuffle_each_iteration and outlives_iterators():
+            self._seed_generator = Owned(
+                shuffling.anonymous_random_seed_generator_op,
+                shuffling.delete_random_seed_generator_op, self._seed, self._seed2,
+            )  # fmt: skip
+            variant_tensor = shuffling.shuffle_dataset_v2_op(
+                input_dataset._variant_tensor, self._buffer_size, self._seed_generator.handle,
+                **self._flat_structure,
+            )  # fmt: skip
+        else:
+            variant_tensor = shuffling.shuffle_dataset_op(
                 input_dataset._variant_tensor, self._buffer_size, self._seed, self._seed2,
                 reshuffle_each_iteration=self._reshuffle_each_iteration, **self._flat_structure,
-            ),
-        )  # fmt: skip
+            )  # fmt: skip
+        super().__init__(input_dataset, variant_tensor)
 
 
 class CacheDataset(UnaryUnchangedStructureDataset):
@@ -112,12 +121,19 @@ class CacheDataset(UnaryUnchangedStructureDataset):
     def __init__(self, input_dataset: Any, filename: Any) -> None:
         self._input_dataset = input_dataset
         self._filename = convert_to_tensor(filename, dtype=dtypes.string, name="filename")
-        super().__init__(
-            input_dataset,
-            buffering.cache_dataset_op(
+        if outlives_iterators():
+            self._cache = Owned(
+                buffering.anonymous_memory_cache_op, buffering.delete_memory_cache_op
+            )
+            variant_tensor = buffering.cache_dataset_v2_op(
+                input_dataset._variant_tensor, self._filename, self._cache.handle,
+                **self._flat_structure,
+            )  # fmt: skip
+        else:
+            variant_tensor = buffering.cache_dataset_op(
                 input_dataset._variant_tensor, self._filename, **self._flat_structure
-            ),
-        )
+            )
+        super().__init__(input_dataset, variant_tensor)
 
 
 class PrefetchDataset(UnaryUnchangedStructureDataset):

@@ -15,10 +15,27 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_DirectedInterleaveDataset": "stillflow.data.choosing:_DirectedInterleaveDataset",
         "*": "stillflow.data.choosing stillflow.data.experimental",
     },
+    f"{_EXPERIMENTAL}.map_defun": {"*": "stillflow.data.map_defun"},
+    f"{_EXPERIMENTAL}.matching_files": {"*": "stillflow.data.matching_files"},
+    f"{_EXPERIMENTAL}.optimization": {
+        **{
+            name: f"stillflow.data.optimization:{name}"
+            for name in (
+                "_AssertNextDataset", "_ChooseFastestBranchDataset", "_ChooseFastestDataset",
+                "_NonSerializableDataset",
+            )
+        },
+        "*": "stillflow.data.optimization",
+    },
     f"{_EXPERIMENTAL}.readers": {
         "*": "stillflow.data.record_files stillflow.data.csv stillflow.data.sql",
     },
-    f"{_EXPERIMENTAL}.stats_aggregator": {"*": "stillflow.data.stats"},
+    f"{_EXPERIMENTAL}.sleep": {"*": "stillflow.data.sleeping"},
+    f"{_EXPERIMENTAL}.snapshot": {"*": "stillflow.data.snapshot"},
+    f"{_EXPERIMENTAL}.stats_aggregator": {
+        "StatsAggregatorV2": "stillflow.data.stats:StatsAggregatorV2",
+        "*": "stillflow.data.stats",
+    },
     f"{_EXPERIMENTAL}.stats_ops": {"*": "stillflow.data.stats"},
     f"{_EXPERIMENTAL}.threadpool": {"*": "stillflow.data.threadpool"},
     "tensorflow.contrib.data.python.ops.threadpool": {"*": "stillflow.data.threadpool"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection
 from typing import Any
 
@@ -55,14 +56,19 @@ def _check_state(dataset: Dataset, allowed: Collection[str]) -> None:
     for name in found:
         if name is not None and name not in allowed:
             raise errors.FailedPreconditionError(None, None, f"{name} is stateful.")
+    if dataset.resource is not None:
+        raise errors.FailedPreconditionError(None, None, dataset.resource)
 
 
 def has_graph(dataset: Dataset) -> bool:
     """Whether a dataset can be written as a graph: TensorFlow does not rewrite others."""
     operation, values = _made_by(dataset)
-    if operation.type == "GeneratorDataset":
+    if operation.type == _WITHOUT_GRAPH:
         return False
     return all(has_graph(value) for value in values if isinstance(value, Dataset))
+
+
+_WITHOUT_GRAPH = "GeneratorDataset"
 
 
 def check_slack(dataset: Dataset) -> None:
@@ -94,8 +100,19 @@ def _made_by(dataset: Dataset) -> tuple[Any, tuple[Any, ...]]:
     return dataset.made_by
 
 
+def names_of(dataset: Dataset) -> dict[Any, str]:
+    """What the operations behind a dataset are called where TensorFlow rewrites it."""
+    namer = _Namer()
+    namer.whole(dataset)
+    return namer.names
+
+
 class _Writer:
-    """Writes datasets into a graph."""
+    """Writes datasets into a graph.
+
+    Attributes:
+      names: of the nodes there, by the operations that made the datasets.
+    """
 
     def __init__(self) -> None:
         from stillflow.protos import GraphDef
@@ -103,6 +120,7 @@ class _Writer:
         self._graph = GraphDef()
         self._graph.versions.producer = PRODUCER
         self._functions: dict[str, Any] = {}
+        self.names: dict[Any, str] = {}
 
     def whole(self, dataset: Dataset) -> Any:
         """The graph that gives a dataset."""
@@ -125,6 +143,7 @@ class _Writer:
             for value, tensor in zip(values, operation._inputs, strict=True)
         ]
         node = self._node(operation.type, inputs)
+        self.names[operation] = node.name
         for name, attr in operation.card.signature.attrs.items():
             value = operation.attrs[name]
             attr_values.fill_proto(node.attr[name], value, attr.kind)
@@ -145,6 +164,39 @@ class _Writer:
         self._functions[function.name] = function
         for used in function.used.values():
             self._add_function(used)
+
+
+def telling_graph(dataset: Dataset) -> Any:
+    """A graph that tells whether two datasets give the same; it may not make one again."""
+    return _Teller().whole(dataset)
+
+
+class _Teller(_Writer):
+    """Has placeholders where a dataset cannot be written, and names of tables and variables."""
+
+    def _add(self, dataset: Dataset) -> str:
+        if _made_by(dataset)[0].type != _WITHOUT_GRAPH:
+            return super()._add(dataset)
+        node = self._node("Placeholder", [])
+        node.attr["dtype"].type = dtypes.variant.as_datatype_enum
+        node.attr["shape"].shape.SetInParent()
+        return str(node.name)
+
+    def _constant(self, value: Any, dtype: Any) -> str:
+        if dtype != dtypes.resource:
+            return super()._constant(value, dtype)
+        name = getattr(value, "name", None) or uuid.uuid4().hex  # no other one is the same
+        node = self._node("Const", [])
+        node.attr["dtype"].type = dtype.as_datatype_enum
+        node.attr["value"].tensor.resource_handle_val.add(name=str(name))
+        return str(node.name)
+
+
+class _Namer(_Writer):
+    """Gives nodes their names, and leaves values out."""
+
+    def _constant(self, value: Any, dtype: Any) -> str:
+        return str(self._node("Const", []).name)
 
 
 def _message(value: Any, dtype: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.data.background import Prefetching
 from stillflow.ops.data.file_cache import FileCache
@@ -16,7 +17,6 @@ from stillflow.ops.data.pipeline import (
     as_dataset,
     invalid,
     scalar,
-    stats_name,
     unary,
 )
 from stillflow.ops.data.walk import Element, State, Walk
@@ -28,12 +28,19 @@ prefetch_dataset_op = unary(
     f"{TYPED}\nslack_period: int = 0\nlegacy_autotune: bool = true",
 )  # fmt: skip
 cache_dataset_op = unary("CacheDataset", "filename: string", TYPED)
+cache_dataset_v2_op = unary(
+    "CacheDatasetV2", "filename: string, cache: resource", f"{TYPED}\nflags: stateful"
+)
+anonymous_memory_cache_op = op(
+    "AnonymousMemoryCache() -> (handle: resource, deleter: variant)\nflags: stateful"
+)
+delete_memory_cache_op = op(
+    "DeleteMemoryCache(handle: resource, deleter: variant)\nflags: stateful"
+)
 
 
 @prefetch_dataset_op.kernel
 def prefetch_dataset_kernel(node: Node) -> Any:
-    name = stats_name(node)
-
     def run(value: Any, size: Any) -> Dataset:
         source, limit = as_dataset(value), scalar(size)
         if limit < -1:
@@ -42,7 +49,7 @@ def prefetch_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             if limit == 0:
                 return source.iterate(context, prefix)
-            elements = source.iterate(context, prefix)
+            elements, name = source.iterate(context, prefix), context.stats_name(node.op)
             return Prefetching(context, elements, _TUNED if limit < 0 else limit, name)
 
         made = source.like("Prefetch", make, source.size)
@@ -109,21 +116,63 @@ class _MemoryCache(Walk):
             self.source, self.place = None, int(state[f"{self.prefix}Impl:index"])
 
 
+def _cached(source: Dataset, name: str, memory: MemoryCache | None) -> Dataset:
+    """A dataset with a cache in a file of that name; in memory if it has none.
+
+    Args:
+      memory: None for one that each iterator begins anew.
+    """
+
+    def in_memory(context: Context, prefix: str) -> Elements:
+        start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731
+        shared = context.state(prefix, dict) if memory is None else memory.elements
+        return _MemoryCache(shared, start)
+
+    def in_file(context: Context, prefix: str) -> Elements:
+        start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731
+        return FileCache(context, name, source.types, start)
+
+    if name:
+        return source.like("FileCache", in_file, source.size)
+    made = source.like("MemoryCache", in_memory, source.size)
+    if memory is not None:
+        made.resource = "CacheDatasetOp::MemoryDataset depends on memory cache resource."
+    return made
+
+
 @cache_dataset_op.kernel
 def cache_dataset_kernel(node: Node) -> Any:
-    def run(value: Any, filename: Any) -> Dataset:
-        source, name = as_dataset(value), scalar(filename).decode()
+    return lambda value, name: _cached(as_dataset(value), scalar(name).decode(), None)
 
-        def in_memory(context: Context, prefix: str) -> Elements:
-            start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731
-            return _MemoryCache(context.state(prefix, dict), start)
 
-        def in_file(context: Context, prefix: str) -> Elements:
-            start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731
-            return FileCache(context, name, source.types, start)
+class MemoryCache:
+    """Elements that outlive iterators.
 
-        if name:
-            return source.like("FileCache", in_file, source.size)
-        return source.like("MemoryCache", in_memory, source.size)
+    Attributes:
+      elements: those of an epoch that came to its end, by "all".
+    """
+
+    shape = ()
+
+    def __init__(self) -> None:
+        self.elements: dict[str, list[Element]] = {}
+
+
+anonymous_memory_cache_op.shape(lambda node: [(), ()])
+
+
+@anonymous_memory_cache_op.kernel
+def anonymous_memory_cache_kernel(node: Node) -> Any:
+    def run() -> tuple[MemoryCache, MemoryCache]:
+        made = MemoryCache()
+        return made, made
 
     return run
+
+
+delete_memory_cache_op.kernel(lambda node: lambda *_: None)  # it goes with its datasets
+
+
+@cache_dataset_v2_op.kernel
+def cache_dataset_v2_kernel(node: Node) -> Any:
+    return lambda value, name, cache: _cached(as_dataset(value), scalar(name).decode(), cache)

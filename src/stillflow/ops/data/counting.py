@@ -44,7 +44,7 @@ def _taken(size: int, count: int) -> int:
     return UNKNOWN if size == UNKNOWN else min(size, count)
 
 
-class _Taking(Walk):
+class Taking(Walk):
     """The first elements."""
 
     numbers: ClassVar[dict[str, str]] = {"taken": "i"}
@@ -73,7 +73,7 @@ def take_dataset_kernel(node: Node) -> Any:
                 return Ended()
             if count < 0:
                 return source.iterate(context, prefix)
-            return _Taking(source.iterate(context, prefix), count)
+            return Taking(source.iterate(context, prefix), count)
 
         kind = "FiniteTake" if count else "EmptyTake"
         made = source.like(kind, make, _taken(source.size, count))
@@ -175,6 +175,8 @@ class _Repeating(Walk):
     def _end_epoch(self) -> None:
         self.current = None
         self.epoch += 1
+        if self.epoch == self.count:
+            self.start()  # in vain, but TensorFlow draws seeds for this epoch, too
         if self.count < 0 and self.fresh:
             self.count = 0  # an empty dataset has no end otherwise
 

@@ -9,12 +9,15 @@ from stillflow.graph.card import Card, op
 from stillflow.ops.data import (
     batching,
     csv,
+    fastest,
     grouping,
     interleaving,
     iterators,
     lmdb,
     mapping,
+    matching_files,
     parsing,
+    sampling,
     sources,
     sql,
     stats,
@@ -38,7 +41,8 @@ _CARDS = (
     thread_pools.thread_pool_handle_op, stats.set_stats_aggregator_dataset_op,
     stats.latency_stats_dataset_op, stats.bytes_produced_stats_dataset_op,
     stats.stats_aggregator_handle_op, stats.stats_aggregator_summary_op, lmdb.lmdb_dataset_op,
-    writers.dataset_to_tf_record_op,
+    writers.dataset_to_tf_record_op, fastest.choose_fastest_dataset_op,
+    matching_files.matching_files_dataset_op, sampling.sleep_dataset_op,
 )  # fmt: skip
 
 

@@ -20,7 +20,6 @@ from stillflow.ops.data.pipeline import (
     dataset_op,
     invalid,
     scalar,
-    stats_name,
     unary,
 )
 from stillflow.ops.data.walk import Element, Ended, State, Walk
@@ -328,7 +327,7 @@ class _Ahead(Interleaving):
 
 @parallel_interleave_dataset_v2_op.kernel
 def parallel_interleave_dataset_v2_kernel(node: Node) -> Any:
-    function, name = function_of(node, "f"), stats_name(node)
+    function = function_of(node, "f")
     types, shapes = list(node.output_types), component_dims(node)
 
     def run(value: Any, *rest: Any) -> Dataset:
@@ -341,7 +340,7 @@ def parallel_interleave_dataset_v2_kernel(node: Node) -> Any:
             raise invalid("num_parallel_calls must less than or equal to cycle_length.")
 
         def make(context: Context, prefix: str) -> Elements:
-            start = opener(call, context, prefix)
+            start, name = opener(call, context, prefix), context.stats_name(node.op)
             return _Ahead(
                 context, source.iterate(context, prefix), start, cycle, block, 2 * block, name
             )

@@ -101,6 +101,8 @@ class IteratorResource:
         if self.dataset.stateful:
             message = f"{self.dataset.stateful} is stateful."
             raise errors.FailedPreconditionError(None, None, message)
+        if self.dataset.resource:
+            raise errors.FailedPreconditionError(None, None, self.dataset.resource)
         state = State()
         with self._lock:
             self.elements.save(state)

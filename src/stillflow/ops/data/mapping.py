@@ -25,7 +25,6 @@ from stillflow.ops.data.pipeline import (
     component_dims,
     invalid,
     scalar,
-    stats_name,
     unary,
 )
 from stillflow.ops.data.walk import Element, State, Walk
@@ -220,7 +219,6 @@ def parallelism(number: int) -> int:
 
 @parallel_map_dataset_op.kernel
 def parallel_map_dataset_kernel(node: Node) -> Any:
-    name = stats_name(node)
     function, keeps = function_of(node, "f"), node.preserve_cardinality
     types, shapes, ordered = list(node.output_types), component_dims(node), not node.sloppy
     pure = function.pure
@@ -233,7 +231,7 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             elements = source.iterate(context, prefix)
             function = while_open(timed(call, context.stats, prefix), context, pure)
-            in_order = ordered and not context.sloppy
+            in_order, name = ordered and not context.sloppy, context.stats_name(node.op)
             return Parallel(context, elements, function, threads, in_order, name, pure, together)
 
         return Dataset("ParallelMap", types, shapes, make, source.size)
@@ -243,7 +241,6 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
 
 @map_and_batch_dataset_op.kernel
 def map_and_batch_dataset_kernel(node: Node) -> Any:
-    name = stats_name(node)
     function, keeps = function_of(node, "f"), node.preserve_cardinality
     types, shapes, pure = list(node.output_types), component_dims(node), function.pure
 
@@ -257,6 +254,7 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             function = while_open(timed(call, context.stats, prefix), context, pure)
+            name = context.stats_name(node.op)
             elements = Parallel(
                 context, source.iterate(context, prefix), function, threads, True, name, pure,
                 together,
@@ -308,21 +306,21 @@ class _Filtering(Walk):
     def _report(self, held: bool) -> None:
         if held:
             self.kept += 1
-            self.stats.add_scalar(f"{self.name}::filtered_elements", self.kept)
+            self.stats.add_scalar(f"{self.name}::filtered_elements", self.kept, self.kept - 1)
         else:
             self.dropped += 1
-            self.stats.add_scalar(f"{self.name}::dropped_elements", self.dropped)
+            self.stats.add_scalar(f"{self.name}::dropped_elements", self.dropped, self.kept)
 
 
 @filter_dataset_op.kernel
 def filter_dataset_kernel(node: Node) -> Any:
-    function, name = function_of(node, "predicate"), stats_name(node)
+    function = function_of(node, "predicate")
 
     def run(value: Any, *captured: Any) -> Dataset:
         source, call = as_dataset(value), ending(bound(function, captured), False)
 
         def make(context: Context, prefix: str) -> Elements:
-            elements = source.iterate(context, prefix)
+            elements, name = source.iterate(context, prefix), context.stats_name(node.op)
             return _Filtering(lambda e: truth(call(e)), elements, context.stats, name)
 
         return source.like("Filter", make)

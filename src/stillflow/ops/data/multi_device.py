@@ -130,6 +130,41 @@ def multi_device_iterator_kernel(node: Any) -> Any:
     return node.handle(node.resource(create, kind="iterator", private=True))
 
 
+anonymous_multi_device_iterator_op = op(
+    "AnonymousMultiDeviceIterator() -> (handle: resource, deleter: variant)"
+    f"\ndevices: list(string) >= 1{TYPED}\nflags: stateful"
+)
+anonymous_multi_device_iterator_op.shape(lambda node: [(), ()])
+delete_multi_device_iterator_op = op(
+    "DeleteMultiDeviceIterator(multi_device_iterator: resource, iterators: N*resource, "
+    "deleter: variant)\nN: int >= 0\nflags: stateful"
+)
+
+
+@anonymous_multi_device_iterator_op.kernel
+def anonymous_multi_device_iterator_kernel(node: Any) -> Any:
+    types, shapes = list(node.output_types), component_dims(node)
+    device, shards = merge_over(_DEVICE, node.op.device), len(node.devices)
+
+    def run() -> tuple[MultiDeviceIterator, MultiDeviceIterator]:
+        name = private_name("AnonymousMultiDeviceIterator")
+        made = MultiDeviceIterator(name, types, shapes, device, shards)
+        return made, made
+
+    return run
+
+
+@delete_multi_device_iterator_op.kernel
+def delete_multi_device_iterator_kernel(node: Any) -> Any:
+    resources = node.facts.resources
+
+    def run(iterator: MultiDeviceIterator, *rest: Any) -> None:
+        iterator.close_session()
+        resources.forget(_KIND, iterator.name)
+
+    return run
+
+
 multi_device_iterator_init_op = op(
     "MultiDeviceIteratorInit(dataset: variant, multi_device_iterator: resource, "
     "max_buffer_size: int64) -> incarnation_id: int64\nflags: stateful"

@@ -18,7 +18,6 @@ from stillflow.ops.data.pipeline import (
     component_dims,
     invalid,
     scalar,
-    stats_name,
     unary,
 )
 from stillflow.ops.data.walk import Element, Walk
@@ -100,7 +99,7 @@ def parse_example_dataset_kernel(node: Node) -> Any:
         if names.count(name) > 1:
             raise invalid(f"Duplicate key not allowed: {name}")
     types, dims, ordered = attrs["output_types"], component_dims(node), not attrs["sloppy"]
-    parser, label = ExampleParser(*features), stats_name(node)
+    parser = ExampleParser(*features)
 
     def run(value: Any, number: Any, *defaults: Any) -> Dataset:
         source, threads = as_dataset(value), parallelism(scalar(number))
@@ -114,7 +113,7 @@ def parse_example_dataset_kernel(node: Node) -> Any:
         call = _Batches(parser, defaults)
 
         def make(context: Context, prefix: str) -> Walk:
-            elements = source.iterate(context, prefix)
+            elements, label = source.iterate(context, prefix), context.stats_name(node.op)
             counted = _counting(call, context.stats, label)
             return Parallel(context, elements, counted, threads, ordered, label)
 

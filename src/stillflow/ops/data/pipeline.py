@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from stillflow import errors
@@ -39,19 +39,30 @@ class Context:
         self.fuses = False  # whether a shuffle and a repeat are one, as TensorFlow makes them
         self.stats: Any = None  # what numbers are reported to
         self.sloppy = False  # whether results of parallel work may come as they are ready
+        self.names: dict[Any, str] = {}  # of operations whose datasets were rewritten
         self.most_threads: int | None = None  # how many threads parallel work may have
 
     @property
     def closed(self) -> bool:
         return self._closed.is_set()
 
-    def rewritten(self, fuses: bool = False, sloppy: bool = False) -> Context:
-        """The same context, with these ways to rewrite datasets and no others."""
-        if (fuses, sloppy) == (self.fuses, self.sloppy):
+    def rewritten(
+        self, fuses: bool = False, sloppy: bool = False, names: dict[Any, str] | None = None
+    ) -> Context:
+        """The same context, with these ways to rewrite datasets and no others.
+
+        Args:
+          names: of the operations where a rewritten dataset has others.
+        """
+        if (fuses, sloppy, names) == (self.fuses, self.sloppy, None):
             return self
         same = copy.copy(self)
-        same.fuses, same.sloppy = fuses, sloppy
+        same.fuses, same.sloppy, same.names = fuses, sloppy, names or self.names
         return same
+
+    def stats_name(self, operation: Any) -> str:
+        """What the numbers are called that the dataset of an operation reports."""
+        return self.names.get(operation) or str(operation.name)
 
     def reporting(self, stats: Any) -> Context:
         """The same context, where numbers are reported to an aggregator."""
@@ -114,6 +125,7 @@ class Dataset:
         "kind",
         "made_by",
         "make",
+        "resource",
         "same_as",
         "shapes",
         "shuffled",
@@ -140,6 +152,7 @@ class Dataset:
         self.shuffled: Callable[[Context, str, int], Elements] | None = None  # so many times
         self.bodies: list[Any] = []  # of the functions that are called
         self.stateful: str | None = None  # the type of an op whose state a walk does not hold
+        self.resource: str | None = None  # an error that says on which one it depends, if any
         self.made_by: tuple[Any, tuple[Any, ...]] | None = None  # an operation and its inputs
 
     def iterate(self, context: Context, prefix: str) -> Elements:
@@ -183,11 +196,6 @@ def invalid(message: str) -> errors.OpError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def stats_name(node: Any) -> str:
-    """What the numbers that a dataset reports are called: its op's type and a number."""
-    return f"{node.op.type}/_{node.op._id}"
-
-
 def scalar(value: Any) -> Any:
     """A scalar argument as a plain number or bytes."""
     return value.item()
@@ -219,6 +227,9 @@ class _DatasetCard(Card):
                 dataset.made_by = node.op, values
                 found = (one.stateful for one in inputs)
                 dataset.stateful = stateful or next(filter(None, found), dataset.stateful)
+                dataset.resource = dataset.resource or next(
+                    filter(None, (one.resource for one in inputs)), None
+                )
                 dataset.bodies = [*bodies, *(body for one in inputs for body in one.bodies)]
                 return dataset
 
@@ -282,8 +293,15 @@ def _is_harmless(operation: Any) -> bool:
     return name in _HARMLESS or (makes_dataset and name.endswith(("Dataset", "DatasetV2")))
 
 
-def dataset_op(text: str, **options: Any) -> Card:
-    """The card of an op that gives a dataset, which keeps what it was made of."""
+def dataset_op(text: str, at_most: Mapping[str, int] | None = None, **options: Any) -> Card:
+    """The card of an op that gives a dataset, which keeps what it was made of.
+
+    Args:
+      text: the signature.
+      at_most: arguments whose rank TensorFlow bounds while it builds; by default others are
+        scalars.
+    """
+    bounds = at_most or {}
     options.setdefault("keeps", tuple(range(_MOST_INPUTS)))
     card = op(text, _DatasetCard, differentiable=False, **options)
 
@@ -292,7 +310,9 @@ def dataset_op(text: str, **options: Any) -> Card:
         for position, argument in enumerate(card.signature.inputs):
             if argument.is_list:
                 break  # what stands behind it is checked when the dataset is made
-            if argument.dtype is not None and argument.name not in _VECTORS:
+            if argument.name in bounds:
+                dims_lib.with_rank_at_most(node.dims(position), bounds[argument.name])
+            elif argument.dtype is not None and argument.name not in _VECTORS:
                 dims_lib.with_rank(node.dims(position), 0)
         return ()
 
@@ -307,16 +327,21 @@ _VECTORS = frozenset((
 ))  # fmt: skip
 
 
-def unary(name: str, inputs: str = "", attrs: str = "", output: str = "handle") -> Card:
+def unary(
+    name: str, inputs: str = "", attrs: str = "", output: str = "handle", **options: Any
+) -> Card:
     """The card of an op that makes a dataset of another one.
 
     Args:
       name: the op's.
       inputs: what it takes besides the dataset, in the form of signatures.
       attrs: attributes besides types and shapes, a line each.
+      options: those of `dataset_op`.
     """
     more = f", {inputs}" if inputs else ""
-    return dataset_op(f"{name}(input_dataset: variant{more}) -> {output}: variant{attrs}")
+    return dataset_op(
+        f"{name}(input_dataset: variant{more}) -> {output}: variant{attrs}", **options
+    )
 
 
 def verify(types: Sequence[Any], shapes: Sequence[Dims], dataset: Dataset) -> None:
@@ -333,8 +358,8 @@ def verify(types: Sequence[Any], shapes: Sequence[Dims], dataset: Dataset) -> No
     for index, (wanted, found) in enumerate(zip(types, dataset.types, strict=True)):
         if wanted.base_dtype != found.base_dtype:
             raise invalid(
-                f"Data type mismatch at component {index}: expected {_type_name(wanted)} but got "
-                f"{_type_name(found)}."
+                f"Data type mismatch at component {index}: expected {type_name(wanted)} but got "
+                f"{type_name(found)}."
             )
     for index, (wide, dims) in enumerate(zip(shapes, dataset.shapes, strict=True)):
         if not dims_lib.is_compatible(wide, dims):
@@ -347,7 +372,8 @@ def verify(types: Sequence[Any], shapes: Sequence[Dims], dataset: Dataset) -> No
 _CPP_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
-def _type_name(dtype: Any) -> str:
+def type_name(dtype: Any) -> str:
+    """A type as the runtime writes it."""
     name = dtype.base_dtype.name
     return _CPP_NAMES.get(name, name)
 

@@ -6,10 +6,12 @@ From the same seeds they give TensorFlow's order, epoch after epoch.
 from __future__ import annotations
 
 import secrets
+import threading
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.data.counting import _repeated
 from stillflow.ops.data.pipeline import (
@@ -33,6 +35,16 @@ shuffle_dataset_op = unary(
     "ShuffleDataset", _SEEDS, f"\nreshuffle_each_iteration: bool = true{TYPED}"
 )
 shuffle_and_repeat_dataset_op = unary("ShuffleAndRepeatDataset", f"{_SEEDS}, count: int64", TYPED)
+shuffle_dataset_v2_op = unary(
+    "ShuffleDatasetV2", "buffer_size: int64, seed_generator: resource", f"{TYPED}\nflags: stateful"
+)
+anonymous_random_seed_generator_op = op(
+    "AnonymousRandomSeedGenerator(seed: int64, seed2: int64) -> "
+    "(handle: resource, deleter: variant)\nflags: stateful"
+)
+delete_random_seed_generator_op = op(
+    "DeleteRandomSeedGenerator(handle: resource, deleter: variant)\nflags: stateful"
+)
 
 
 def stream(seed: int, seed2: int) -> RandomNumbers:
@@ -150,13 +162,20 @@ class Shuffling(Walk):
         return f"buffer_{slot}_size", f"buffer_{slot}_{{}}"
 
 
-def _arguments(size: Any, seed: Any, seed2: Any) -> tuple[int, int, int]:
+def seeds_of(seed: Any, seed2: Any) -> tuple[int, int]:
+    """Two seeds as numbers, random ones for 0 and 0."""
+    seeds = scalar(seed), scalar(seed2)
+    return (secrets.randbits(63), secrets.randbits(63)) if seeds == (0, 0) else seeds
+
+
+def _buffer_size(size: Any) -> int:
     if scalar(size) <= 0:
         raise invalid("buffer_size must be greater than zero.")
-    seeds = scalar(seed), scalar(seed2)
-    if seeds == (0, 0):
-        seeds = secrets.randbits(63), secrets.randbits(63)
-    return scalar(size), *seeds
+    return int(scalar(size))
+
+
+def _arguments(size: Any, seed: Any, seed2: Any) -> tuple[int, int, int]:
+    return _buffer_size(size), *seeds_of(seed, seed2)
 
 
 @shuffle_dataset_op.kernel
@@ -184,6 +203,62 @@ def shuffle_dataset_kernel(node: Node) -> Any:
 
         made = source.like("Shuffle", make, source.size)
         made.shuffled = several if again else None
+        return made
+
+    return run
+
+
+# ---- seeds that outlive iterators
+
+
+class SeedGenerator:
+    """Gives each walk of shuffled datasets seeds of its own.
+
+    Args:
+      seeds: of the row of seeds.
+    """
+
+    shape = ()
+
+    def __init__(self, seeds: tuple[int, int]) -> None:
+        self.numbers = stream(*seeds)
+        self._lock = threading.Lock()
+
+    def next(self) -> tuple[int, int]:
+        """The seeds of the next walk."""
+        with self._lock:
+            return self.numbers(), self.numbers()
+
+
+anonymous_random_seed_generator_op.shape(lambda node: [(), ()])
+
+
+@anonymous_random_seed_generator_op.kernel
+def anonymous_random_seed_generator_kernel(node: Node) -> Any:
+    def run(seed: Any, seed2: Any) -> tuple[SeedGenerator, SeedGenerator]:
+        made = SeedGenerator(seeds_of(seed, seed2))
+        return made, made
+
+    return run
+
+
+delete_random_seed_generator_op.kernel(lambda node: lambda *_: None)  # it goes with its datasets
+
+
+@shuffle_dataset_v2_op.kernel
+def shuffle_dataset_v2_kernel(node: Node) -> Any:
+    def run(value: Any, buffer_size: Any, generator: SeedGenerator) -> Dataset:
+        source, size = as_dataset(value), _buffer_size(buffer_size)
+
+        def make(context: Context, prefix: str) -> Elements:
+            start = lambda: source.iterate(context, prefix)  # noqa: E731
+            return Shuffling(start, size, 1, generator.next(), generator.numbers)
+
+        made = source.like("Shuffle", make, source.size)
+        made.resource = (
+            f"ShuffleDatasetOp({size})::ReshufflingDataset depends on random seed generator "
+            "resource."
+        )
         return made
 
     return run

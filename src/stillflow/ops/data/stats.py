@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import threading
 import time
 from typing import Any
@@ -23,11 +24,18 @@ from stillflow.ops.data.pipeline import (
 )
 from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.summary.buckets import bucket_limits, histogram_message
+from stillflow.ops.summary.encoding import SUMMARY
 
 _HANDLE = (
     '() -> handle: resource\ncontainer: string = ""\nshared_name: string = ""\nflags: stateful'
 )
 stats_aggregator_handle_op = op(f"StatsAggregatorHandle{_HANDLE}")
+stats_aggregator_handle_v2_op = op(f"StatsAggregatorHandleV2{_HANDLE}")
+stats_aggregator_set_summary_writer_op = op(
+    "StatsAggregatorSetSummaryWriter(stats_aggregator: resource, summary: resource)"
+    "\nflags: stateful",
+    effect="writes files",
+)
 stats_aggregator_summary_op = op(
     "StatsAggregatorSummary(iterator: resource) -> summary: string\nflags: stateful"
 )
@@ -70,12 +78,12 @@ class StatsAggregator:
         self._histograms: dict[str, _Histogram] = {}
         self._scalars: dict[str, float] = {}
 
-    def add_to_histogram(self, name: str, value: float) -> None:
+    def add_to_histogram(self, name: str, value: float, step: int = 0) -> None:
         """Counts a number."""
         with self._lock:
             self._histograms.setdefault(name, _Histogram()).add(value)
 
-    def add_scalar(self, name: str, value: float) -> None:
+    def add_scalar(self, name: str, value: float, step: int = 0) -> None:
         """Notes the last value of a number."""
         with self._lock:
             self._scalars[name] = value
@@ -93,23 +101,77 @@ class StatsAggregator:
         return bytes(message.SerializeToString())
 
 
+class WritingAggregator:
+    """Writes what is reported to event files, each time; its own summary is empty.
+
+    Attributes:
+      writer: of the events, None before there is one.
+    """
+
+    shape = ()
+
+    def __init__(self) -> None:
+        self.writer: Any = None
+        self._lock = threading.Lock()
+        self._histograms: dict[str, _Histogram] = {}
+
+    def add_to_histogram(self, name: str, value: float, step: int = 0) -> None:
+        """Counts a number, and writes what was counted so far."""
+        from stillflow.protos import HistogramProto
+
+        with self._lock:
+            counted = self._histograms.setdefault(name, _Histogram())
+            counted.add(value)
+            message = HistogramProto.FromString(counted.message())
+            self._write(step, tag=name, histo=message)
+
+    def add_scalar(self, name: str, value: float, step: int = 0) -> None:
+        """Writes a number."""
+        with self._lock:
+            self._write(step, tag=name, simple_value=value)
+
+    def _write(self, step: int, **value: Any) -> None:
+        from stillflow.protos import Summary
+
+        if self.writer is not None:
+            summary = Summary(value=[Summary.Value(**value)])
+            self.writer.writer().add_field(step, SUMMARY, summary.SerializeToString())
+
+    def summary(self) -> bytes:
+        """What a summary without values is written as."""
+        return b""
+
+
 class _Tagged:
     """An aggregator that puts a tag before names.
 
     Args:
       aggregator: what is reported to.
       tag: the tag, or "".
+      counts: whether reports have steps, as they do where a pipeline is tuned; else all are 0.
     """
 
-    def __init__(self, aggregator: StatsAggregator, tag: str) -> None:
+    def __init__(self, aggregator: Any, tag: str, counts: bool = False) -> None:
         self.aggregator = aggregator
+        self.tag = tag
         self.prefix = f"{tag}::" if tag else ""
+        self.counts = counts
+        self._reports: collections.Counter[str] = collections.Counter()
 
-    def add_to_histogram(self, name: str, value: float) -> None:
-        self.aggregator.add_to_histogram(self.prefix + name, value)
+    def counting(self) -> _Tagged:
+        """The same, with steps."""
+        return _Tagged(self.aggregator, self.tag, True)
 
-    def add_scalar(self, name: str, value: float) -> None:
-        self.aggregator.add_scalar(self.prefix + name, value)
+    def _step(self, name: str, step: int | None) -> int:
+        """The number of elements before; if that is not said, that of reports by this name."""
+        self._reports[name] += 1
+        return (self._reports[name] - 1 if step is None else step) if self.counts else 0
+
+    def add_to_histogram(self, name: str, value: float, step: int | None = None) -> None:
+        self.aggregator.add_to_histogram(self.prefix + name, value, self._step(name, step))
+
+    def add_scalar(self, name: str, value: float, step: int | None = None) -> None:
+        self.aggregator.add_scalar(self.prefix + name, value, self._step(name, step))
 
 
 stats_aggregator_handle_op.shape(lambda node: ())
@@ -119,6 +181,25 @@ stats_aggregator_summary_op.shape(lambda node: ())
 @stats_aggregator_handle_op.kernel
 def stats_aggregator_handle_kernel(node: Any) -> Any:
     return node.handle(node.resource(StatsAggregator, kind="stats aggregator", private=True))
+
+
+stats_aggregator_handle_v2_op.shape(lambda node: ())
+
+
+@stats_aggregator_handle_v2_op.kernel
+def stats_aggregator_handle_v2_kernel(node: Any) -> Any:
+    kind = "writing stats aggregator"
+    return node.handle(node.resource(WritingAggregator, kind=kind, private=True))
+
+
+@stats_aggregator_set_summary_writer_op.kernel
+def stats_aggregator_set_summary_writer_kernel(node: Node) -> Any:
+    def run(aggregator: Any, writer: Any) -> None:
+        writer.writer()  # there has to be one
+        if isinstance(aggregator, WritingAggregator):
+            aggregator.writer = writer
+
+    return run
 
 
 @stats_aggregator_summary_op.kernel

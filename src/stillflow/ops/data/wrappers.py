@@ -6,13 +6,14 @@ that is repeated draws its numbers in another order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.data.as_graph import check_slack, has_graph
+from stillflow.ops.data.as_graph import check_slack, has_graph, names_of
 from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
@@ -50,7 +51,13 @@ non_serializable_dataset_op.kernel(_same)
 def model_dataset_kernel(node: Node) -> Any:
     def run(value: Any) -> Dataset:
         source = as_dataset(value)
-        return source.like("Model", source.iterate, source.size)
+
+        def make(context: Context, prefix: str) -> Elements:
+            if context.stats is not None:
+                context = context.reporting(context.stats.counting())
+            return source.iterate(context, prefix)
+
+        return source.like("Model", make, source.size)
 
     return run
 
@@ -65,7 +72,8 @@ def optimize_dataset_kernel(node: Node) -> Any:
         ways = b"shuffle_and_repeat_fusion" in wanted, b"make_sloppy" in wanted
 
         def make(context: Context, prefix: str) -> Elements:
-            return source.iterate(context.rewritten(*ways), prefix)
+            names = None if context.stats is None or not has_graph(source) else names_of(source)
+            return source.iterate(context.rewritten(*ways, names), prefix)
 
         return source.like("", make, source.size)
 
@@ -80,6 +88,39 @@ def max_intra_op_parallelism_dataset_kernel(node: Node) -> Any:
         return as_dataset(value)
 
     return run
+
+
+@assert_next_dataset_op.kernel
+def assert_next_dataset_kernel(node: Node) -> Any:
+    def run(value: Any, transformations: Any) -> Dataset:
+        source, expected = as_dataset(value), [name.decode() for name in transformations.tolist()]
+
+        def make(context: Context, prefix: str) -> Elements:
+            _check_next(expected, prefix)
+            return source.iterate(context, prefix)
+
+        return source.like("AssertNext", make, source.size)
+
+    return run
+
+
+def _check_next(expected: Sequence[str], path: str) -> None:
+    """Compares which datasets come next with the path that led here.
+
+    Raises:
+      InvalidArgumentError: if they are others, or fewer.
+    """
+    passed = [name for name in path.split(":") if name][1:-1]
+    if len(passed) < len(expected):
+        raise invalid(
+            f"Asserted next {len(expected)} transformations but encountered only {len(passed)}."
+        )
+    for place, (name, found) in enumerate(zip(expected, reversed(passed), strict=False)):
+        if name != found:
+            raise invalid(
+                f"Asserted {name} transformation at offset {place} but encountered {found} "
+                "transformation instead."
+            )
 
 
 class _Tolerant(Walk):

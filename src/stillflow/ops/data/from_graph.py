@@ -1,0 +1,68 @@
+"""Datasets of GraphDefs that make them: DatasetFromGraph."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph import dtypes
+from stillflow.graph.card import op
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.importer import import_graph_def
+from stillflow.ops.data.pipeline import invalid, scalar
+
+dataset_from_graph_op = op(
+    "DatasetFromGraph(graph_def: string) -> handle: variant", effect="state", differentiable=False
+)
+dataset_from_graph_op.shape(lambda node: ())
+
+_MOST = 32  # graphs that are not read again
+
+
+@functools.lru_cache(_MOST)
+def _body(serialized: bytes) -> FuncGraph:
+    """What a graph computes for its last `_Retval`, as the body of a function.
+
+    Raises:
+      InvalidArgumentError: if it is no graph.
+      NotFoundError: if it gives nothing, or holds operations that are not there.
+    """
+    from stillflow.protos import GraphDef
+
+    graph = GraphDef()
+    try:
+        graph.ParseFromString(serialized)
+    except Exception:
+        raise invalid("Could not parse GraphDef") from None
+    ends = [node for node in graph.node if node.op == "_Retval"]
+    if not ends:
+        raise errors.NotFoundError(None, None, "FetchOutputs node : not found")
+    wanted = ends[-1].input[0]
+    for node in ends:
+        graph.node.remove(node)
+    body = FuncGraph("dataset_from_graph")
+    with body.as_default():
+        name = wanted if ":" in wanted else f"{wanted}:0"
+        body.outputs = import_graph_def(graph, return_elements=[name], name="") or []
+    return body
+
+
+@dataset_from_graph_op.kernel
+def dataset_from_graph_kernel(node: Any) -> Any:
+    def run(graph_def: Any) -> Any:
+        if graph_def.ndim:
+            raise invalid("graph_def must be a scalar")
+        body = _body(scalar(graph_def))
+        (found,) = node.function(body, on_host=True)()
+        kind = body.outputs[0].dtype
+        if kind != dtypes.variant:
+            raise errors.InternalError(
+                None,
+                None,
+                f"Output 0 of type {dtypes.cpp_name(kind)} does not match declared output type "
+                f"variant for node node {node.name}",
+            )
+        return found
+
+    return run
