@@ -287,6 +287,7 @@ TABLE = {
     "compat.v2.data.experimental.CsvDataset": "data.csv:CsvDatasetV2",
     "compat.v2.data.experimental.RandomDataset": "data.choosing:RandomDatasetV2",
     "compat.v2.data.experimental.SqlDataset": "data.sql:SqlDatasetV2",
+    "compat.v2.data.experimental.StatsAggregator": "data.stats:StatsAggregatorV2",
     "compat.v2.data.experimental.choose_from_datasets": "data.compat_v2:choose_from_datasets",
     "compat.v2.data.experimental.make_batched_features_dataset": "data.compat_v2:make_batched_features_dataset",
     "compat.v2.data.experimental.make_csv_dataset": "data.compat_v2:make_csv_dataset",
