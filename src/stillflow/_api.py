@@ -1579,6 +1579,7 @@ TABLE = {
     "contrib.memory_stats.BytesInUse": "ops.memory_stats:BytesInUse",
     "contrib.memory_stats.BytesLimit": "ops.memory_stats:BytesLimit",
     "contrib.memory_stats.MaxBytesInUse": "ops.memory_stats:MaxBytesInUse",
+    "contrib.meta_graph_transform.meta_graph_transform.meta_graph_transform": "contrib.meta_graph_transform.meta_graph_transform:meta_graph_transform",
     "contrib.metrics.accuracy": "contrib.metrics.classification:accuracy",
     "contrib.metrics.aggregate_metric_map": "contrib.metrics.aggregation:aggregate_metric_map",
     "contrib.metrics.aggregate_metrics": "contrib.metrics.aggregation:aggregate_metrics",

@@ -19,7 +19,6 @@ PAGE = (SOURCES.parents[1] / "docs" / "limits.md").read_text(encoding="utf-8")
 NAMED = {
     "contrib/cloud/storage.py": ["tf.contrib.cloud.configure_gcs"],
     "contrib/learn/datasets/base.py": ["load_boston(data_path)"],
-    "contrib/learn/estimator_export.py": ["tf.contrib.meta_graph_transform"],
     "contrib/tensorrt/conversion.py": ["tf.contrib.tensorrt.create_inference_graph"],
     "contrib/tpu/estimator.py": ["`use_tpu=True`", "its exports"],
     "contrib/tpu/infeed.py": ["`InfeedQueue` with `device_assignment`"],
@@ -110,5 +109,5 @@ for name in {packages}:
         capture_output=True, text=True, timeout=120,
         env={**os.environ, "PYTHONPATH": str(SOURCES.parent)},
     )  # fmt: skip
-    assert len(packages) > 10
+    assert len(packages) > 5
     assert done.stdout.splitlines() == packages, done.stderr

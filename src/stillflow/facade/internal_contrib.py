@@ -6,6 +6,8 @@ _SLIM = "tensorflow.contrib.slim.python.slim"
 
 # Internal modules that we have whole.
 MODULES = {
+    "tensorflow.contrib.meta_graph_transform.meta_graph_transform":
+        "stillflow.contrib.meta_graph_transform.meta_graph_transform",
     **{f"tensorflow.contrib.opt.python.training.{name}": f"stillflow.contrib.opt.{name}"
        for name in ("matrix_functions", "sign_decay")},
     **{f"{_SLIM}.{name}": f"stillflow.contrib.slim.{name}"

@@ -484,16 +484,17 @@ class Estimator(BaseEstimator):
           assets_extra: {path below `assets.extra`: file} of more files.
           as_text: whether the message is written as text.
           checkpoint_path: the values; the latest checkpoint if None.
-          graph_rewrite_specs: the tags of the graph.
+          graph_rewrite_specs: the tags of the graph; those after the first one add it again, after
+            graph transforms.
           strip_default_attrs: whether attributes with default values are left out.
 
         Returns:
           The path of the folder, as bytes.
 
         Raises:
-          ValueError: if there is no input function, or no such output.
+          ValueError: if there is no input function, or no such output, or the first graph is to be
+            transformed.
           NotFittedError: if there is no checkpoint.
-          NotImplementedError: if a graph is to be transformed.
         """
         if serving_input_fn is None:
             raise ValueError("serving_input_fn must be defined.")

@@ -11,6 +11,7 @@ from stillflow.contrib.learn.saved_model_export import (
     input_alternatives,
     output_alternatives,
 )
+from stillflow.contrib.meta_graph_transform.meta_graph_transform import meta_graph_transform
 from stillflow.estimator.exporting import (
     copy_extra_assets,
     timestamped_directory,
@@ -44,11 +45,6 @@ def export_savedmodel(
     """As `Estimator.export_savedmodel`; the folder has its name only once it is whole."""
     if not specs or specs[0].transforms:
         raise ValueError("The first element of graph_rewrite_specs must specify no transforms.")
-    if specs[1:]:
-        raise NotImplementedError(
-            "tf.contrib.meta_graph_transform is not supported by Stillflow: graph_rewrite_specs "
-            "may have one element"
-        )
     path = timestamped_directory(base)
     unfinished = unfinished_directory(path)
     builder = SavedModelBuilder(unfinished)
@@ -73,7 +69,18 @@ def export_savedmodel(
                 assets_collection=get_collection(GraphKeys.ASSET_FILEPATHS), main_op=main_op,
                 strip_default_attrs=strip_default_attrs,
             )  # fmt: skip
+    for spec in specs[1:]:
+        _add_rewritten(builder, inputs, outputs, spec)
     copy_extra_assets(unfinished, assets_extra)
     builder.save(as_text)
     gfile.rename(unfinished, path)
     return path
+
+
+def _add_rewritten(builder: Any, inputs: Any, outputs: Any, spec: Any) -> None:
+    """Adds the exported graph once more, after transforms."""
+    fed = [tensor.name for tensors in inputs.values() for tensor in tensors.values()]
+    fetched = [tensor.name for _, tensors in outputs.values() for tensor in tensors.values()]
+    graphs = builder._saved_model.meta_graphs
+    made = meta_graph_transform(graphs[0], fed, fetched, spec.transforms, spec.tags)
+    graphs.add().CopyFrom(made)

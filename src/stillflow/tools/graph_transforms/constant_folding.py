@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ def fold_constants(graph_def: Any, context: Context) -> Any:
         graph_def = changed(graph_def, lambda node: node.attr.pop("_output_shapes", None))
     graph = imported(graph_def)
     fed = {_tensor(graph, name) for name in context.inputs}
+    _require_values(graph, context.outputs)
     folded = _Folding(graph, fed, context).values()
     replacements: dict[Tensor, Any] = {}
     largest = context.number("max_constant_size_in_bytes", _LARGEST)
@@ -56,6 +57,21 @@ def _tensor(graph: Any, name: str) -> Tensor:
         raise errors.NotFoundError(
             None, None, f"FeedInputs: unable to find feed output {name}"
         ) from None
+
+
+def _require_values(graph: Any, outputs: Iterable[str]) -> None:
+    """Refuses outputs that are operations without a value, which nobody fetches."""
+    nodes = {op.name: op for op in graph.get_operations()}
+    for name in outputs:
+        op = nodes.get(name.partition(":")[0])
+        if op is not None and not op.outputs:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Tried to fetch data for '{name}', which produces no output.  To run to a node "
+                f"but not fetch any data, pass '{name}' as an argument to the 'target_node_names' "
+                "argument of the Session::Run API.",
+            )
 
 
 class _Folding:
