@@ -143,7 +143,7 @@ def test_a_symbol_of_tensorflow_that_is_missing_says_so() -> None:
 )
 def test_names_that_tensorflow_has_are_known(prefix: str, name: str) -> None:
     symbol = f"tf.{prefix}.{name}".replace("..", ".")
-    message = _namespace._missing(prefix, name)
+    message = _namespace._why_missing(prefix, name)
     assert message.endswith(f": {symbol} is not supported by Stillflow yet")
 
 
@@ -163,7 +163,7 @@ def test_names_that_tensorflow_has_are_known(prefix: str, name: str) -> None:
 )
 def test_names_that_tensorflow_lacks_get_the_plain_message(prefix: str, name: str) -> None:
     module = f"tensorflow.{prefix}".rstrip(".")
-    assert _namespace._missing(prefix, name) == f"module {module!r} has no attribute {name!r}"
+    assert _namespace._why_missing(prefix, name) == f"module {module!r} has no attribute {name!r}"
 
 
 def test_a_submodule_does_not_hide_the_public_name_it_shares() -> None:

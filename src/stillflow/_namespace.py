@@ -124,7 +124,7 @@ class ApiModule(ModuleType):
         else:
             from stillflow._missing import missing
 
-            value = missing(_missing(self.__api_prefix__, name), self, name)
+            value = missing(_why_missing(self.__api_prefix__, name), self, name)
         held(self)[name] = value
         return value
 
@@ -286,7 +286,7 @@ def _imported(name: str) -> ModuleType:
             gc.enable()
 
 
-def _missing(prefix: str, name: str) -> str:
+def _why_missing(prefix: str, name: str) -> str:
     module = _join("tensorflow", prefix).rstrip(".")
     message = f"module {module!r} has no attribute {name!r}"
     if name.startswith("__"):

@@ -153,12 +153,17 @@ def broadcast_shapes(x: Sequence[int], y: Sequence[int]) -> tuple[int, ...]:
     Raises:
       ValueError: if they do not fit, in TF's words.
     """
-    rank = max(len(x), len(y))
-    left = [1] * (rank - len(x)) + list(x)
-    right = [1] * (rank - len(y)) + list(y)
-    if any(a not in (1, b) and b != 1 for a, b in zip(left, right, strict=True)):
+    pairs = _aligned(x, y)
+    if any(a not in (1, b) and b != 1 for a, b in pairs):
         raise ValueError(f"Incompatible shapes: {shape_text(x)} vs. {shape_text(y)}")
-    return tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
+    return tuple(b if a == 1 else a for a, b in pairs)
+
+
+def _aligned(x: Sequence[int], y: Sequence[int]) -> list[tuple[int, int]]:
+    """The sizes of both shapes in each dimension; 1 where a shape has none."""
+    rank = max(len(x), len(y))
+    left, right = ([1] * (rank - len(shape)) + list(shape) for shape in (x, y))
+    return list(zip(left, right, strict=True))
 
 
 @broadcast_args_op.value
@@ -206,13 +211,10 @@ def reduced_axes(x: Sequence[int], y: Sequence[int]) -> tuple[list[int], list[in
     if list(x) == list(y):
         return [], []
     broadcast_shapes(x, y)
-    rank = max(len(x), len(y))
-    left = [1] * (rank - len(x)) + list(x)
-    right = [1] * (rank - len(y)) + list(y)
-    pairs = list(enumerate(zip(left, right, strict=True)))
+    pairs = _aligned(x, y)
     return (
-        [axis for axis, (a, b) in pairs if a == 1],
-        [axis for axis, (a, b) in pairs if b == 1],
+        [axis for axis, (a, _) in enumerate(pairs) if a == 1],
+        [axis for axis, (_, b) in enumerate(pairs) if b == 1],
     )
 
 

@@ -18,7 +18,7 @@ from stillflow.ops.arrays.broadcast import broadcast_static_shape
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import CWISE_CARDS, NUMBERS, sparse_tensor_dense_add_op
 from stillflow.ops.sparse.reductions import sparse_reduce_sum
-from stillflow.ops.sparse.rows import joined, row_numbers
+from stillflow.ops.sparse.rows import at_rows, joined, row_numbers
 from stillflow.util.renamed import renamed_argument
 
 _TWO = (
@@ -104,14 +104,8 @@ def sparse_add_grad_shape(node: Node) -> Any:
 
 @sparse_add_grad_op.kernel
 def sparse_add_grad_kernel(node: Node) -> Any:
-    def of(rows: Any, sums: Any, grad: Any) -> Any:
-        everything, places, found = joined(rows, sums)
-        spread = torch.zeros(len(everything), dtype=grad.dtype, device=grad.device)
-        spread[found] = grad
-        return spread[places]
-
     def run(grad: Any, a_rows: Any, b_rows: Any, sums: Any) -> Any:
-        return of(a_rows, sums, grad), of(b_rows, sums, grad)
+        return at_rows(a_rows, sums, grad), at_rows(b_rows, sums, grad)
 
     return run
 

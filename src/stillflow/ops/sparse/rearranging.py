@@ -36,9 +36,9 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import NUMBERS
 from stillflow.ops.sparse.rows import (
+    at_rows,
     check_inside,
     check_parts,
-    joined,
     reordered,
     row_numbers,
     take_rows,
@@ -315,10 +315,7 @@ def sparse_slice_grad_shape(node: Node) -> Any:
 @sparse_slice_grad_op.kernel
 def sparse_slice_grad_kernel(node: Node) -> Any:
     def run(grad: Any, indices: Any, start: Any, taken: Any) -> Any:
-        everything, places, found = joined(indices, taken + start)
-        spread = torch.zeros(len(everything), dtype=grad.dtype, device=grad.device)
-        spread[found] = grad
-        return spread[places]
+        return at_rows(indices, taken + start, grad)
 
     return run
 

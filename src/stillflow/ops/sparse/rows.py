@@ -128,6 +128,14 @@ def joined(first: Any, second: Any) -> tuple[Any, Any, Any]:
     return rows, places[: len(first)], places[len(first) :]
 
 
+def at_rows(rows: Any, known: Any, values: Any) -> Any:
+    """The value of each of `rows` among `known`, which has `values`; zero for a row not in it."""
+    everything, places, found = joined(rows, known)
+    spread = torch.zeros(len(everything), dtype=values.dtype, device=values.device)
+    spread[found] = values
+    return spread[places]
+
+
 def _numbers(rows: Any) -> Any:
     """Integers in the order of rows, equal where rows are; None if there are not enough of them."""
     if not rows.numel():
