@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.distribution import (
+    FULLY_REPARAMETERIZED,
+    ReparameterizationType,
+    ScalarDistribution,
+)
 from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -15,33 +19,12 @@ from stillflow.ops.control import with_dependencies
 from stillflow.util.deprecation import deprecated
 
 
-def positive_parameters(concentration: Any, rate: Any, validate_args: bool) -> tuple[Any, Any]:
-    """Tensors of a shape parameter and an inverse scale, under the default name scope.
-
-    Raises:
-      TypeError: if they are of different or no floating-point types.
-    """
-    checks = []
-    if validate_args:
-        checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
-    with tf.control_dependencies(checks):
-        parameters = (
-            tf.identity(concentration, name="concentration"), tf.identity(rate, name="rate"),
-        )  # fmt: skip
-        tf.debugging.assert_same_float_dtype(parameters)
-    return parameters
-
-
-@export("distributions.Gamma", "contrib.distributions.Gamma")
-class Gamma(ScalarDistribution):
-    """Gamma distributions, with density proportional to `x^(concentration - 1) exp(-rate x)`.
+class ConcentrationRate(ScalarDistribution):
+    """A distribution of positive scalars with a shape parameter and an inverse scale.
 
     Args:
-      concentration: shape parameters.
-      rate: inverse scales.
-      validate_args: whether the graph checks that both are positive.
-      allow_nan_stats: see `Distribution`.
-      name: of the scope.
+      given: the constructor's arguments: concentration, rate, validate_args, allow_nan_stats, name.
+      reparameterization_type: of `Distribution`.
 
     Raises:
       TypeError: if the parameters are of different or no floating-point types.
@@ -49,25 +32,23 @@ class Gamma(ScalarDistribution):
 
     _parameter_names: tuple[str, ...] = ("concentration", "rate")
 
-    @moved
     def __init__(
-        self,
-        concentration: Any,
-        rate: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Gamma",
+        self, given: dict[str, Any], reparameterization_type: ReparameterizationType
     ) -> None:
-        parameters = dict(locals())
-        with tf.name_scope(name, values=[concentration, rate]) as scope:
-            given = positive_parameters(concentration, rate, validate_args)
-            self._concentration, self._rate = given
+        concentration, rate, checks = given["concentration"], given["rate"], []
+        with tf.name_scope(given["name"], values=[concentration, rate]) as scope:
+            if given["validate_args"]:
+                checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
+            with tf.control_dependencies(checks):
+                self._concentration = tf.identity(concentration, name="concentration")
+                self._rate = tf.identity(rate, name="rate")
+                tf.debugging.assert_same_float_dtype([self._concentration, self._rate])
         super().__init__(
             dtype=self._concentration.dtype,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            parameters=parameters,
+            validate_args=given["validate_args"],
+            allow_nan_stats=given["allow_nan_stats"],
+            reparameterization_type=reparameterization_type,
+            parameters=given,
             graph_parents=[self._concentration, self._rate],
             name=scope,
         )
@@ -81,6 +62,48 @@ class Gamma(ScalarDistribution):
     def rate(self) -> Any:
         """The inverse scales."""
         return self._rate
+
+    def _log_prob(self, x: Any) -> Any:
+        return self._log_unnormalized_prob(x) - self._log_normalization()
+
+    def _log_unnormalized_prob(self, x: Any) -> Any:
+        raise self._missing("log_prob")
+
+    def _log_normalization(self) -> Any:
+        return tf.lgamma(self.concentration) - self.concentration * tf.log(self.rate)
+
+    def _checked_sample(self, x: Any) -> Any:
+        tf.debugging.assert_same_float_dtype(tensors=[x], dtype=self.dtype)
+        if not self.validate_args:
+            return x
+        return with_dependencies([tf.assert_positive(x)], x)
+
+
+@export("distributions.Gamma", "contrib.distributions.Gamma")
+class Gamma(ConcentrationRate):
+    """Gamma distributions, with density proportional to `x^(concentration - 1) exp(-rate x)`.
+
+    Args:
+      concentration: shape parameters.
+      rate: inverse scales.
+      validate_args: whether the graph checks that both are positive.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      TypeError: if the parameters are of different or no floating-point types.
+    """
+
+    @moved
+    def __init__(
+        self,
+        concentration: Any,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Gamma",
+    ) -> None:
+        super().__init__(dict(locals()), FULLY_REPARAMETERIZED)
 
     def _batch_parameters(self) -> tuple[Any, Any]:
         return self.concentration, self.rate
@@ -98,9 +121,6 @@ class Gamma(ScalarDistribution):
             shape=[n], alpha=self.concentration, beta=self.rate, dtype=self.dtype, seed=seed
         )
 
-    def _log_prob(self, x: Any) -> Any:
-        return self._log_unnormalized_prob(x) - self._log_normalization()
-
     def _cdf(self, x: Any) -> Any:
         x = self._checked_sample(x)
         return tf.igamma(self.concentration, self.rate * x)
@@ -108,9 +128,6 @@ class Gamma(ScalarDistribution):
     def _log_unnormalized_prob(self, x: Any) -> Any:
         x = self._checked_sample(x)
         return tf.math.xlogy(self.concentration - 1.0, x) - self.rate * x
-
-    def _log_normalization(self) -> Any:
-        return tf.lgamma(self.concentration) - self.concentration * tf.log(self.rate)
 
     def _entropy(self) -> Any:
         return (
@@ -144,12 +161,6 @@ class Gamma(ScalarDistribution):
             message="mode not defined when any concentration <= 1",
         )
         return with_dependencies([check], mode)
-
-    def _checked_sample(self, x: Any) -> Any:
-        tf.debugging.assert_same_float_dtype(tensors=[x], dtype=self.dtype)
-        if not self.validate_args:
-            return x
-        return with_dependencies([tf.assert_positive(x)], x)
 
 
 @export("contrib.distributions.GammaWithSoftplusConcentrationRate")

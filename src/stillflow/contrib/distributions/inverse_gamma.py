@@ -8,14 +8,14 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.contrib.distributions.moved import moved_from_contrib
-from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
-from stillflow.distributions.gamma import positive_parameters
+from stillflow.distributions.distribution import NOT_REPARAMETERIZED
+from stillflow.distributions.gamma import ConcentrationRate
 from stillflow.graph.export import export
 from stillflow.ops.control import with_dependencies
 
 
 @export("contrib.distributions.InverseGamma")
-class InverseGamma(ScalarDistribution):
+class InverseGamma(ConcentrationRate):
     """Inverse gamma distributions: density proportional to `x^(-concentration - 1) exp(-rate / x)`.
 
     Args:
@@ -29,8 +29,6 @@ class InverseGamma(ScalarDistribution):
       TypeError: if the parameters are of different or no floating-point types.
     """
 
-    _parameter_names = ("concentration", "rate")
-
     @moved_from_contrib
     def __init__(
         self,
@@ -40,38 +38,13 @@ class InverseGamma(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "InverseGamma",
     ) -> None:
-        parameters = dict(locals())
-        with tf.name_scope(name, values=[concentration, rate]) as scope:
-            given = positive_parameters(concentration, rate, validate_args)
-            self._concentration, self._rate = given
-        super().__init__(
-            dtype=self._concentration.dtype,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            parameters=parameters,
-            graph_parents=[self._concentration, self._rate],
-            name=scope,
-        )
-
-    @property
-    def concentration(self) -> Any:
-        """The shape parameters."""
-        return self._concentration
-
-    @property
-    def rate(self) -> Any:
-        """The inverse scales."""
-        return self._rate
+        super().__init__(dict(locals()), NOT_REPARAMETERIZED)
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         drawn = tf.random_gamma(
             shape=[n], alpha=self.concentration, beta=self.rate, dtype=self.dtype, seed=seed
         )
         return 1.0 / drawn
-
-    def _log_prob(self, x: Any) -> Any:
-        return self._log_unnormalized_prob(x) - self._log_normalization()
 
     def _cdf(self, x: Any) -> Any:
         x = self._checked_sample(x)
@@ -80,9 +53,6 @@ class InverseGamma(ScalarDistribution):
     def _log_unnormalized_prob(self, x: Any) -> Any:
         x = self._checked_sample(x)
         return -(1.0 + self.concentration) * tf.log(x) - self.rate / x
-
-    def _log_normalization(self) -> Any:
-        return tf.lgamma(self.concentration) - self.concentration * tf.log(self.rate)
 
     def _entropy(self) -> Any:
         known = self.concentration + tf.log(self.rate) + tf.lgamma(self.concentration)
@@ -110,12 +80,6 @@ class InverseGamma(ScalarDistribution):
 
     def _mode(self) -> Any:
         return self.rate / (1.0 + self.concentration)
-
-    def _checked_sample(self, x: Any) -> Any:
-        tf.debugging.assert_same_float_dtype(tensors=[x], dtype=self.dtype)
-        if not self.validate_args:
-            return x
-        return with_dependencies([tf.assert_positive(x)], x)
 
 
 @export("contrib.distributions.InverseGammaWithSoftplusConcentrationRate")
