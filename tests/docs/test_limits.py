@@ -53,6 +53,7 @@ NAMED = {
     "runtime/collectives.py": ["collectives"],
     "runtime/distributed/master.py": ["debuggers that watch tensors"],
     "runtime/distributed/packed.py": ["sent to another task"],
+    "runtime/repeats.py": ["steps of partial runs"],
     "runtime/session.py": ["Session.partial_run"],
     "tools/graph_transforms/__init__.py": ["TransformGraph"],
 }  # fmt: skip

@@ -19,7 +19,7 @@ from stillflow.ops.control_flow.switch import (
     next_iteration_op,
     switch,
 )
-from stillflow.runtime import loop_code
+from stillflow.runtime import loop_code, plan
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
@@ -193,6 +193,27 @@ def test_a_loop_that_partial_runs_need_twice_draws_its_numbers_once():
         assert len({*np.ravel(seen)}) == 6  # the second run goes on from where the first ended
 
 
+def test_partial_runs_of_the_same_steps_share_their_plans(monkeypatch):
+    made = []
+    make_plan = plan.make_plan
+    monkeypatch.setattr(
+        plan, "make_plan", lambda *args, **options: (made.append(1), make_plan(*args, **options))[1]
+    )
+    x, scale = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [])
+    total = tf.while_loop(
+        lambda i, _: i < tf.size(x), lambda i, s: (i + 1, s + x[i]), [0, tf.constant(0.0)]
+    )[1]
+    scaled = total * scale
+    with tf.Session() as session:
+        for length in range(1, 9):
+            handle = session.partial_run_setup([total, scaled], [x, scale])
+            assert session.partial_run(handle, total, {x: np.ones(length)}) == length
+            assert session.partial_run(handle, scaled, {scale: 2.0}) == 2 * length
+            with pytest.raises(errors.InvalidArgumentError, match="Must run 'setup' before"):
+                session.partial_run(handle, scaled, {scale: 2.0})
+        assert len(made) < 8  # of 16 steps: exact plans for two lengths, one for any
+
+
 def test_a_loop_with_effects_does_not_run_twice_in_a_partial_run():
     w, scale = tf.Variable(2.0), tf.placeholder(tf.float32, [])
 
@@ -205,7 +226,7 @@ def test_a_loop_with_effects_does_not_run_twice_in_a_partial_run():
         session.run(w.initializer)
         handle = session.partial_run_setup([x, slope], [scale])
         assert session.partial_run(handle, x) == 27.0
-        with pytest.raises(errors.UnimplementedError, match="operation PyFunc, whose effect"):
+        with pytest.raises(errors.UnimplementedError, match="the effect of its operation PyFunc would"):
             session.partial_run(handle, slope, {scale: 2.0})
 
 

@@ -47,7 +47,13 @@ class Repeats:
             if isinstance(streams[op], OpStream):
                 streams[op].move_to(self._starts[op])
             elif not _may_run_twice(op):
-                raise errors.UnimplementedError(op.node_def, op, _REFUSAL.format(op.type))
+                raise errors.UnimplementedError(
+                    op.node_def,
+                    op,
+                    "This step of a partial run needs a loop that an earlier step has run. Stillflow "
+                    f"would run it again; the effect of its operation {op.type} would come twice. "
+                    "Fetch all that is needed of the loop in one step.",
+                )
         before = {
             op: stream.position() for op, stream in streams.items() if isinstance(stream, OpStream)
         }
@@ -57,13 +63,6 @@ class Repeats:
             if isinstance(stream, OpStream):
                 self._starts[op] = before[op] if op in before else stream.start()
         self._ran.update(ops)
-
-
-_REFUSAL = (
-    "This step of a partial run needs a loop that an earlier step has run, and would run it again; "
-    "the loop has an operation {}, whose effect would come twice. Fetch all that is needed of the "
-    "loop in one step."
-)
 
 
 def _may_run_twice(op: Operation) -> bool:

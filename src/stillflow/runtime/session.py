@@ -31,7 +31,7 @@ from stillflow.runtime.fetches import (
     structure_key,
 )
 from stillflow.runtime.interrupts import time_limit
-from stillflow.runtime.partial_run import PartialRun
+from stillflow.runtime.partial_run import PartialPlans, PartialRun
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.seen_shapes import SeenShapes
@@ -79,6 +79,7 @@ class BaseSession:
         self._time_limit = 0 if settings is None else settings.operation_timeout_in_ms
         self._plain_runs = not measures_costs and not self._time_limit
         self._partial_runs: dict[Any, PartialRun] = {}
+        self._partial_plans, self._partial_count = PartialPlans(), 0
 
     def _default_config(self) -> Any:
         return session_config() if self._server is None else self._server.config
@@ -232,10 +233,13 @@ class BaseSession:
             raise errors.UnimplementedError(
                 None, None, "Stillflow cannot do a run of several tasks in steps yet"
             )
+        handler = Fetches(self._graph, fetches)
         with self._lock:
-            handle = f"partial_run_{len(self._partial_runs)}"
-            run = PartialRun(handle, Fetches(self._graph, fetches), tensors)
-            self._partial_runs[handle] = run
+            handle = f"partial_run_{self._partial_count}"
+            self._partial_runs[handle] = PartialRun(
+                handle, handler, tensors, self._partial_plans, self._graph._edition
+            )
+            self._partial_count += 1
         return handle
 
     def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
@@ -252,6 +256,8 @@ class BaseSession:
             )
         handler = self._handler(fetches)
         values = run.run(self._get_resources(), handler, self._feeds(feed_dict or {}))
+        if run.is_over:
+            self._partial_runs.pop(handle, None)
         return handler.build(values)
 
     def _check_open(self) -> None:
