@@ -35,6 +35,7 @@ _LINEAR = "tensorflow.contrib.linear_optimizer.python"
 _PRUNING = "stillflow.contrib.model_pruning"
 _PREDICTOR = "stillflow.contrib.predictor"
 _SOLVER = "stillflow.contrib.linear_optimizer"
+_TREES = "stillflow.contrib.boosted_trees"
 _QUANTIZE = "stillflow.contrib.quantize"
 
 OBJECTS: dict[str, dict[str, str]] = {
@@ -45,6 +46,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_get_samples": "stillflow.contrib.bayesflow.monte_carlo:get_samples",
         "_logspace_mean": "stillflow.contrib.bayesflow.monte_carlo:log_mean",
     },
+    "tensorflow.contrib.boosted_trees.python.ops.batch_ops_utils": {
+        "*": f"{_TREES}.scheduling",
+    },
+    "tensorflow.contrib.boosted_trees.python.utils.losses": {"*": f"{_TREES}.losses"},
     "tensorflow.contrib.constrained_optimization.python.external_regret_optimizer": {
         "_project_multipliers_wrt_euclidean_norm":
             f"{_CONSTRAINED}.projections:project_multipliers",
