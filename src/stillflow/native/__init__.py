@@ -73,6 +73,11 @@ _LONG: _Types = {
     "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
     "histogram_summaries": (_INT, (_POINTER, _INT, *3 * (_POINTER,), _INT)),
     "counted_summaries": (_INT, (_POINTER, _INT, *4 * (_POINTER,))),
+    "lstm_forward": (
+        None,
+        (*2 * (_INT,), *2 * (_POINTER,), *2 * (_DOUBLE,), *3 * (_POINTER,), *2 * (_INT,)),
+    ),
+    "lstm_backward": (None, (*2 * (_INT,), *4 * (_POINTER,), _INT, *6 * (_POINTER,), _INT)),
     "max_pool": (None, (*4 * (_POINTER,), _INT)),
     "max_pool_gradient": (None, (*4 * (_POINTER,), _INT)),
     "check_pieces": (_INT, (*3 * (_POINTER,), _INT, _POINTER)),

@@ -7,7 +7,7 @@ import pytest
 
 import stillflow as tf
 
-pytestmark = pytest.mark.usefixtures("graph")
+pytestmark = pytest.mark.usefixtures("graph", "either_way")
 TIME, BATCH, INPUTS, CELLS = 5, 3, 4, 2
 
 
@@ -57,3 +57,40 @@ def test_a_sequence_is_its_steps(options, length):
         found, expected = session.run(results)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, np.broadcast_to(other, one.shape), rtol=1e-4, atol=1e-5)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def test_a_step_is_what_its_formulas_say():
+    random = np.random.RandomState(1)
+    batch, cells = 7, 33
+    x = np.zeros((batch, 1), np.float32)
+    w = np.zeros((1 + cells, 4 * cells), np.float32)
+    c = random.uniform(-2, 2, (batch, cells)).astype(np.float32)
+    h = np.eye(batch, cells, dtype=np.float32)  # row k of the weights are the gates of batch k
+    w[1 : 1 + batch] = random.uniform(-1, 1, (batch, 4 * cells)) * 10 ** random.uniform(
+        -6, 2, (batch, 4 * cells)
+    )
+    found = tf.raw_ops.LSTMBlockCell(
+        x=x, cs_prev=c, h_prev=h, w=w, wci=c[0], wcf=c[0], wco=c[0],
+        b=np.zeros(4 * cells, np.float32), forget_bias=1.0, cell_clip=-1.0,
+    )  # fmt: skip
+    i, ci, f, o = np.split(w[1 : 1 + batch].astype(np.float64), 4, 1)
+    with np.errstate(over="ignore"):
+        i, f, o, ci = sigmoid(i), sigmoid(f + 1), sigmoid(o), np.tanh(ci)
+    cs = i * ci + f * c
+    expected = [i, cs, f, o, ci, np.tanh(cs), o * np.tanh(cs)]
+    with tf.Session() as session:
+        for one, other in zip(session.run(found), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-37)
+
+
+def test_no_number_stays_none():
+    x, (cs, h, w, wci, wcf, wco, b), _ = arguments()
+    found = tf.raw_ops.LSTMBlockCell(
+        x=x[0] * np.float32(np.nan), cs_prev=cs, h_prev=h, w=w, wci=wci, wcf=wcf, wco=wco, b=b
+    )
+    with tf.Session() as session:
+        assert np.isnan(session.run(found.h)).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.recurrent.lstm_loops import LstmLoop, takes
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample
 
@@ -38,8 +40,25 @@ class _Cell:
         parts = gates.chunk(4, dim=-1)
         return tuple(parts[i] for i in self.order)
 
+    def limit(self) -> float:
+        """The largest number that the memory may hold."""
+        return self.clip if self.clip > 0 else inf
+
+    def loop(self, peepholes: Sequence[Any], c: Any, outputs: Sequence[Any]) -> LstmLoop | None:
+        """Steps in C, if they take these; `c` is the memory before the first one."""
+        weights = tuple(peepholes) if self.peephole else ()
+        if c.ndim != 2 or not takes(c, *weights, *outputs):
+            return None
+        rows, cells = c.shape
+        return LstmLoop(self.order, weights, rows, cells, outputs)
+
     def forward(self, gates: Any, c_prev: Any, wci: Any, wcf: Any, wco: Any) -> tuple[Any, ...]:
         """All outputs of a step, from the gates before their activations."""
+        outputs = tuple(torch.empty_like(c_prev) for _ in range(7))
+        loop = self.loop((wci, wcf, wco), c_prev, outputs)
+        if loop is not None and takes(gates):
+            loop.forward(0, gates, c_prev, self.forget_bias, self.limit())
+            return outputs
         i, ci, f, o = self.parts(gates)
         f = f + self.forget_bias
         if self.peephole:
@@ -86,6 +105,12 @@ class _Cell:
         self, c_prev: Any, peepholes: tuple[Any, ...], outputs: tuple[Any, ...], dc: Any, dh: Any
     ) -> tuple[Any, Any, tuple[Any, ...]]:
         """Gradients of the memory before, the gates and the peepholes."""
+        loop = None if self.peephole else self.loop((), c_prev, outputs)
+        if loop is not None and takes(dc, dh):
+            dc_prev, dgates = torch.empty_like(c_prev), c_prev.new_empty((len(dc), 4 * dc.shape[1]))
+            nothing = torch.zeros_like(dc)
+            loop.backward(0, c_prev, (dc, nothing), (dh, nothing), dc_prev, dgates)
+            return dc_prev, dgates, tuple(torch.zeros_like(w) for w in peepholes)
         i, cs, f, o, ci, co = outputs
         wci, wcf, wco = peepholes
         do = o * (1 - o) * dh * co
@@ -103,6 +128,12 @@ class _Cell:
         dc_prev = dc_prev + di * wci + df * wcf
         weights = ((di * c_prev).sum(0), (df * c_prev).sum(0), (do * cs).sum(0))
         return dc_prev, dgates, weights
+
+    def peephole_sums(self, cs: Any, c0: Any, dgates: Any) -> list[Any]:
+        """Gradients of the weights of peepholes, from the memory and gates of all steps."""
+        before = torch.cat([c0[None], cs])[: len(cs)]
+        di, _, df, do = self.parts(dgates)
+        return [(di * before).sum((0, 1)), (df * before).sum((0, 1)), (do * cs).sum((0, 1))]
 
     def step_back(
         self, outputs: Sequence[Any], c0: Any, peepholes: Sequence[Any], dgates: Any
@@ -278,6 +309,13 @@ def _block_forward(
     # The inputs' part of the gates needs no loop.
     projected = torch.matmul(x[:length], w[:inputs]) + b
     gates, recurrent = projected.new_empty(projected.shape[1:]), w[inputs:]
+    loop = cell.loop((wci, wcf, wco), c, outputs)
+    if loop is not None and takes(projected):
+        for t, given in enumerate(projected.unbind()):
+            torch.addmm(given, h, recurrent, out=gates)
+            loop.forward(t, gates, c, cell.forget_bias, cell.limit())
+            c, h = outputs[1][t], outputs[6][t]
+        return outputs
     step = cell.step(gates, wci, wcf, wco)
     steps = zip(projected.unbind(), *(each.unbind() for each in outputs), strict=False)
     for given, *out in steps:
@@ -294,12 +332,21 @@ def _block_backward(cell: _Cell, length: Any, x: Any, c0: Any, h0: Any, w: Any, 
     dc, dh = torch.zeros_like(c0), torch.zeros_like(h0)
     sums = [torch.zeros_like(p) for p in peepholes]
     dgates = torch.zeros((x.shape[0], x.shape[1], b.shape[0]), dtype=x.dtype, device=x.device)
-    step = cell.step_back([gate[:length] for gate in gates], c0, peepholes, dgates)
-    for t in range(length - 1, -1, -1):
-        dc, weights = step(t, dc + dcs[t], dh + dhs[t])
-        dh = dgates[t] @ recurrent
-        if weights:
-            sums = [total + part for total, part in zip(sums, weights, strict=True)]
+    loop = cell.loop(peepholes, c0, gates)
+    if loop is not None and takes(dcs, dhs):
+        for t in range(length - 1, -1, -1):
+            before = gates[1][t - 1] if t else c0
+            loop.backward(t, before, (dc, dcs[t]), (dh, dhs[t]), dc, dgates[t])
+            torch.mm(dgates[t], recurrent, out=dh)
+        if cell.peephole:
+            sums = cell.peephole_sums(gates[1][:length], c0, dgates[:length])
+    else:
+        step = cell.step_back([gate[:length] for gate in gates], c0, peepholes, dgates)
+        for t in range(length - 1, -1, -1):
+            dc, weights = step(t, dc + dcs[t], dh + dhs[t])
+            dh = dgates[t] @ recurrent
+            if weights:
+                sums = [total + part for total, part in zip(sums, weights, strict=True)]
     before = torch.cat([h0[None], h[: max(length - 1, 0)]])[:length]
     xh = torch.cat([x[:length], before], 2).reshape(-1, w.shape[0])
     flat = dgates[:length].reshape(-1, b.shape[0])

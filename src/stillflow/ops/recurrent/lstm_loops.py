@@ -1,0 +1,80 @@
+"""Steps of LSTM cells in C: all that they do to single numbers, in one call."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow import native
+from stillflow.graph.lazy import torch
+from stillflow.ops import native_loops
+
+
+class LstmLoop:
+    """The steps of one cell, for tensors that `native_loops.take`.
+
+    Args:
+      order: where the input gate, memory, forget gate and output gate stand among the gates.
+      peepholes: weights of three gates, [cells] each; none if it is empty.
+      rows, cells: the size of the memory.
+      outputs: i, cs, f, o, ci, co and, where steps go forward, h: one step's after the other.
+    """
+
+    def __init__(
+        self, order: Sequence[int], peepholes: Sequence[Any], rows: int, cells: int,
+        outputs: Sequence[Any],
+    ) -> None:  # fmt: skip
+        self._library: Any = native.library()
+        self._held = (peepholes, outputs)
+        self._size = rows * cells
+        self._sizes = (rows, cells, _numbers(order), _addresses(peepholes) if peepholes else None)
+        self._outputs = _addresses(outputs)
+        self._threads = torch.get_num_threads()
+
+    def forward(self, step: int, gates: Any, before: Any, forget_bias: float, clip: float) -> None:
+        """Fills the outputs of a step.
+
+        Args:
+          step: its number.
+          gates: before their activations, [rows, 4 * cells].
+          before: the memory.
+          forget_bias: what is added to the forget gate.
+          clip: the largest number in the memory, infinity for any.
+        """
+        self._library.lstm_forward(
+            *self._sizes, forget_bias, clip, gates.data_ptr(), before.data_ptr(), self._outputs,
+            step * self._size, self._threads,
+        )  # fmt: skip
+
+    def backward(
+        self, step: int, before: Any, of_memory: Sequence[Any], of_output: Sequence[Any],
+        of_before: Any, of_gates: Any,
+    ) -> None:  # fmt: skip
+        """Computes the gradients of the memory before a step, and of its gates.
+
+        Args:
+          step: its number.
+          before: the memory before it.
+          of_memory, of_output: two gradients each, which are added up.
+          of_before: receives that of the memory; may be the first one of `of_memory`.
+          of_gates: receives those of the gates, [rows, 4 * cells].
+        """
+        given = (each.data_ptr() for each in (*of_memory, *of_output, of_before, of_gates))
+        self._library.lstm_backward(
+            *self._sizes, before.data_ptr(), self._outputs, step * self._size, *given,
+            self._threads,
+        )  # fmt: skip
+
+
+def takes(*tensors: Any) -> bool:
+    """Whether the loops take these, and there is something to do."""
+    return native_loops.take(*tensors) and all(tensor.numel() for tensor in tensors)
+
+
+def _numbers(values: Sequence[int]) -> Any:
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+def _addresses(tensors: Sequence[Any]) -> Any:
+    return _numbers([tensor.data_ptr() for tensor in tensors])
