@@ -226,7 +226,7 @@ def test_a_loop_with_effects_does_not_run_twice_in_a_partial_run():
         session.run(w.initializer)
         handle = session.partial_run_setup([x, slope], [scale])
         assert session.partial_run(handle, x) == 27.0
-        with pytest.raises(errors.UnimplementedError, match="the effect of its operation PyFunc would"):
+        with pytest.raises(errors.UnimplementedError, match="what its operation PyFunc does"):
             session.partial_run(handle, slope, {scale: 2.0})
 
 

@@ -50,9 +50,9 @@ class Repeats:
                 raise errors.UnimplementedError(
                     op.node_def,
                     op,
-                    "This step of a partial run needs a loop that an earlier step has run. Stillflow "
-                    f"would run it again; the effect of its operation {op.type} would come twice. "
-                    "Fetch all that is needed of the loop in one step.",
+                    "This step of a partial run needs a loop that an earlier step has run. "
+                    f"Stillflow would run it again: what its operation {op.type} does would be "
+                    "done twice. Fetch all that is needed of the loop in one step.",
                 )
         before = {
             op: stream.position() for op, stream in streams.items() if isinstance(stream, OpStream)
