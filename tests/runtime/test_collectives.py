@@ -54,3 +54,18 @@ def test_members_may_be_of_several_tasks():
         made = reduced(["/job:worker/task:0", "/job:worker/task:1"], [[1.0, 2.0], [3.0, 4.0]])
         with tf.Session(workers[0].target) as session:
             assert [value.tolist() for value in session.run(made)] == [[8.0, 12.0]] * 2
+
+
+@pytest.mark.usefixtures("graph")
+def test_rows_of_a_group_have_one_shape():
+    made = []
+    for number, rows in enumerate(([1.0, 2.0], [3.0])):
+        with tf.device(f"/cpu:{number}"):
+            made.append(collective.all_gather(tf.constant(rows), 2, 1, 7))
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        with pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"Shape mismatch in the collective instance 7. Op at device \S+CPU:1 expected "
+            r"shape \[2\] but another member in the group expected shape \[4\]",
+        ):
+            session.run(made)

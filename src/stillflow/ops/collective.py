@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.device import canonical
+from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 
 _GROUP = """T: {float, half, double, int32, int64}
@@ -29,10 +31,21 @@ collective_reduce_op = op(f"""
     communication_hint: string = "auto"
     flags: stateful
 """)
+collective_gather_op = op(f"CollectiveGather(input: T) -> data: T\n{_BROADCAST}")
 collective_bcast_send_op = op(f"CollectiveBcastSend(input: T) -> data: T\n{_BROADCAST}")
 collective_bcast_recv_op = op(f"CollectiveBcastRecv() -> data: T\n{_BROADCAST}")
 
 collective_reduce_op.shape(lambda node: node.dims(0))
+
+
+@collective_gather_op.shape
+def collective_gather_shape(node: Node) -> Any:
+    dims = dims_lib.with_rank_at_least(node.dims(0), 1)
+    if dims is None:
+        return None
+    return dims_lib.multiply(dims[0], node.group_size), *dims[1:]
+
+
 for _card in (collective_bcast_send_op, collective_bcast_recv_op):
     _card.shape(lambda node: node.op.attrs["shape"]._dims)
 
@@ -67,6 +80,28 @@ def all_reduce(
     return collective_reduce_op(
         t, group_size=group_size, group_key=group_key, instance_key=instance_key,
         merge_op=merge_op, final_op=final_op, subdiv_offsets=subdiv_offsets,
+        communication_hint=communication_hint,
+    )  # fmt: skip
+
+
+def all_gather(
+    t: Tensor, group_size: int, group_key: int, instance_key: int, communication_hint: str = "auto"
+) -> Tensor:
+    """Puts the tensors of a group one after the other; see `all_reduce`.
+
+    Args:
+      t: a tensor on a device by name, of rank 1 at least; all of the group are of one shape.
+      group_size, group_key, instance_key, communication_hint: as in `all_reduce`.
+
+    Returns:
+      A tensor with the rows of all, in the order of their devices.
+
+    Raises:
+      ValueError: if the tensor is on no device, alone, or a scalar.
+    """
+    _check(t, group_size, "all_gather")
+    return collective_gather_op(
+        t, shape=[0], group_size=group_size, group_key=group_key, instance_key=instance_key,
         communication_hint=communication_hint,
     )  # fmt: skip
 

@@ -6,11 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from stillflow import errors
+from stillflow.graph.card import op as registered
+from stillflow.graph.device import merge_over
+from stillflow.graph.dims import shape_text
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.inline import Call, Inliner
 
+# The rows of all members of a group, one member after the other.
+gathered_card = registered(
+    "_GatheredRows(values: N*T) -> rows: T\nN: int >= 2\nT: type\ninstance_key: int"
+    "\ndevices: list(string) >= 2"
+)
+_HERE = "/job:localhost/replica:0/task:0/device:CPU:0"
 _MERGES = {b"Add": "AddV2", b"Mul": "Mul"}
 
 
@@ -58,6 +68,44 @@ def _reduce(inliner: Inliner, call: Call) -> Any:
     return _done(inliner, call, total)
 
 
+@gathered_card.shape
+def gathered_shape(node: Any) -> Any:
+    return None
+
+
+@gathered_card.kernel
+def gathered_kernel(node: Any) -> Any:
+    size, key = node.N, node.instance_key
+    devices = [device.decode() for device in node.devices]
+
+    def gather(*values: Any) -> Any:
+        shapes = [(len(value) * size, *value.shape[1:]) for value in values]
+        for device, shape in zip(devices[1:], shapes[1:], strict=True):
+            if shape != shapes[0]:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Shape mismatch in the collective instance {key}. Op at device {device} "
+                    f"expected shape {shape_text(shape)} but another member in the group expected "
+                    f"shape {shape_text(shapes[0])}. This is likely due to different input shapes "
+                    "at different members of the collective op.",
+                )
+        return torch.cat(values)
+
+    return gather
+
+
+def _gather(inliner: Inliner, call: Call) -> Any:
+    members = sorted(_members(call), key=lambda op: merge_over(_HERE, op.device))
+    given = [_input_of(inliner, call, member) for member in members]
+    rows = inliner.add(
+        gathered_card.name, given, f"{call.name}/rows", call.op, N=len(given),
+        instance_key=call.op.attrs["instance_key"],
+        devices=[merge_over(_HERE, member.device).encode() for member in members],
+    )  # fmt: skip
+    return _done(inliner, call, rows._outputs[0])
+
+
 def _broadcast(inliner: Inliner, call: Call) -> Any:
     (sender,) = (op for op in _members(call) if op.type == "CollectiveBcastSend")
     return _done(inliner, call, _input_of(inliner, call, sender))
@@ -79,6 +127,7 @@ def _done(inliner: Inliner, call: Call, result: Tensor) -> Any:
 
 
 COLLECTIVES: dict[str, Callable[[Inliner, Call], Any]] = {
+    "CollectiveGather": _gather,
     "CollectiveReduce": _reduce,
     "CollectiveBcastSend": _broadcast,
     "CollectiveBcastRecv": _broadcast,

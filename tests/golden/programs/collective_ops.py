@@ -78,3 +78,32 @@ def what_is_refused(tf):
             "least": raised(computed, tf, least),
         }
     return Run(facts=dict(facts, nowhere=nowhere))
+
+
+@program
+def rows_of_all(tf):
+    ops = functions(tf)
+    made = []
+    for key, rows in enumerate([
+        [[1, 2], [3, 4]], [[[1.0, 2.0]], [[3.0, 4.0]]], [[[[0], [1]]], [[[2], [3]]]],
+    ], 1):  # fmt: skip
+        made.append(on_both(tf, lambda index, rows=rows, key=key: ops.all_gather(
+            tf.constant(rows[index]) + 1, 2, 1, key
+        )))  # fmt: skip
+    shapes = [[tensor.shape.as_list() for tensor in pair] for pair in made]
+    return Run(facts={"values": computed(tf, made), "shapes": shapes})
+
+
+@program
+def rows_refused(tf):
+    ops = functions(tf)
+    rows = tf.placeholder(tf.float32, [None, 3])
+    with tf.device("/cpu:0"):
+        found = ops.all_gather(tf.identity(rows), 2, 1, 1)
+        facts = {
+            "shape": found.shape.as_list(),
+            "scalar": raised(ops.all_gather, tf.constant(1), 2, 1, 1),
+            "alone": raised(ops.all_gather, tf.constant([1]), 1, 1, 1),
+            "gradient": raised(tf.gradients, found, rows),
+        }
+    return Run(facts=dict(facts, nowhere=raised(ops.all_gather, rows, 2, 1, 1)))
