@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+
 
 def pipelines(tf):
     """By name, what makes a dataset; numbers in files come from `tests/golden/files`."""
     Dataset, experimental = tf.data.Dataset, tf.data.experimental
     words, records = "tests/golden/files/words.txt", "tests/golden/files/numbers.tfrecord"
     table = "tests/golden/files/table.csv"
+
+    def ops(theirs, ours=None):
+        """A module outside of the public API."""
+        ours = f"stillflow.data.{ours or theirs}"
+        theirs = f"tensorflow.python.data.experimental.ops.{theirs}"
+        return importlib.import_module(ours if tf.__name__ == "stillflow" else theirs)
 
     def numbers():
         return Dataset.range(20)
@@ -47,6 +55,11 @@ def pipelines(tf):
         ),
         "samples": lambda: experimental.sample_from_datasets([numbers(), numbers()], seed=2),
         "random": lambda: experimental.RandomDataset(5),
+        "slept": lambda: numbers().apply(ops("sleep", "sleeping").sleep(1)),
+        "fastest": lambda: ops("optimization")._ChooseFastestDataset([numbers(), numbers()]),
+        "fastest_function": lambda: ops("optimization")._ChooseFastestBranchDataset(
+            numbers(), [lambda d: d.map(lambda x: x * 2), lambda d: d.map(lambda x: x + x)]
+        ),
         "lines": lambda: tf.data.TextLineDataset(words),
         "records": lambda: tf.data.TFRecordDataset(records),
         "fixed": lambda: tf.data.FixedLengthRecordDataset(words, 3, 2),

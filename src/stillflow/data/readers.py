@@ -17,6 +17,7 @@ from stillflow.data.mapping import FlatMapDataset, InterleaveDataset, _Mapped
 from stillflow.data.options import AUTOTUNE
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
@@ -129,9 +130,25 @@ def _size(buffer_size: Any) -> Any:
 class _OneFile(_Strings):
     """What is in one file."""
 
-    def __init__(self, card: Any, filenames: Any, compression_type: Any, buffer_size: Any):
+    _card: Card
+
+    def __init__(
+        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None
+    ) -> None:
         self._filenames = filenames
-        super().__init__(card(filenames, _kind(compression_type), _size(buffer_size)))
+        super().__init__(self._card(filenames, _kind(compression_type), _size(buffer_size)))
+
+
+class _TextLineDataset(_OneFile):
+    """The lines of one file."""
+
+    _card = cards.text_line_dataset_op
+
+
+class _TFRecordDataset(_OneFile):
+    """The records of one TFRecord file."""
+
+    _card = cards.tf_record_dataset_op
 
 
 class _FixedLengthRecordDataset(_Strings):
@@ -180,7 +197,7 @@ class TextLineDatasetV2(_Files):
         self._compression_type = compression_type
         self._buffer_size = buffer_size
         self._read(
-            lambda name: _OneFile(cards.text_line_dataset_op, name, compression_type, buffer_size),
+            lambda name: _TextLineDataset(name, compression_type, buffer_size),
             num_parallel_reads,
         )
 
@@ -201,7 +218,7 @@ class TFRecordDatasetV2(_Files):
         self._buffer_size = buffer_size
         self._num_parallel_reads = num_parallel_reads
         self._read(
-            lambda name: _OneFile(cards.tf_record_dataset_op, name, compression_type, buffer_size),
+            lambda name: _TFRecordDataset(name, compression_type, buffer_size),
             num_parallel_reads,
         )
 

@@ -58,6 +58,12 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_OptionalImpl": "stillflow.data.optional:_OptionalImpl",
         "*": "stillflow.data.optional",
     },
-    "tensorflow.python.data.ops.readers": {"*": "stillflow.data.readers"},
+    "tensorflow.python.data.ops.readers": {
+        **{
+            f"_{kind}Dataset": f"stillflow.data.readers:_{kind}Dataset"
+            for kind in ("FixedLengthRecord", "TextLine", "TFRecord")
+        },
+        "*": "stillflow.data.readers",
+    },
     "tensorflow.python.data.util.random_seed": {"get_seed": "stillflow.data.convert:get_seed"},
 }

@@ -263,6 +263,35 @@ def datasets_of_graphs(tf):
     return Run(call=call)
 
 
+@program
+def places_restored(tf):
+    part = tf.raw_ops.SamplingDataset(
+        input_dataset=_count(tf, 40)._variant_tensor, rate=0.5, seed=3, seed2=4, **_types()
+    )
+    names = _ops(tf, "matching_files").MatchingFilesDataset([f"{_FOLDER}/*", f"{_FOLDER}/t*.*"])
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    runs = []
+    for dataset in (_dataset(tf, part), names):
+        iterator = tf.data.make_initializable_iterator(dataset.with_options(options))
+        element, resource = iterator.get_next(), iterator._iterator_resource
+        saved = tf.io.serialize_tensor(tf.raw_ops.SerializeIterator(resource_handle=resource))
+        given = tf.placeholder(tf.string, [])
+        restored = tf.raw_ops.DeserializeIterator(
+            resource_handle=resource, serialized=tf.io.parse_tensor(given, tf.variant)
+        )
+
+        def call(session, parts=(iterator, element, saved, given, restored)):
+            iterator, element, saved, given, restored = parts
+            session.run(iterator.initializer)
+            found = [session.run(element) for _ in range(3)]
+            session.run(restored, {given: session.run(saved)})
+            return {"elements": found + [session.run(element) for _ in range(4)]}
+
+        runs.append(Run(call=call))
+    return runs
+
+
 # ---- snapshots
 
 
