@@ -12,7 +12,7 @@ from stillflow.graph.constant_value import MAX_ELEMENTS, constant_value
 from stillflow.graph.operation import Operation
 from stillflow.runtime.facts import Facts, PlanNode, to_array
 from stillflow.runtime.resources import Resources
-from stillflow.runtime.trace import Tracer
+from stillflow.runtime.trace import Tracer, check
 from stillflow.runtime.values import from_array
 
 
@@ -38,7 +38,7 @@ def compute(op: Operation) -> list[np.ndarray] | None:
         values.append(facts.values[tensor])
     tracer, node = Tracer(facts), PlanNode(op, facts)
     try:
-        tracer.check(op, node)
+        check(op, node, facts)
         with torch.inference_mode():
             results = tracer.compute(op, node, values)
     except OpError:

@@ -92,12 +92,13 @@ def make_plan(
         feeds = {now.tensors[tensor]: dims for tensor, dims in feeds.items()}
         known = {now.tensors[tensor]: value for tensor, value in known.items()}
     facts = Facts(resources, feeds)
-    if see is not None:
-        return token_plan(facts, ops, list(feeds), tensors, raw, see)
     by_creation, ops = ops, as_tensorflow_orders(ops, feeds)
     loops = has_loops(ops)
     if not loops:
         ops, facts.begun = takes_last(as_soon_as_ready(ops, (*tensors, *raw), feeds))
+    if see is not None:
+        function = token_plan(facts, ops, list(feeds), tensors, raw, see)
+        return waiting_at_the_end(function) if facts.begun else function
     tracer = Tracer(facts)
     tracer.fed_by_host = not raw
     tracer.look_back()

@@ -7,13 +7,15 @@ than a plan with `if` and `while`, but it takes any wiring that TensorFlow takes
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
+from stillflow.errors import InvalidArgumentError
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
@@ -25,7 +27,7 @@ from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.moves import carried
 from stillflow.runtime.ownership import kept_inputs
-from stillflow.runtime.trace import wants_reference
+from stillflow.runtime.trace import check, holds_handle, wants_reference
 from stillflow.runtime.values import fetch_converter, from_array
 
 # Where a token is: the frames around it, each with the number of its iteration.
@@ -54,18 +56,26 @@ def token_plan(
 
     Args:
       facts: what is known of the operations.
-      ops: in any order.
+      ops: of those that can run, the first here does.
       feeds: what the plan's arguments are.
       fetched: what it gives as arrays.
       raw: what it gives as it is, after that.
-      see: called with each tensor, its value and where it is, in every iteration of a loop anew.
+      see: called with each tensor, its value and where it is, in every iteration of a loop anew;
+        what operations take is looked at as closely then as where a plan knows its shapes.
     """
-    kernels = {op: kernel_function(op, facts) for op in ops if op.type not in _SPECIAL}
     users = _users(ops)
+    made: dict[Operation, Callable[..., Any]] = {}
+
+    def kernel_of(op: Operation, inputs: Sequence[Any]) -> Callable[..., Any]:
+        if see is not None:
+            return _kernel_for(facts, op, inputs)
+        if op not in made:
+            made[op] = kernel_function(op, facts)
+        return made[op]
 
     def run(*arrays: Any) -> list[Any]:
         interrupts = current_interrupt(), facts.resources.interrupt
-        machine = _Machine(ops, kernels, users, interrupts, see)
+        machine = _Machine(ops, kernel_of, users, interrupts, see)
         with at_work, torch.inference_mode(), flushed:
             machine.start(dict(zip(feeds, map(from_array, arrays), strict=True)))
         results = []
@@ -165,15 +175,18 @@ class _Machine:
     def __init__(
         self,
         ops: Sequence[Operation],
-        kernels: dict[Operation, Callable[..., Any]],
+        kernel_of: Callable[[Operation, Sequence[Any]], Callable[..., Any]],
         users: dict[Any, list[Any]],
         interrupts: Sequence[Any],
         see: See | None,
     ) -> None:
-        self.ops, self.kernels, self.users = ops, kernels, users
+        self.ops, self.kernel_of, self.users = ops, kernel_of, users
         self.interrupts, self.see = interrupts, see
+        self.places = {op: place for place, op in enumerate(ops)}
         self.waiting: dict[tuple[Operation, Tag], _Waiting] = {}
-        self.ready: deque[tuple[Operation, Tag, list[Any], bool]] = deque()
+        # By the operation's place, and when it became ready.
+        self.ready: list[tuple[int, int, Tag, list[Any], bool]] = []
+        self.count = 0
         self.frames: dict[Tag, dict[str, _Frame]] = {}
         self.left: set[tuple[Operation, Tag]] = set()  # Exits that gave a value
         self.dead_exits: dict[tuple[Operation, Tag], None] = {}
@@ -186,11 +199,16 @@ class _Machine:
             self.send(tensor, value, ())
         for op in self.ops:
             if not op._inputs and not op._control_inputs:
-                self.ready.append((op, (), [], False))
+                self.can_run(op, (), [], False)
         while self.ready or self.leave_dead():
             for interrupt in self.interrupts:
                 interrupt.check()
-            self.run(*self.ready.popleft())
+            place, _, tag, inputs, dead = heapq.heappop(self.ready)
+            self.run(self.ops[place], tag, inputs, dead)
+
+    def can_run(self, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
+        self.count += 1
+        heapq.heappush(self.ready, (self.places[op], self.count, tag, inputs, dead))
 
     def leave_dead(self) -> bool:
         """When nothing else can run, Exits that gave no value tell so; says whether any did."""
@@ -245,7 +263,7 @@ class _Machine:
         if not state.missing and op.type not in MERGES:
             dead = state.dead > 0 and op.type != "ControlTrigger"
             del self.waiting[op, tag]
-            self.ready.append((op, tag, state.values, dead))
+            self.can_run(op, tag, state.values, dead)
 
     def merge(self, op: Operation, state: _Waiting, index: int, value: Any, tag: Tag) -> None:
         """A Merge gives the first value that comes; it is dead when none can come."""
@@ -254,13 +272,13 @@ class _Machine:
         if value is not DEAD:
             state.fired = True
             chosen = torch.tensor(index, dtype=torch.int32)
-            self.ready.append((op, tag, [value, chosen], False))
+            self.can_run(op, tag, [argument(op, index, value), chosen], False)
             return
         state.dead += 1
         later = sum(tensor.op.type in NEXT_ITERATIONS for tensor in op._inputs)
         if state.dead == len(op._inputs) - later:
             state.fired = True
-            self.ready.append((op, tag, [DEAD, DEAD], True))
+            self.can_run(op, tag, [DEAD, DEAD], True)
 
     # ---- operations
 
@@ -269,16 +287,20 @@ class _Machine:
         if special is not None:
             special(self, op, tag, inputs, dead)
             return
+        if op._outputs and all(tensor in self.fed for tensor in op._outputs):
+            self.tell(op, False, tag)
+            return
         if dead:
             self.give(op, [DEAD] * len(op._outputs), tag)
             if not op._outputs:
                 self.tell(op, True, tag)
             return
         try:
+            kernel = self.kernel_of(op, inputs)
             values = [argument(op, i, value) for i, value in enumerate(inputs)]
             for index in kept_inputs(op):  # what may be memory of something else
                 values[index] = own(values[index])
-            result = self.kernels[op](*values)
+            result = kernel(*values)
         except Exception as error:
             raised = as_op_error(error, op)
             if raised is error:
@@ -287,6 +309,31 @@ class _Machine:
         if len(op._outputs) == 1:
             result = [inputs[0] if _gives_reference(op) else result]
         self.give(op, result if op._outputs else [], tag)
+
+
+def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[..., Any]:
+    """The kernel of an operation that is about to take some values.
+
+    Raises:
+      InvalidArgumentError: if it does not take such shapes or values.
+    """
+    known = Facts(facts.resources, {})
+    known.begun = facts.begun
+    for tensor, value in zip(op._inputs, inputs, strict=True):
+        if holds_handle(tensor):
+            known.handles[tensor] = value
+            value = getattr(value, "value", None) if tensor.dtype._is_ref_dtype else None
+        if isinstance(value, (torch.Tensor, np.ndarray)):
+            known._dims[tensor] = tuple(value.shape)
+            if not holds_handle(tensor):
+                known.values[tensor] = value
+    place = facts.resources.device_of(op) if facts.resources.several else None
+    node = PlanNode(op, known, place)
+    check(op, node, known)
+    try:
+        return kernel_function(op, known, node)
+    except ValueError as error:
+        raise InvalidArgumentError(op.node_def, op, str(error)) from error
 
 
 def _gives_reference(op: Operation) -> bool:
@@ -303,11 +350,12 @@ def argument(op: Operation, index: int, value: Any) -> Any:
 
 
 def read_state(op: Operation, handle: Any) -> Any:
-    """A copy of what a variable holds."""
+    """What a variable holds; of one behind a reference, what it holds when it is looked at."""
     value = handle.value
     if value is None:
         raise uninitialized(op, handle.missing())
-    return value.clone() if isinstance(value, torch.Tensor) else value
+    is_resource = getattr(handle, "is_resource", True)
+    return value.clone() if is_resource and isinstance(value, torch.Tensor) else value
 
 
 def _read_variable(
@@ -349,7 +397,7 @@ def _exit(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: b
         machine.dead_exits[op, outside] = None
         return
     machine.left.add((op, outside))
-    machine.give(op, inputs, outside)
+    machine.give(op, [argument(op, 0, inputs[0])], outside)
 
 
 def _next_iteration(
@@ -365,7 +413,7 @@ def _next_iteration(
         for tensor, value in frame.constants:
             machine.send(tensor, value, inside)
             machine.tell(tensor.op, value is DEAD, inside)
-    machine.give(op, inputs, inside)
+    machine.give(op, [argument(op, 0, inputs[0])], inside)
 
 
 _SPECIAL: dict[str, Callable[..., None]] = {

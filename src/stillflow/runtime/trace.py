@@ -125,7 +125,7 @@ class Tracer:
             return
         node = PlanNode(op, self.facts)
         try:
-            self.check(op, node)
+            check(op, node, self.facts)
             if not self.fold(op, node, guard):
                 self.run_once(op, node, guard)
         except errors.OpError as error:
@@ -146,17 +146,6 @@ class Tracer:
         for tensor in op._outputs:
             self.values.setdefault(tensor, Value("dead", None))
         self.steps.append(Step("call", op, [], [], guard, refuse))
-
-    def check(self, op: Operation, node: PlanNode) -> None:
-        """Applies the card's shape rule to concrete shapes; what it refuses is a run-time error."""
-        card = op.card
-        try:
-            if card.check_part is not None:
-                card.check_part(node)
-            if card.shape_part is not None:
-                self.facts.set_dims(op, card.shape_part(node))
-        except ValueError as error:
-            raise _refusal(op, error) from None
 
     def fold(self, op: Operation, node: PlanNode, guard: Guard) -> bool:
         """Computes the op now if everything it depends on is known; says whether it did."""
@@ -410,6 +399,27 @@ def _refusal(op: Operation, error: ValueError) -> BaseException:
     return as_op_error(errors.InvalidArgumentError(None, None, str(error)), op)
 
 
+def check(op: Operation, node: PlanNode, facts: Facts) -> None:
+    """Applies the card's shape rule to concrete shapes; what it refuses is a run-time error.
+
+    Args:
+      op: the operation.
+      node: what its card sees of it.
+      facts: where the shapes of what it gives are noted.
+
+    Raises:
+      InvalidArgumentError: if the rule, or the card's check, refuses them.
+    """
+    card = op.card
+    try:
+        if card.check_part is not None:
+            card.check_part(node)
+        if card.shape_part is not None:
+            facts.set_dims(op, card.shape_part(node))
+    except ValueError as error:
+        raise errors.InvalidArgumentError(op.node_def, op, f"{error}") from None
+
+
 def holds_handle(tensor: Tensor) -> bool:
     return tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource"
 
@@ -533,7 +543,7 @@ def _read_variable(tracer: Tracer, op: Operation) -> None:
     if guard is None:
         tracer.values.setdefault(op._outputs[0], Value("dead", None))
         return
-    tracer.check(op, PlanNode(op, tracer.facts))
+    check(op, PlanNode(op, tracer.facts), tracer.facts)
     tracer.set_output(op._outputs[0], tracer.read(op, tracer.values[op._inputs[0]], guard))
 
 

@@ -1,0 +1,65 @@
+"""Runs that a debugger watches give what other runs give, one operation after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.debug.dumping import DumpingDebugWrapperSession
+
+
+@pytest.fixture
+def session(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as plain:
+        yield DumpingDebugWrapperSession(plain, str(tmp_path / "dumps"))
+
+
+def test_a_value_read_through_a_reference_is_what_the_variable_holds_when_it_is_used(session):
+    step = tf.Variable(0)
+    with tf.control_dependencies([step.assign_add(1)]):
+        is_odd = tf.equal(tf.mod(step, 2), 1)
+    chosen = tf.cond(is_odd, lambda: tf.constant("odd"), lambda: tf.constant("even"))
+    session.run(step.initializer)
+    assert [session.run(chosen) for _ in range(3)] == [b"odd", b"even", b"odd"]
+
+
+def test_a_branch_that_gives_a_variable_gives_what_it_holds(session):
+    v = tf.Variable([1.0, 2.0])
+    flag = tf.placeholder(tf.bool)
+    chosen = tf.cond(flag, lambda: v.assign_add([1.0, 1.0]), lambda: v._ref())
+    session.run(v.initializer)
+    np.testing.assert_array_equal(session.run(chosen, {flag: False}), [1, 2])
+    np.testing.assert_array_equal(session.run(chosen, {flag: True}), [2, 3])
+
+
+def test_a_fed_placeholder_for_which_others_wait_is_not_run(session):
+    x = tf.placeholder(tf.float32, [])
+    with tf.control_dependencies([x]):
+        y = x + tf.constant(1.0)
+    assert session.run(y, {x: 2.0}) == 3
+
+
+def test_what_shapes_are_refused_is_said_as_in_other_runs(session):
+    image = tf.placeholder(tf.float32)
+    pooled = tf.nn.max_pool(image, [1, 2, 2, 1], [1, 1, 1, 1], "VALID")
+    error = session.run(pooled, {image: np.zeros((2, 2, 1), np.float32)})  # which it hands over
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Shape must be rank 4 but is rank 3"):
+        raise error
+
+
+def test_a_variable_that_is_read_and_assigned_in_no_order_is_read_first_or_last_as_elsewhere(
+    session,
+):
+    x = tf.placeholder(tf.float32, [2, 2])
+    v = tf.get_variable("v", initializer=[[1.0, 0.0], [0.0, 1.0]], use_resource=True)
+    product = tf.matmul(x, v.read_value())
+    update = v.assign(product)
+    plain = tf.Session(graph=tf.get_default_graph())
+    for each in (plain, session):
+        each.run(v.initializer)
+    feed = {x: [[2.0, 0.0], [0.0, 2.0]]}
+    for _ in range(2):
+        want = plain.run([v, update, product], feed)
+        for a, b in zip(session.run([v, update, product], feed), want, strict=True):
+            np.testing.assert_array_equal(a, b)
