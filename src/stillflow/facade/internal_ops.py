@@ -5,10 +5,10 @@ from __future__ import annotations
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.ops.functional_ops": {"*": "stillflow.functional.functional_ops"},
     "tensorflow.python.ops.array_ops": {
-        "_SLICE_TYPE_ERROR": "stillflow.ops.arrays.slicing:INDEX_ERROR",
-        "_SliceHelperVar": "stillflow.ops.arrays.slicing:slice_variable",
+        "_SLICE_TYPE_ERROR": "stillflow.ops.arrays.indexing:INDEX_ERROR",
+        "_SliceHelperVar": "stillflow.ops.arrays.indexing:slice_variable",
         "_all_dimensions": "stillflow.ops.arrays.masks:all_dimensions",
-        "_slice_helper": "stillflow.ops.arrays.slicing:slice_helper",
+        "_slice_helper": "stillflow.ops.arrays.indexing:slice_helper",
         "*": "stillflow.ops.arrays.shape stillflow.ops.arrays.gather_nd"
              " stillflow.ops.arrays.unique stillflow.ops.control",
     },

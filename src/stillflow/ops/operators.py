@@ -23,7 +23,7 @@ binary: Any = LazyModule("stillflow.ops.math.binary")
 comparison: Any = LazyModule("stillflow.ops.math.comparison")
 division: Any = LazyModule("stillflow.ops.math.division")
 matrices: Any = LazyModule("stillflow.ops.math.matmul")
-slicing: Any = LazyModule("stillflow.ops.arrays.slicing")
+indexing: Any = LazyModule("stillflow.ops.arrays.indexing")
 unary: Any = LazyModule("stillflow.ops.math.unary")
 
 Function = Callable[[Any, Any, str], Any]
@@ -112,7 +112,7 @@ def _override_all() -> None:
         "__le__": lambda x, y: comparison.less_equal_op(x, y),
         "__gt__": lambda x, y: comparison.greater_op(x, y),
         "__ge__": lambda x, y: comparison.greater_equal_op(x, y),
-        "__getitem__": lambda x, key, var=None: slicing.slice_helper(x, key, var),
+        "__getitem__": lambda x, key, var=None: indexing.slice_helper(x, key, var),
     }
     for name, method in plain.items():
         Tensor._override_operator(name, method)

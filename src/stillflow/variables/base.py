@@ -403,7 +403,7 @@ def _on_value(function: Any) -> Any:
 
 
 def _slice(self: Any, slice_spec: Any) -> Any:
-    from stillflow.ops.arrays.slicing import slice_helper
+    from stillflow.ops.arrays.indexing import slice_helper
 
     return slice_helper(self.value(), slice_spec, self)
 

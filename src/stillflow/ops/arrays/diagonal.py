@@ -15,6 +15,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import ones, zeros, zeros_like
+from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.matrix_diag import (
     matrix_diag_op,
@@ -25,7 +26,7 @@ from stillflow.ops.arrays.matrix_diag import (
     matrix_set_diag_v2_op,
 )
 from stillflow.ops.arrays.shape import rank, reshape, shape
-from stillflow.ops.arrays.slicing import slice_, slice_helper
+from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.dispatch import dispatchable
 
 # ---- Diagonals. TF 1.15 builds the first versions of the ops, which know the main diagonal only.

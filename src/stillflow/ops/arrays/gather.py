@@ -26,11 +26,11 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.fill import ones, zeros
+from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.sequences import range, range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape, size
-from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.checks.handles import check_built_type
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import is_handle, moving

@@ -21,11 +21,11 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays import patch_loops
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import reshape_quietly
+from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.pad import torch_order
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
-from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample

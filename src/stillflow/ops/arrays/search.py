@@ -15,8 +15,8 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.shape import reshape, shape_internal
-from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.kernels import ints, torch_type
 from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample

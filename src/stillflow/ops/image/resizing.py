@@ -14,8 +14,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.shape import shape as shape_of
-from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.image import nearest, taps
 from stillflow.ops.image.sizes import check_resize, check_resize_gradient, sized
 from stillflow.ops.kernels import torch_type
