@@ -158,6 +158,18 @@ def two_numbers(data):
     return (first, second), data[at:]
 
 
+def test_graphs_may_be_deep(tmp_path):
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [3])
+        for _ in range(1500):
+            x = tf.square(x)
+    path = tmp_path / "report"
+    options = BUILDER(BUILDER.float_operation()).with_file_output(str(path)).build()
+    assert tf.profiler.profile(graph, cmd="graph", options=options).total_float_ops == 4500
+    last = path.read_text().splitlines()[-1]
+    assert last == f"{'  ' * 1500}Square (3/3 flops)"
+
+
 @pytest.mark.parametrize("view", ["scope", "graph", "op", "code"])
 def test_what_cannot_be_put_out_is_said_and_gives_nothing(model, view, capsys):
     options = BUILDER().select(["nothing", "micros"]).with_pprof_output("x").build()

@@ -10,7 +10,8 @@ from typing import Any
 
 from stillflow.profiler.measures import NAMES, Measured
 from stillflow.profiler.model import Model
-from stillflow.profiler.tree import ROOT, Entry, is_shown, matches, message, ordered, started
+from stillflow.profiler.tree import ROOT, Entry, gather, is_shown, matches, ordered, started
+from stillflow.profiler.tree import message as entry_message
 
 _LONGEST = 20  # characters of a function's name, and more
 _GRADIENTS, _OF_GRADIENT = "gradients/", "_grad/"
@@ -112,7 +113,7 @@ def by_line(model: Model, options: Any) -> Group:
         root.add(child)
     if list(options.start_name_regexes) != [".*"]:
         root.shown = started(root.shown, options.start_name_regexes)
-    _display([root], options, 1)
+    _display(root, options)
     return root
 
 
@@ -172,31 +173,30 @@ def _line(path: str, line: int, function: str) -> str:
 
 
 def _account(groups: list[Group], options: Any) -> list[Group]:
-    found = []
-    for group in groups:
-        below = _account(group.children, options)
+    def leave(group: Group, depth: int, below: list[Group]) -> list[Group]:
         group.account(options)
-        if group.accounted or below:
-            group.restart()
-            group.shown = below
-            for child in below:
-                group.add(child)
-            found.append(group)
-    return found
+        if not group.accounted and not below:
+            return []
+        group.shown = below
+        group.add_up()
+        return [group]
+
+    return gather(groups, lambda group, depth: group.children, leave)
 
 
-def _display(groups: list[Group], options: Any, depth: int) -> list[Group]:
-    result = []
-    for group in groups:
+def _display(root: Group, options: Any) -> None:
+    def enter(group: Group, depth: int) -> list[Group] | None:
         if matches(group.name, options.trim_name_regexes) or depth > options.max_depth:
-            continue
-        below = _display(group.shown, options, depth + 1)
-        if is_shown(group, options, depth):
-            group.shown = ordered(below, options)
-            result.append(group)
-        else:
-            result += below
-    return result
+            return None
+        return group.shown
+
+    def leave(group: Group, depth: int, below: list[Group]) -> list[Group]:
+        if not is_shown(group, options, depth):
+            return below
+        group.shown = ordered(below, options)
+        return [group]
+
+    gather([root], enter, leave)
 
 
 def multi_message(root: Group, model: Model, options: Any, makes: tuple[Any, Any]) -> Any:
@@ -208,30 +208,29 @@ def multi_message(root: Group, model: Model, options: Any, makes: tuple[Any, Any
       options: of the profile.
       makes: the messages of groups and of operations.
     """
-    result = _one_message(root, model, options, makes)
-    if root.children:
-        parts = [multi_message(child, model, options, makes) for child in root.shown]
-        result.children.extend(parts)
+    result = makes[0]()
+    _fill(result, root, model, options, makes[1])
+    if not root.children:
+        made = result
+        for group in root.shown:
+            made = made.children.add()
+            _fill(made, group, model, options, makes[1])
         return result
-    inner = None
-    for group in reversed(root.shown):
-        outer = _one_message(group, model, options, makes)
-        if inner is not None:
-            outer.children.append(inner)
-        inner = outer
-    if inner is not None:
-        result.children.append(inner)
+    waiting = [(child, result.children.add()) for child in root.shown]
+    while waiting:
+        group, made = waiting.pop()
+        _fill(made, group, model, options, makes[1])
+        waiting += [(child, made.children.add()) for child in group.shown]
     return result
 
 
-def _one_message(group: Group, model: Model, options: Any, makes: tuple[Any, Any]) -> Any:
-    result = makes[0](name=group.name)
+def _fill(made: Any, group: Group, model: Model, options: Any, make: Any) -> None:
+    made.name = group.name
     for name in NAMES[1:]:
-        setattr(result, name, group.own[name])
-        setattr(result, f"total_{name}", group.total[name])
+        setattr(made, name, group.own[name])
+        setattr(made, f"total_{name}", group.total[name])
     for name in sorted(group.picked):
         entry = Entry(group.picked[name])
         entry.own = entry.item.at(options.step)
         entry.restart()
-        result.graph_nodes.append(message(entry, model, makes[1]))
-    return result
+        made.graph_nodes.append(entry_message(entry, model, make))

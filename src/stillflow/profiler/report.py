@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from stillflow.profiler.groups import Group
 from stillflow.profiler.model import Model
 from stillflow.profiler.order import in_order
-from stillflow.profiler.tree import Entry
+from stillflow.profiler.tree import Entry, walk
 
 
 class Column(NamedTuple):
@@ -169,15 +169,10 @@ def report(view: str, root: Any, model: Model, options: Any) -> str:
     if view == "op":
         lines += [_row_line(group, root, model, columns) for group in root.shown]
     else:
-        _add_lines(lines, root, model, columns, 0)
+        for entry, depth in walk(root):
+            parts = ", ".join(_parts(entry, model, columns))
+            lines.append(f"{'  ' * depth}{entry.name} ({parts})\n")
     return "".join(lines)
-
-
-def _add_lines(lines: list[str], entry: Any, model: Model, columns: list[str], indent: int) -> None:
-    """Adds an entry and what is shown below it, a line each."""
-    lines.append(f"{' ' * indent}{entry.name} ({', '.join(_parts(entry, model, columns))})\n")
-    for child in entry.shown:
-        _add_lines(lines, child, model, columns, indent + 2)
 
 
 def _parts(entry: Entry, model: Model, columns: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -69,6 +70,12 @@ class Entry:
     def add(self, child: Entry) -> None:
         """Adds the total of an entry below."""
         self.total.update(child.total)
+
+    def add_up(self) -> None:
+        """Has the total be that of itself and of all that are shown below."""
+        self.restart()
+        for child in self.shown:
+            self.add(child)
 
     def account(self, options: Any) -> None:
         """Finds its own measures, and whether they count."""
@@ -161,90 +168,133 @@ def _accounted(root: Entry, options: Any, scopes: bool) -> Entry:
       options: of the profile.
       scopes: whether entries that do not count themselves stay where something below does.
     """
-    root.shown = _account(root.children, options, scopes, set())
+    root.shown = _account(root.children, options, scopes)
     for child in root.shown:
         root.add(child)
     if list(options.start_name_regexes) != [".*"]:
-        root.shown = started(root.shown, options.start_name_regexes, set())
-    _display([root], options, 1, set())
+        root.shown = started(root.shown, options.start_name_regexes)
+    _display(root, options)
     return root
 
 
-def _account(entries: list[Entry], options: Any, scopes: bool, visited: set[str]) -> list[Entry]:
-    found = []
-    for entry in entries:
-        if entry.name in visited:
-            continue
-        visited.add(entry.name)
-        below = _account(entry.children, options, scopes, visited)
-        entry.account(options)
-        if not entry.accounted and not (scopes and below):
-            found += below
-            continue
-        entry.restart()
-        entry.shown = below
-        for child in below:
-            entry.add(child)
-        found.append(entry)
-    return found
-
-
-def started(entries: list[Any], patterns: Any, visited: set[str] | None = None) -> list[Any]:
-    """The topmost entries whose names match.
+def gather(
+    roots: list[Any],
+    enter: Callable[[Any, int], list[Any] | None],
+    leave: Callable[[Any, int, list[Any]], list[Any]],
+) -> list[Any]:
+    """What becomes of the entries of trees, from the leaves up; trees may be as deep as graphs.
 
     Args:
-      entries: where to look, and below.
-      patterns: regular expressions.
-      visited: names that were looked at already, if that counts.
+      roots: the topmost entries, of depth 1.
+      enter: gives what is below an entry of a depth; None leaves the entry out.
+      leave: makes a list of an entry, its depth and what has become of all below it.
+
+    Returns:
+      What has become of the roots.
     """
-    found = []
-    for entry in entries:
-        if visited is not None and entry.name in visited:
+    stack: list[tuple[Any, Iterator[Any], list[Any]]] = [(None, iter(roots), [])]
+    while True:
+        entry, rest, found = stack[-1]
+        child = next(rest, None)
+        if child is not None:
+            below = enter(child, len(stack))
+            if below is not None:
+                stack.append((child, iter(below), []))
             continue
-        if visited is not None:
-            visited.add(entry.name)
-        if matches(entry.name, patterns):
-            found.append(entry)
-        else:
-            found += started(entry.shown, patterns, visited)
-    return found
+        stack.pop()
+        if not stack:
+            return found
+        stack[-1][2].extend(leave(entry, len(stack), found))
 
 
-def _display(entries: list[Entry], options: Any, depth: int, visited: set[str]) -> list[Entry]:
-    """Leaves out entries that are not shown; what is below them takes their places."""
-    result = []
-    for entry in entries:
+def _account(entries: list[Entry], options: Any, scopes: bool) -> list[Entry]:
+    visited: set[str] = set()
+
+    def enter(entry: Entry, depth: int) -> list[Entry] | None:
         if entry.name in visited:
-            continue
+            return None
         visited.add(entry.name)
-        shown = is_shown(entry, options, depth)
-        below: list[Entry] = []
-        if depth <= options.max_depth and not matches(entry.name, options.trim_name_regexes):
-            below = _display(entry.shown, options, depth + 1, visited)
-        if not shown:
-            result += below
-            continue
+        return entry.children
+
+    def leave(entry: Entry, depth: int, below: list[Entry]) -> list[Entry]:
+        entry.account(options)
+        if not entry.accounted and not (scopes and below):
+            return below
+        entry.shown = below
+        entry.add_up()
+        return [entry]
+
+    return gather(entries, enter, leave)
+
+
+def started(entries: list[Any], patterns: Any) -> list[Any]:
+    """The topmost entries whose names match."""
+    visited: set[int] = set()
+
+    def enter(entry: Any, depth: int) -> list[Any] | None:
+        if id(entry) in visited:
+            return None
+        visited.add(id(entry))
+        return [] if matches(entry.name, patterns) else entry.shown
+
+    def leave(entry: Any, depth: int, below: list[Any]) -> list[Any]:
+        return [entry] if matches(entry.name, patterns) else below
+
+    return gather(entries, enter, leave)
+
+
+def _display(root: Entry, options: Any) -> None:
+    """Leaves out entries that are not shown; what is below them takes their places."""
+    visited: set[str] = set()
+
+    def enter(entry: Entry, depth: int) -> list[Entry] | None:
+        if entry.name in visited:
+            return None
+        visited.add(entry.name)
+        cut = depth > options.max_depth or matches(entry.name, options.trim_name_regexes)
+        return [] if cut else entry.shown
+
+    def leave(entry: Entry, depth: int, below: list[Entry]) -> list[Entry]:
+        if not is_shown(entry, options, depth):
+            return below
         entry.shown = ordered(below, options)
         if options.account_displayed_op_only:
-            entry.restart()
-            for child in entry.shown:
-                entry.add(child)
-        result.append(entry)
+            entry.add_up()
+        return [entry]
+
+    gather([root], enter, leave)
+
+
+def walk(root: Any) -> Iterator[tuple[Any, int]]:
+    """An entry and all that are shown below it, each with its depth, from 0 on."""
+    stack = [(root, 0)]
+    while stack:
+        entry, depth = stack.pop()
+        yield entry, depth
+        stack += [(child, depth + 1) for child in reversed(entry.shown)]
+
+
+def message(root: Entry, model: Model, make: Any) -> Any:
+    """An entry, and what is shown below it, as a `GraphNodeProto`."""
+    result = make()
+    waiting = [(root, result)]
+    while waiting:
+        entry, made = waiting.pop()
+        _fill(made, entry, model)
+        waiting += [(child, made.children.add()) for child in entry.shown]
     return result
 
 
-def message(entry: Entry, model: Model, make: Any) -> Any:
-    """An entry, and what is shown below it, as a `GraphNodeProto`."""
-    result = make(name=entry.name, total_definition_count=entry.total["definitions"])
+def _fill(made: Any, entry: Entry, model: Model) -> None:
+    made.name = entry.name
+    made.total_definition_count = entry.total["definitions"]
     if entry.item.device:
-        result.devices.append(entry.item.device)
+        made.devices.append(entry.item.device)
     for name in NAMES:
-        setattr(result, name, entry.own[name])
-        setattr(result, f"total_{name}", entry.total[name])
+        setattr(made, name, entry.own[name])
+        setattr(made, f"total_{name}", entry.total[name])
     for index, dims in model.input_shapes(entry.item).items():
-        shape = result.input_shapes[index]
+        shape = made.input_shapes[index]
         shape.unknown_rank = not dims
         for size in dims:
             shape.dim.add(size=size)
-    result.children.extend(message(child, model, make) for child in entry.shown)
-    return result

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from stillflow.profiler.outputs import write
-from stillflow.profiler.tree import Entry
+from stillflow.profiler.tree import Entry, walk
 
 _RULE = "\n******************************************************\n"
 
@@ -37,7 +37,7 @@ def _add_tree(events: list[Any], entry: Any, start: int, depth: int, seen: set[i
 def of_graph(root: Entry, step: int) -> list[dict[str, Any]]:
     """The events of a step's operations, for each device in as many rows as overlap."""
     runs: dict[str, dict[int, tuple[str, int]]] = {}
-    for entry in root.shown:
+    for entry, _ in walk(root):
         _add_runs(runs, entry, step)
     processes = {device: number for number, device in enumerate(runs)}
     events = []
@@ -63,8 +63,6 @@ def _add_runs(runs: dict[str, dict[int, Any]], entry: Entry, step: int) -> None:
         for device in sorted(spent.times):
             for start, duration in spent.times[device]:
                 runs.setdefault(device, {}).setdefault(start, (entry.name, duration))
-    for child in entry.shown:
-        _add_runs(runs, child, step)
 
 
 def _process(name: str, number: int) -> dict[str, Any]:
