@@ -46,6 +46,7 @@ NAMED = {
     "ops/arrays/depth.py": ["NCHW_VECT_C"],
     "ops/data/as_graph.py": ["_as_serialized_graph"],
     "ops/data/sharing.py": ["batches that replicas share", "AutoShardDataset"],
+    "ops/debugging/cards.py": ["debug URLs with `grpc://`"],
     "ops/raw.py": ["tf.raw_ops"],
     "ops/strings/regex.py": [r"`\C`"],
     "ops/summary/writer_cards.py": ["create_db_writer"],
