@@ -82,15 +82,25 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.training.saving.saveable_object": {"*": "stillflow.train.saveables"},
     "tensorflow.python.training.saving.saveable_object_util": {"*": "stillflow.train.saveables"},
     "tensorflow.python.training.slot_creator": {"*": "stillflow.train.slot_creator"},
-    "tensorflow.python.training.tracking.base": {"*": "stillflow.train.tracking.base"},
+    "tensorflow.python.training.tracking.base": {
+        "PythonStringStateSaveable": "stillflow.train.tracking.python_state:PythonStateSaveable",
+        "*": "stillflow.train.tracking.base",
+    },
     "tensorflow.python.training.tracking.data_structures": {
         "NoDependency": "stillflow.train.tracking.base:NoDependency",
+        "_DictWrapper": "stillflow.train.tracking.wrappers:DictWrapper",
+        "*": "stillflow.train.tracking.data_structures stillflow.train.tracking.wrappers",
     },
     "tensorflow.python.training.tracking.tracking": {
         "TrackableAsset": "stillflow.lookup.table_initializers:TrackableAsset",
-        "*": "stillflow.train.tracking.base",
+        "*": "stillflow.train.tracking.base stillflow.train.tracking.resources",
     },
-    "tensorflow.python.training.tracking.util": {"*": "stillflow.train.tracking.checkpoint"},
+    "tensorflow.python.training.tracking.graph_view": {
+        "ObjectGraphView": "stillflow.train.tracking.object_graph:ObjectGraphView",
+    },
+    "tensorflow.python.training.tracking.util": {
+        "*": "stillflow.train.tracking.checkpoint stillflow.train.tracking.captured_variables",
+    },
     "tensorflow.python.training.summary_io": {
         "SummaryWriter": "stillflow.summary.old_writer:SummaryWriter",
     },

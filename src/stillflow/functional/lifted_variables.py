@@ -41,7 +41,8 @@ class LiftedVariables:
                 value = convert_to_tensor(made, name="initial_value", dtype=options["dtype"])
         options |= {"name": scope[:-1], "dtype": value.dtype.base_dtype}
         options["shape"] = value.shape if options.get("shape") is None else options["shape"]
-        variable = UninitializedVariable(**options)
+        with init_scope(), name_scope(None):  # the name has the scopes of the body already
+            variable = UninitializedVariable(**options)
         if self._in_graph:
             _initialize_outside(variable, value, body)
         self.made.append((variable, value))

@@ -257,8 +257,21 @@ def _ordered(kwargs: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
 def _key(structure: Any, of_leaf: Callable[[Any], Any] | None = None) -> Any:
     """What must be equal for a trace to be used again."""
     flat = nest.flatten(structure, expand_composites=True)
-    form = repr(nest.map_structure(_form, structure))
+    mapped = nest.map_structure(_form, structure)
+    form = repr(mapped)
+    if "Wrapper(" in form:  # attributes of models: the same to a trace as what they wrap
+        form = repr(_unwrapped(mapped))
     return form, tuple(map(of_leaf or _leaf_key, flat))
+
+
+def _unwrapped(structure: Any) -> Any:
+    """A structure whose lists and dictionaries are plain ones."""
+    if isinstance(structure, dict):
+        return {key: _unwrapped(value) for key, value in structure.items()}
+    if isinstance(structure, (list, tuple)):
+        items = map(_unwrapped, structure)
+        return list(items) if isinstance(structure, list) else tuple(items)
+    return structure
 
 
 def _form(value: Any) -> Any:

@@ -79,7 +79,9 @@ class name_scope:  # noqa: N801 - the public name
             )
         graph = get_default_graph()
         if self._values:
-            graph = graph_from_inputs(self._values)
+            found = graph_from_inputs(self._values)
+            if found.building_function or not graph.runs_at_once:
+                graph = found  # else it is left to operations to refuse tensors of graphs
         if graph.runs_at_once:
             scopes = graph._of_thread
             self._left = scopes, scopes.name

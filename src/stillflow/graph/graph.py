@@ -411,6 +411,12 @@ def get_default_graph() -> Graph:
     return stack[-1] if stack else _default.outermost or _global_default_graph()
 
 
+def innermost_graph() -> Graph:
+    """The graph that ops would be added to if none ran at once; what runs them if there is none."""
+    stack = _default.stack
+    return next((graph for graph in reversed(stack) if not graph.runs_at_once), get_default_graph())
+
+
 def _global_default_graph() -> Graph:
     if _default.outermost is None:
         _default.outermost = make_global_graph()

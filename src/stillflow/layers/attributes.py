@@ -7,7 +7,8 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.keras.backend.initialization import track_variable
-from stillflow.train.tracking.base import NoDependency, Trackable, is_trackable
+from stillflow.train.tracking.base import NoDependency, Trackable
+from stillflow.train.tracking.data_structures import sticky_attribute_assignment
 from stillflow.variables.base import VariableV2
 from stillflow.variables.resource_variable import UnreadVariable
 
@@ -36,7 +37,7 @@ def layers_in(things: Iterable[Any], with_containers: bool = False) -> Iterator[
         if isinstance(thing, dict):
             waiting.extend(list(thing.values())[::-1])
         elif isinstance(thing, (list, tuple)):
-            waiting.extend(thing[::-1])
+            waiting.extend(list(thing)[::-1])
         elif getattr(thing, "is_container", False) and not with_containers:
             waiting.extend(thing.layers[::-1])
         elif has_weights(thing) and (with_containers or hasattr(thing, "_is_layer")):
@@ -73,14 +74,13 @@ class Attributes(Trackable):
                     "existing read-only @property of the object. Please choose a different name."
                 ) from None
             return
-        if name in self.__dict__:
-            delattr(self, name)
         self._maybe_initialize_trackable()
-        if isinstance(value, (list, dict)):  # even without parts: it may get them later
-            self._tracked[name] = value
-            self._handle_deferred_dependencies(name, value)
-        elif is_trackable(value) and not isinstance(value, tuple):
-            self._track_trackable(value, name, overwrite=True)
+        before = self.__dict__.get(name)
+        value = sticky_attribute_assignment(self, name, value)
+        if before is not None and before is not value:
+            self._disown(name, before)
+            if self._tracked.get(name) is before:
+                del self._tracked[name]
         self._adopt(value)
         object.__setattr__(self, name, value)
 
@@ -88,7 +88,12 @@ class Attributes(Trackable):
         value = self.__dict__.get(name)
         object.__delattr__(self, name)
         self.__dict__.get("_tracked", {}).pop(name, None)
-        if not _is_part(value) or any(value is other for other in self.__dict__.values()):
+        self._disown(name, value)
+
+    def _disown(self, name: str, value: Any) -> None:
+        """Counts what was in an attribute as the layer's own no longer, unless another has it."""
+        others = (other for key, other in self.__dict__.items() if key != name)
+        if not _is_part(value) or any(value is other for other in others):
             return
         for owned in ("_layers", "_trainable_weights", "_non_trainable_weights"):
             kept = [item for item in self.__dict__.get(owned, ()) if item is not value]

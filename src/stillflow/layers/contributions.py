@@ -116,10 +116,13 @@ class Contributions:
         Args:
           inputs: what they depend on; None for nothing.
         """
-        for loss in nest.flatten(losses):
-            if callable(loss):
-                self._callable_losses.append(functools.partial(_tagged, loss, inputs))
-            elif loss is not None:
+        found = nest.flatten(losses)
+        # An assignment, if of nothing: object graphs that TensorFlow saves have it for a part.
+        self._callable_losses += [
+            functools.partial(_tagged, loss, inputs) for loss in found if callable(loss)
+        ]
+        for loss in found:
+            if loss is not None and not callable(loss):
                 _refuse_in_branch(loss, "add_loss")
                 loss = _tagged(loss, inputs)
                 of_this_call = in_function() or not is_symbolic(loss)

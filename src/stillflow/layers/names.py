@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Container
 from typing import Any
 
-from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph import innermost_graph
 
 _counts: weakref.WeakKeyDictionary[Any, defaultdict[tuple[str, str], int]] = (
     weakref.WeakKeyDictionary()
@@ -24,8 +24,11 @@ def to_snake_case(name: str) -> str:
 
 
 def default_counts() -> defaultdict[tuple[str, str], int]:
-    """How often each name was given out in the default graph."""
-    return _counts.setdefault(get_default_graph().era, defaultdict(int))
+    """How often each name was given out in the default graph.
+
+    That of a function counts while a layer is built outside of it.
+    """
+    return _counts.setdefault(innermost_graph().era, defaultdict(int))
 
 
 def reset_counts() -> None:

@@ -144,13 +144,13 @@ class Weights:
         )
         if kwargs.get("experimental_autocast", True) and self._dtype_policy.should_cast_variables:
             variable = autocast(variable)
+        if isinstance(variable, VariableV2):
+            self._track_trackable(variable, str(name), overwrite=True)
         if regularizer is not None:
             scoped_name = variable.name.partition(":")[0]
             self._regularize_weight(scoped_name, variable, regularizer_of(regularizer))
         track_variable(variable)
         (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
-        if isinstance(variable, VariableV2):
-            self._track_trackable(variable, str(name), overwrite=True)
         return variable
 
     def _initializer_of_weight(self, name: str | None, initializer: Any, dtype: Any) -> Any:

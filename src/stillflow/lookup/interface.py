@@ -7,7 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
-from stillflow.train.tracking.base import Trackable
+from stillflow.train.tracking.resources import TrackableResource
 
 
 def signature_mismatch(expected: Any, got: Any) -> TypeError:
@@ -16,28 +16,17 @@ def signature_mismatch(expected: Any, got: Any) -> TypeError:
 
 
 @export("contrib.lookup.LookupInterface")
-class LookupInterface(Trackable):
+class LookupInterface(TrackableResource):
     """A table of values by keys, kept by the session.
 
     Args:
       key_dtype, value_dtype: types of keys and values.
     """
 
-    _resource_handle: Any = None
-
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        super().__init__()
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
-
-    def _create_resource(self) -> Any:
-        raise NotImplementedError
-
-    @property
-    def resource_handle(self) -> Any:
-        """The tensor that stands for the table."""
-        if self._resource_handle is None:
-            self._resource_handle = self._create_resource()
-        return self._resource_handle
 
     @property
     def key_dtype(self) -> DType:

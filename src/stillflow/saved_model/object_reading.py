@@ -24,6 +24,7 @@ from stillflow.saved_model.restored_functions import RestoredFunction, load_libr
 from stillflow.saved_model.structures import decode
 from stillflow.train.tracking.base import AutoTrackable, NoDependency
 from stillflow.train.tracking.restoration import Restoration, open_checkpoint
+from stillflow.train.tracking.wrappers import DictWrapper, ListWrapper
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.resource_variable import UninitializedVariable, is_resource_variable
 
@@ -124,8 +125,8 @@ class _Objects:
     def _make_user_object(self, message: Any) -> Any:
         plain: dict[str, Any] = {
             "signature_map": SignatureMap,
-            "trackable_list_wrapper": list,
-            "trackable_dict_wrapper": dict,
+            "trackable_list_wrapper": ListWrapper,
+            "trackable_dict_wrapper": DictWrapper,
         }
         kind = plain.get(message.identifier)
         # Every object has a class of its own: some can be called, some cannot.

@@ -51,6 +51,7 @@ from stillflow.train.tracking.base import TrackableReference, is_trackable, part
 from stillflow.train.tracking.object_graph import ObjectGraph
 from stillflow.train.tracking.sharded_saves import restore_from_shards
 from stillflow.train.tracking.trackable_saver import SavedGraph, TrackableSaver
+from stillflow.train.tracking.wrappers import DictWrapper, ListWrapper
 from stillflow.util import tf_inspect
 from stillflow.variables.base import VariableV2
 from stillflow.variables.resource_variable import (
@@ -59,8 +60,8 @@ from stillflow.variables.resource_variable import (
 )
 
 # The messages say so of objects that are nothing but their parts.
-_KINDS = ((SignatureMap, "signature_map"), (dict, "trackable_dict_wrapper"),
-          ((list, tuple), "trackable_list_wrapper"), (object, "_generic_user_object"))  # fmt: skip
+_KINDS = ((SignatureMap, "signature_map"), (DictWrapper, "trackable_dict_wrapper"),
+          (ListWrapper, "trackable_list_wrapper"), (object, "_generic_user_object"))  # fmt: skip
 
 
 @export("saved_model.save", "saved_model.experimental.save", "compat.v2.saved_model.save")

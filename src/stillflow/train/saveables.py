@@ -65,6 +65,8 @@ class SaveableObject:
       name: Its name.
     """
 
+    full_name = ""  # under which a `Saver` saves it, if that is known
+
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
         self.op = op
         self.specs = specs

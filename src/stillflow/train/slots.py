@@ -130,6 +130,10 @@ class Slots:
         make = slot_creator.create_slot_with_initializer
         return self._find_or_make(var, slot_name, make, initializer, shape, dtype, op_name)
 
+    def make_restored_slot(self, var: Any, slot_name: str, value: Any) -> Any:
+        """The slot of `var` that a checkpoint has, before the optimizer itself needs it."""
+        return self._get_or_make_slot(var, value, slot_name, self._name)  # type: ignore[attr-defined]
+
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
         """The slot of `var`, made if need be with zeros."""
         return self._find_or_make(var, slot_name, slot_creator.create_zeros_slot, op_name)

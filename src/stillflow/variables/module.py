@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -64,10 +65,15 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, NoDependency):
-            value = value.value
             super().__setattr__("_not_parts", self._not_parts | {name})
+            super().__setattr__(name, value.value)
+            return
         elif name in self._not_parts:
             super().__setattr__("_not_parts", self._not_parts - {name})
+        if type(value) in (list, dict, OrderedDict):
+            from stillflow.train.tracking.data_structures import wrap_or_unwrap
+
+            value = wrap_or_unwrap(value)
         super().__setattr__(name, value)
         waiting = _waiting.get(self)
         if waiting and name in waiting:

@@ -12,6 +12,8 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.platform import tf_logging as logging
+from stillflow.train.tracking.base import Trackable
+from stillflow.train.tracking.captured_variables import capture_dependencies
 from stillflow.variables.store import VariableStore
 from stillflow.variables.variable_scope import (
     PureVariableScope,
@@ -76,7 +78,7 @@ def make_template_internal(
     )
 
 
-class Template:
+class Template(Trackable):
     """What `make_template` gives; arguments are those of that function."""
 
     def __init__(
@@ -128,7 +130,8 @@ class Template:
                 return self._func(*args, **kwargs)
             self._first_call = False
             try:
-                result = self._func(*args, **kwargs)
+                with capture_dependencies(self):
+                    result = self._func(*args, **kwargs)
             except BaseException:
                 self._first_call = True
                 raise

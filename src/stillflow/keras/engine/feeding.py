@@ -210,16 +210,24 @@ class Feeding:
         return 32 if batch_size is None and steps is None else batch_size
 
 
-def check_steps(x: Any, steps: int | None, name: str) -> bool:
+_ARRAYS_IN_STEPS = (
+    "When passing input data as arrays, do not specify `steps_per_epoch`/`steps` argument. Please "
+    "use `batch_size` instead."
+)
+
+
+def check_steps(x: Any, steps: int | None, name: str, runs_eagerly: bool = False) -> bool:
     """Whether there are steps rather than batches of examples.
 
     Args:
       x: the inputs.
       steps: the number of steps, or None.
       name: of the argument, for messages.
+      runs_eagerly: whether the model's Python code runs at each step.
 
     Raises:
-      ValueError: if the inputs are tensors and there is no number.
+      ValueError: if the inputs are tensors and there is no number, or arrays that are to be run
+        eagerly and there is one.
     """
     flat = x if isinstance(x, (list, tuple)) else [x]
     iterates = datasets.is_iterator(x)
@@ -237,10 +245,9 @@ def check_steps(x: Any, steps: int | None, name: str) -> bool:
     if datasets.is_dataset(x):
         return True
     if steps is not None:
-        logging.warning(
-            "When passing input data as arrays, do not specify `steps_per_epoch`/`steps` argument. "
-            "Please use `batch_size` instead."
-        )
+        logging.warning(_ARRAYS_IN_STEPS)
+        if runs_eagerly:
+            raise ValueError(_ARRAYS_IN_STEPS)
     return False
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.keras.backend.session import get_session
-from stillflow.layers.attributes import layers_in
+from stillflow.layers.attributes import has_weights
 from stillflow.platform import tf_logging as logging
 from stillflow.train.checkpoint_management import update_checkpoint_state_internal
 from stillflow.train.checkpoint_utils import new_checkpoint_reader
@@ -42,8 +42,8 @@ class NetworkWeights:
     _is_graph_network: bool
 
     def _of_layers(self, attribute: str) -> list[Any]:
-        inside = layers_in(self._layers, with_containers=True)
-        return [x for layer in inside for x in getattr(layer, attribute)]
+        # What lists and dictionaries hold themselves counts here, and again as the model's own.
+        return [x for part in filter(has_weights, self._layers) for x in getattr(part, attribute)]
 
     def _own(self, trainable: bool) -> list[Any]:
         own = self._trainable_weights + self._non_trainable_weights

@@ -26,6 +26,7 @@ from stillflow.platform import tf_logging as logging
 class Training:
     """Epochs over arrays, tensors, datasets and generators."""
 
+    run_eagerly: bool  # of Compiling
     _standardize_user_data: Any
     _set_weight_modes: Any
     _make_execution_function: Any
@@ -120,7 +121,7 @@ class Training:
             x, y, sample_weight=sample_weight, class_weight=class_weight, batch_size=batch_size
         )
         if not datasets.is_dataset(x):
-            check_steps(x, steps_per_epoch, "steps_per_epoch")
+            check_steps(x, steps_per_epoch, "steps_per_epoch", self.run_eagerly)
         if validation_data is None and 0.0 < validation_split < 1.0:
             data, held_out = _split(data, validation_split)
             validation = functools.partial(self._validate_arrays, held_out, batch_size, None)
@@ -176,7 +177,7 @@ class Training:
             data = self._standardize_user_data(
                 x, y, sample_weight=sample_weight, batch_size=batch_size
             )
-            check_steps(x, steps, "steps")
+            check_steps(x, steps, "steps", self.run_eagerly)
             source = self._source(data, batch_size, steps, TEST, steps_name="steps")
         return self._loop(TEST, source, verbose=verbose, callbacks=callbacks, batch_size=batch_size)
 
@@ -213,7 +214,7 @@ class Training:
             )  # fmt: skip
         else:
             data = self._standardize_user_data(x)
-            check_steps(x, steps, "steps")
+            check_steps(x, steps, "steps", self.run_eagerly)
             source = self._source(data, batch_size, steps, PREDICT, steps_name="steps")
         return self._loop(
             PREDICT, source, verbose=verbose, callbacks=callbacks, batch_size=batch_size

@@ -369,6 +369,10 @@ class OptimizerV2(Trackable):
                 restoration.bind_slots()
         return slots[slot_name]
 
+    def make_restored_slot(self, var: Any, slot_name: str, value: Any) -> Any:
+        """The slot of `var` that a checkpoint has, before the optimizer itself needs it."""
+        return self.add_slot(var, slot_name, lambda shape, dtype: value)
+
     def get_slot_names(self) -> list[str]:
         """What is kept for each variable."""
         return self._slot_names

@@ -80,15 +80,15 @@ def contributions_apart(layer: Any) -> Iterator[None]:
     The graph of these is that of a function; what there was before is there again afterwards.
     """
     layers = all_layers(layer)
-    kept = [own for x in layers for own in (x._losses, x._updates, x._eager_losses)]
-    before = [list(own) for own in kept]
-    for own in kept:
-        own.clear()
+    names = ("_losses", "_updates", "_eager_losses")
+    kept = [(x, {name: getattr(x, name) for name in names}, dict(x._tracked)) for x in layers]
+    for x in layers:
+        x.__dict__.update((name, []) for name in names)
     try:
         yield
     finally:
-        for own, items in zip(kept, before, strict=True):
-            own[:] = items
+        for x, attributes, tracked in kept:
+            x.__dict__.update(attributes, _tracked=tracked)
 
 
 def compiled_metrics(model: Any) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -269,12 +270,20 @@ def adam(
     if beta1_power.is_cuda or lr.is_cuda:
         rate = lr * (1 - beta2_power).sqrt() / (1 - beta1_power)
     else:
-        rate = float(lr) * (1 - float(beta2_power)) ** 0.5 / (1 - float(beta1_power))
+        rate = _adam_rate(float(lr), float(beta1_power), float(beta2_power))
     torch._fused_adam_(
         variables, grads, means, squares, [], _steps(len(grads), variables[0].device),
         lr=rate, beta1=float(beta1), beta2=float(beta2), weight_decay=0.0, eps=float(epsilon),
         amsgrad=False, maximize=False,
     )  # fmt: skip
+
+
+def _adam_rate(lr: float, beta1_power: float, beta2_power: float) -> float:
+    """The rate of a step of Adam; infinite or no number where a decay is 1 or more."""
+    scaled = lr * math.sqrt(1 - beta2_power) if beta2_power <= 1 else math.nan
+    if beta1_power == 1:
+        return math.copysign(math.inf, scaled) if scaled else math.nan
+    return scaled / (1 - beta1_power)
 
 
 def moving_average(states: Sequence[Sequence[Any]], values: Sequence[Any], *, rate: float) -> None:

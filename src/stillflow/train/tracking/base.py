@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from stillflow.graph.export import export
 from stillflow.variables.base import VariableV2
@@ -80,6 +82,12 @@ class Trackable:
             self._handle_deferred_dependencies(name, trackable)
         return trackable
 
+    def _add_variable_with_custom_getter(
+        self, name: str, shape: Any = None, getter: Any = None, overwrite: bool = False, **kw: Any
+    ) -> Any:
+        """Makes a variable by `getter(name=, shape=, ...)` that is a part of the object."""
+        return self._track_trackable(getter(name=name, shape=shape, **kw), name, overwrite)
+
     def _handle_deferred_dependencies(self, name: str, trackable: Any) -> None:
         """Gives a new part what checkpoints that were restored before hold for it."""
         self._maybe_initialize_trackable()
@@ -101,19 +109,38 @@ class AutoTrackable(Trackable):
     """An object whose attributes are its parts, as far as they can be saved."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
         if name not in ("_tracked", "_deferred"):
-            self._maybe_initialize_trackable()
+            from stillflow.train.tracking.data_structures import sticky_attribute_assignment
+
             if isinstance(value, NoDependency):
-                super().__setattr__(name, value.value)
+                self._maybe_initialize_trackable()
                 self._tracked.pop(name, None)
-            elif is_trackable(value):
-                self._track_trackable(value, name, overwrite=True)
+            value = sticky_attribute_assignment(self, name, value)
+        super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
         self._maybe_initialize_trackable()
         self._tracked.pop(name, None)
+
+
+class NotTrackable:
+    """A base class of objects that look as if they could be saved, and cannot."""
+
+
+def cached_per_instance(method: Any) -> Any:
+    """A decorator: a method without arguments is called once for each object."""
+    results: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+    lock = threading.RLock()
+
+    @functools.wraps(method)
+    def cached(self: Any) -> Any:
+        with lock:
+            if self not in results:
+                results[self] = method(self)
+            return results[self]
+
+    return cached
 
 
 def no_automatic_dependency_tracking(method: Any) -> Any:
@@ -141,29 +168,27 @@ def is_trackable(thing: Any) -> bool:
 
     if isinstance(thing, (Trackable, Optimizer, Module)) or _is_variable(thing):
         return True
-    if isinstance(thing, (list, tuple)):
-        return any(is_trackable(item) for item in thing)
-    if isinstance(thing, dict):
-        return any(is_trackable(item) for item in thing.values())
     return hasattr(thing, "_gather_saveables_for_checkpoint")
 
 
 def parts_of(thing: Any) -> Iterator[TrackableReference]:
-    """The parts of an object, by name."""
+    """The parts of an object, by name.
+
+    Raises:
+      NotImplementedError: If it is said of the object that it has none.
+    """
+    if isinstance(thing, NotTrackable):
+        raise NotImplementedError(
+            f"The object {thing} does not support object-based saving. File a feature request if "
+            "this limitation bothers you. In the meantime, you can remove the dependency on this "
+            "object and save everything else."
+        )
     from stillflow.train.optimizer import Optimizer
 
     if isinstance(thing, Trackable):
         yield from thing._checkpoint_dependencies
     elif isinstance(thing, Optimizer):
         yield from _parts_of_optimizer(thing)
-    elif isinstance(thing, (list, tuple)):
-        for place, item in enumerate(thing):
-            if is_trackable(item):
-                yield TrackableReference(str(place), item)
-    elif isinstance(thing, dict):
-        for name, item in thing.items():
-            if is_trackable(item):
-                yield TrackableReference(str(name), item)
     elif isinstance(thing, Module):
         for name, item in vars(thing).items():
             if is_trackable(item) and name not in thing._not_parts:

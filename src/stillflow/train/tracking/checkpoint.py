@@ -9,6 +9,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, device
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 from stillflow.train.checkpoint_management import update_checkpoint_state_internal
 from stillflow.train.checkpoint_utils import load_checkpoint
 from stillflow.train.saveables import SaveableObject
@@ -23,6 +24,13 @@ from stillflow.train.tracking.object_graph import ObjectGraph
 from stillflow.train.tracking.restoration import read_object_graph
 from stillflow.train.tracking.trackable_saver import SavedGraph, TrackableSaver
 from stillflow.variables.base import Variable
+
+_NO_SAVE_IN_FUNCTIONS = (
+    "Calling tf.train.Checkpoint.save() from a function is not supported, as save() modifies "
+    "saving metadata in ways not supported by TensorFlow Operations. Consider using "
+    "tf.train.Checkpoint.write(), a lower-level API which does not update metadata. "
+    "tf.train.latest_checkpoint and related APIs will not see this checkpoint."
+)
 
 
 @export("train.Checkpoint", "contrib.eager.Checkpoint")
@@ -40,7 +48,7 @@ class Checkpoint(AutoTrackable):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
         for name, thing in sorted(kwargs.items()):
-            if not is_trackable(thing) and not isinstance(thing, (list, tuple, dict)):
+            if not is_trackable(thing):
                 raise ValueError(
                     "`Checkpoint` was expecting a trackable object (an object derived from "
                     f"`TrackableBase`), got {thing}. If you believe this object should be "
@@ -55,7 +63,9 @@ class Checkpoint(AutoTrackable):
     def _maybe_create_save_counter(self) -> None:
         if self._save_counter is None:
             with device("/cpu:0"):
-                counter = add_variable(self, name="save_counter", initializer=0, dtype=dtypes.int64)
+                counter = add_variable(
+                    self, "save_counter", initializer=0, dtype=dtypes.int64, trainable=False
+                )
             self._save_counter = NoDependency(counter)
 
     @property
@@ -64,7 +74,7 @@ class Checkpoint(AutoTrackable):
         self._maybe_create_save_counter()
         return self._save_counter
 
-    def write(self, file_prefix: Any, session: Any = None) -> str:
+    def write(self, file_prefix: Any, session: Any = None) -> Any:
         """Saves under exactly this prefix, without a state file.
 
         Args:
@@ -72,13 +82,14 @@ class Checkpoint(AutoTrackable):
           session: The session, by default the default one.
 
         Returns:
-          The checkpoint, for `restore`.
+          The checkpoint, for `restore`; in a function, the tensor that writes it and gives that.
         """
-        return self._write(file_prefix, status_lib.session_or_default(session))
+        if not get_default_graph().building_function:
+            session = status_lib.session_or_default(session)
+        return self._write(file_prefix, session)
 
-    def _write(self, file_prefix: Any, session: Any) -> str:
-        path: str = self._saver.save(file_prefix, session)
-        return path
+    def _write(self, file_prefix: Any, session: Any) -> Any:
+        return self._saver.save(file_prefix, session)
 
     def save(self, file_prefix: Any, session: Any = None) -> str:
         """Saves, numbered by `save_counter`, and writes the state file of the directory.
@@ -89,7 +100,12 @@ class Checkpoint(AutoTrackable):
 
         Returns:
           The checkpoint, for `restore`.
+
+        Raises:
+          NotImplementedError: In a function.
         """
+        if get_default_graph().building_function:
+            raise NotImplementedError(_NO_SAVE_IN_FUNCTIONS)
         session = status_lib.session_or_default(session)
         number = self._count(session)
         file_prefix = os.fspath(file_prefix)
@@ -144,7 +160,7 @@ class CheckpointV2(Checkpoint):
       **kwargs: The objects, by the names that stand for them in the checkpoint.
     """
 
-    def write(self, file_prefix: Any) -> str:  # type: ignore[override]
+    def write(self, file_prefix: Any) -> Any:  # type: ignore[override]
         """Saves under exactly this prefix; gives the checkpoint, for `restore`."""
         return super().write(file_prefix)
 
@@ -170,6 +186,9 @@ def add_variable(
       dtype: Its type.
       initializer: A value, or an initializer; by default as `tf.get_variable` has it.
       trainable: Whether optimizers change it.
+
+    Raises:
+      ValueError: If a value and a shape are given.
     """
     from stillflow.variables.initializers import GlorotUniform, Zeros
 
@@ -177,6 +196,8 @@ def add_variable(
     if initializer is None:
         initializer = GlorotUniform() if dtype.is_floating else Zeros()
     value: Any = initializer
+    if not callable(initializer) and shape is not None:
+        raise ValueError("If initializer is a constant, do not specify shape.")
     if callable(initializer):
         maker = initializer() if isinstance(initializer, type) else initializer
         value = partial(maker, list(shape or []), dtype=dtype)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.protos import TrackableObjectGraph
 from stillflow.train import saveables as saveables_lib
 from stillflow.train.tracking.base import TrackableReference, parts_of, saveables_of
@@ -106,8 +108,40 @@ class ObjectGraph:
                 attribute = entry.attributes.add(name=name, checkpoint_key=key)
                 attribute.full_name = full_name_of(factory)
                 attribute.optional_restore = all(one.optional_restore for one in made)
+                for one in made:
+                    one.full_name = attribute.full_name
                 saveables.extend(made)
         return saveables, message
+
+
+class ObjectGraphView:
+    """The objects that a root leads to, whenever they are asked for.
+
+    Args:
+      root: The object; it is not kept alive.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self._root_ref = root if isinstance(root, weakref.ref) else weakref.ref(root)
+
+    @property
+    def root(self) -> Any:
+        """The object; None once it is gone."""
+        return self._root_ref()
+
+    def list_objects(self) -> list[Any]:
+        """The objects, the nearest first."""
+        return ObjectGraph(self.root).objects
+
+    def serialize_object_graph(self) -> tuple[list[Any], Any, dict[Any, Any]]:
+        """What is saved, the `TrackableObjectGraph` that goes with it, and what is fed."""
+        saveables, message = ObjectGraph(self.root).serialize()
+        feeds: dict[Any, Any] = {}
+        if not executing_eagerly():
+            for saveable in saveables:
+                if hasattr(saveable, "feed_dict_additions"):
+                    feeds.update(saveable.feed_dict_additions())
+        return saveables, message, feeds
 
 
 def saveables_at(factory: Any, key: str) -> list[saveables_lib.SaveableObject]:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import sys
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from stillflow import errors
+from stillflow.graph.api import init_scope
+from stillflow.graph.eager_mode import executing_eagerly
+from stillflow.graph.graph import get_default_graph
+from stillflow.ops.io.bundles import restore_v2_op
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import TrackableObjectGraph
 from stillflow.train.checkpoint_utils import CheckpointReader, new_checkpoint_reader
@@ -22,7 +30,7 @@ from stillflow.train.tracking.base import (
     saveables_of,
 )
 from stillflow.train.tracking.object_graph import saveables_at
-from stillflow.train.tracking.python_state import PythonState
+from stillflow.train.tracking.python_state import PythonStateSaveable
 from stillflow.train.tracking.sharded_saves import restore_from_shards
 from stillflow.variables.module import Module, offer_later
 
@@ -55,26 +63,95 @@ _INCONSISTENT = (
 )
 
 
+_UNUSED = (
+    "A checkpoint was restored (e.g. tf.train.Checkpoint.restore or tf.keras.Model.load_weights) "
+    "but not all checkpointed values were used. See above for specific issues. Use "
+    "expect_partial() on the load status object, e.g. "
+    "tf.train.Checkpoint.restore(...).expect_partial(), to silence these warnings, or use "
+    "assert_consumed() to make the check explicit. See "
+    "https://www.tensorflow.org/alpha/guide/checkpoints#loading_mechanics for details."
+)
+
+
+def node_names(graph: Any) -> dict[int, str]:
+    """The paths of the nodes of an object graph, as a Python program would write them."""
+    names = {0: "(root)"}
+    waiting = deque([0])
+    while waiting:
+        node = waiting.popleft()
+        for child in graph.nodes[node].children:
+            if child.node_id not in names:
+                names[child.node_id] = f"{names[node]}.{child.local_name}"
+                waiting.append(child.node_id)
+    for node, entry in enumerate(graph.nodes):
+        for slot in entry.slot_variables:
+            of = names.get(slot.original_variable_node_id, "")
+            state = f"{names.get(node, '')}'s state '{slot.slot_name}' for {of}"
+            names[slot.slot_variable_node_id] = state
+    return names
+
+
+class _Leftovers:
+    """Says what of a checkpoint was never used, once nothing can use it any more.
+
+    It knows no object, so it goes as soon as the last restoration does that waits for some.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.matched: set[int] = set()
+        self.unused: dict[int, list[str]] = {}
+        self.expected = False
+
+    def __del__(self) -> None:
+        missing = [node for node in range(len(self.graph.nodes)) if node not in self.matched]
+        if self.expected or not (missing or self.unused) or sys.is_finalizing():
+            return
+        names = node_names(self.graph)
+        for node in missing:
+            logging.warning(f"Unresolved object in checkpoint: {names.get(node, node)}")
+        for node, attributes in self.unused.items():
+            logging.warning(f"Unused attribute in object {names.get(node, node)}: {attributes}")
+        logging.warning(_UNUSED)
+
+
+_numbers = itertools.count()
+
+
+def next_number() -> int:
+    """The number of a restoration: higher than those of all before it."""
+    return next(_numbers)
+
+
+def restored_since(thing: Any, number: int) -> bool:
+    """Whether an object has got values from the restoration of a number, or a later one."""
+    return bool(getattr(thing, "_restored_by", -1) >= number)
+
+
 class Restoration:
     """One checkpoint, and which of its nodes are which objects.
 
     Attributes:
       graph: The `TrackableObjectGraph`.
-      objects: The object of each node that has one.
+      objects: The object of each node that has one, while something else keeps it.
       restore_ops: What reads the values.
+      unused: By node, the attributes that objects do not have.
       on_new_ops: Called with those of objects that come later, if it is not None.
     """
 
     def __init__(self, path: str, graph: Any, prefix: Any, cache: dict[Any, Any]) -> None:
         self.path = path
         self.graph = graph
-        self.objects: dict[int, Any] = {}
+        self.objects: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.restore_ops: list[Any] = []
-        self.unused: dict[int, list[str]] = {}
+        self._leftovers = _Leftovers(graph)
+        self.unused = self._leftovers.unused
+        self.number = next_number()  # what is restored last counts
         self.on_new_ops: Callable[[list[Any]], Any] | None = None
         self._prefix = prefix
         self._cache = cache
         self._started = False
+        self._binds_slot = False
         self._slots = [
             (node, slot) for node, entry in enumerate(graph.nodes) for slot in entry.slot_variables
         ]
@@ -84,6 +161,10 @@ class Restoration:
             self._slots_of.setdefault(slot.original_variable_node_id, []).append((node, slot))
         self._waiting_slots: dict[int, list[tuple[int, Any]]] = {}  # by the optimizer's node
 
+    def expect_partial(self) -> None:
+        """Lets a part of the checkpoint stay unused."""
+        self._leftovers.expected = True
+
     def start(self, root: Any) -> None:
         """Finds the objects that the root leads to now."""
         self.bind(root, 0)
@@ -92,6 +173,10 @@ class Restoration:
 
     def bind(self, thing: Any, node: int) -> None:
         """Takes an object for a node, and its parts for that one's children."""
+        with init_scope():  # what is made while a function is traced is restored outside of it
+            self._bind(thing, node)
+
+    def _bind(self, thing: Any, node: int) -> None:
         waiting = deque([(thing, node)] if self._take(thing, node) else [])
         found: _Found = {}
         while waiting:
@@ -132,6 +217,7 @@ class Restoration:
                 logging.warning(_INCONSISTENT.format(self.objects[node], thing))
             return False
         self.objects[node] = thing
+        self._leftovers.matched.add(node)
         if node in self._optimizers and hasattr(thing, "_slot_restorations"):
             thing._slot_restorations.append(self)
         for optimizer, slot in self._waiting_slots.pop(node, ()):
@@ -145,8 +231,9 @@ class Restoration:
 
     def bind_slots(self) -> None:
         """Takes variables in slots of optimizers for their nodes, where both are known."""
-        for optimizer, slot in self._slots:
-            self._bind_slot(optimizer, slot)
+        if not self._binds_slot:
+            for optimizer, slot in self._slots:
+                self._bind_slot(optimizer, slot)
 
     def _bind_slot(self, node: int, slot: Any) -> None:
         optimizer = self.objects.get(node)
@@ -160,9 +247,32 @@ class Restoration:
             found = optimizer.get_slot(variable, slot.slot_name)
         except KeyError:  # one of Keras, before it has made the slot
             found = None
+        if found is None and executing_eagerly():
+            found = self._made_slot(optimizer, variable, slot)
         if found is not None:
             self.objects[place] = found
+            self._leftovers.matched.add(place)
             self._add_ops(self.ops_of(found, place))
+
+    def _made_slot(self, optimizer: Any, variable: Any, slot: Any) -> Any:
+        """A slot that starts with its value in the checkpoint; None if it cannot be made."""
+        entry = self.graph.nodes[slot.slot_variable_node_id]
+        keys = [one.checkpoint_key for one in entry.attributes if one.name == VARIABLE_VALUE_KEY]
+        if not keys or not hasattr(optimizer, "make_restored_slot"):
+            return None
+        if get_default_graph()._variable_creator_stack:  # it is not to become a template's
+            return None
+        dtype = self._reader.get_variable_to_dtype_map()[keys[0]]
+        (value,) = restore_v2_op(self._prefix, keys, [""], dtypes=[dtype])
+        self._binds_slot = True  # the optimizer tells of every new slot
+        try:
+            return optimizer.make_restored_slot(variable, slot.slot_name, value)
+        finally:
+            self._binds_slot = False
+
+    @functools.cached_property
+    def _reader(self) -> CheckpointReader:
+        return new_checkpoint_reader(self.path)
 
     def ops_of(self, thing: Any, node: int) -> list[Any]:
         """What gives an object the values of a node."""
@@ -173,19 +283,31 @@ class Restoration:
         """What gives an object the values of a node already, and what of it is to be restored."""
         known: list[Any] = []
         found: _Found = {}
+        if not self._is_newest(thing):
+            return known, found
         factories = saveables_of(thing)
         for attribute in self.graph.nodes[node].attributes:
             factory = factories.get(attribute.name)
             key = attribute.checkpoint_key
             if factory is None:
-                self.unused.setdefault(node, []).append(attribute.name)
-            elif isinstance(thing, PythonState):
-                self._restore_string(factory(key))
+                if not attribute.optional_restore:
+                    self.unused.setdefault(node, []).append(attribute.name)
             elif (id(thing), key) in self._cache:
                 known.extend(self._cache[id(thing), key][1])
             else:
-                found[key] = thing, saveables_at(factory, key)
+                made = saveables_at(factory, key)
+                if isinstance(made[0], PythonStateSaveable):
+                    self._restore_string(made[0])
+                else:
+                    found[key] = thing, made
         return known, found
+
+    def _is_newest(self, thing: Any) -> bool:
+        """Whether no checkpoint that was restored later has given the object its values."""
+        if restored_since(thing, self.number + 1):
+            return False
+        object.__setattr__(thing, "_restored_by", self.number)
+        return True
 
     def _restore(self, found: _Found) -> list[Any]:
         """Adds what gives objects their values; one read for all on a device."""
@@ -195,8 +317,9 @@ class Restoration:
         ops = {id(one): op for one, op in restore_from_shards(self._prefix, saveables)}
         for key, (thing, parts) in ordered:
             own = [ops[id(one)] for one in parts]
-            self._cache[id(thing), key] = thing, own  # the object too: its id stays its own
-            made.extend(own)
+            if not executing_eagerly():  # there, they ran
+                self._cache[id(thing), key] = thing, own  # the object too: its id stays its own
+                made.extend(own)
         return made
 
     def _add_ops(self, ops: list[Any]) -> None:
@@ -206,8 +329,7 @@ class Restoration:
 
     def _restore_string(self, saveable: Any) -> None:
         """Gives a Python object its state, which takes no operation."""
-        reader = new_checkpoint_reader(self.path)
-        saveable.python_restore(reader.get_tensor(saveable.name))
+        saveable.python_restore(self._reader.get_tensor(saveable.name))
 
     def initialize(self, variable: Any, node: int) -> None:
         """Lets a variable that is made now start with what the checkpoint holds for it."""

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from stillflow.graph.default_session import get_default_session
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.train.slot_creator import name_of
+from stillflow.train.tracking.data_structures import TrackableDataStructure
 from stillflow.train.tracking.object_graph import ObjectGraph
-from stillflow.train.tracking.restoration import Restoration
+from stillflow.train.tracking.restoration import (
+    Restoration,
+    next_number,
+    node_names,
+    restored_since,
+)
 
 
 def session_or_default(session: Any) -> Any:
-    """The session, or the default one; None where operations run when they are called.
-
-    Raises:
-      ValueError: If there is none.
-    """
+    """The session, or the default one, or Keras' own; None where operations run when called."""
     if executing_eagerly():
         return None
     session = session or get_default_session()
     if session is None:
-        raise ValueError(
-            "Checkpoints of objects are saved and restored in a session: pass session=, or call "
-            "this inside `with session.as_default():`."
-        )
+        from stillflow.keras.backend.session import get_session
+
+        session = get_session()
     return session
+
+
+def _initializers(things: Iterable[Any], number: int) -> list[Any]:
+    """The initializers of what was restored neither by a restoration nor since then."""
+    fresh = [thing for thing in things if not restored_since(thing, number)]
+    return [thing.initializer for thing in fresh if getattr(thing, "initializer", None) is not None]
 
 
 class LoadStatus:
@@ -51,6 +59,11 @@ class CheckpointLoadStatus(LoadStatus):
         self._restoration = restoration
         self._feeds = feeds
 
+    def expect_partial(self) -> CheckpointLoadStatus:
+        """Says that a part of the checkpoint may stay unused: nothing is logged about it."""
+        self._restoration.expect_partial()
+        return self
+
     def _objects(self) -> list[Any]:
         return ObjectGraph(self._root).objects
 
@@ -60,7 +73,7 @@ class CheckpointLoadStatus(LoadStatus):
         return [
             thing
             for thing in self._objects()
-            if id(thing) not in matched and not isinstance(thing, (list, tuple, dict))
+            if id(thing) not in matched and not isinstance(thing, TrackableDataStructure)
         ]
 
     def assert_consumed(self) -> CheckpointLoadStatus:
@@ -70,10 +83,10 @@ class CheckpointLoadStatus(LoadStatus):
         for node, entry in enumerate(graph.nodes):
             if node not in self._restoration.objects:
                 raise AssertionError(
-                    f"Unresolved object in checkpoint {_node_names(graph)[node]}: {entry}"
+                    f"Unresolved object in checkpoint {node_names(graph)[node]}: {entry}"
                 )
         if self._restoration.unused:
-            names = _node_names(graph)
+            names = node_names(graph)
             lines = [
                 f"{names[node]} ({self._restoration.objects[node]}): {attribute}"
                 for node, attributes in self._restoration.unused.items()
@@ -130,11 +143,15 @@ class CheckpointLoadStatus(LoadStatus):
         session = session_or_default(session)
         self.run_restore_ops(session=session)
         if session is not None:
-            session.run([v.initializer for v in self._unmatched() if hasattr(v, "initializer")])
+            session.run(_initializers(self._unmatched(), self._restoration.number))
 
 
 class InitializationOnlyStatus(LoadStatus):
     """Of no checkpoint at all."""
+
+    def __init__(self, root: Any) -> None:
+        super().__init__(root)
+        self._number = next_number()
 
     def _refuse(self) -> Any:
         raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
@@ -154,8 +171,7 @@ class InitializationOnlyStatus(LoadStatus):
         session = session_or_default(session)
         if session is None:
             return
-        things = ObjectGraph(self._root).objects
-        session.run([v.initializer for v in things if hasattr(v, "initializer")])
+        session.run(_initializers(ObjectGraph(self._root).objects, self._number))
 
 
 class NameBasedSaverStatus(LoadStatus):
@@ -227,20 +243,3 @@ class NameBasedSaverStatus(LoadStatus):
         known = {id(variable) for variable in self._found()}
         session.run([v.initializer for v in self._variables() if id(v) not in known])
         self.run_restore_ops(session=session)
-
-
-def _node_names(graph: Any) -> dict[int, str]:
-    """The paths of nodes, as a Python program would write them."""
-    names = {0: "(root)"}
-    waiting = [0]
-    while waiting:
-        node = waiting.pop(0)
-        for child in graph.nodes[node].children:
-            if child.node_id not in names:
-                names[child.node_id] = f"{names[node]}.{child.local_name}"
-                waiting.append(child.node_id)
-        for slot in graph.nodes[node].slot_variables:
-            names.setdefault(
-                slot.slot_variable_node_id, f'{names[node]}\'s state "{slot.slot_name}"'
-            )
-    return names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from stillflow.files import gfile
 from stillflow.graph import dtypes
 from stillflow.graph.api import device
 from stillflow.graph.eager_mode import executing_eagerly
+from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
 from stillflow.ops.control import no_op
 from stillflow.platform import compat
@@ -17,7 +19,7 @@ from stillflow.train.immediate_saves import save_now
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking import status as status_lib
 from stillflow.train.tracking.base import OBJECT_GRAPH_PROTO_KEY, TrackableReference
-from stillflow.train.tracking.object_graph import ObjectGraph
+from stillflow.train.tracking.object_graph import ObjectGraph, ObjectGraphView
 from stillflow.train.tracking.python_state import PythonStateSaveable
 from stillflow.train.tracking.restoration import Restoration, open_checkpoint
 from stillflow.train.tracking.sharded_saves import save_in_shards
@@ -46,23 +48,41 @@ class TrackableSaver:
     """Writes and reads checkpoints of an object and what it leads to; keeps the operations.
 
     Args:
-      root: The object.
+      root: The object, or a view of what it leads to. It may have this as an attribute, and is
+        not kept alive by it.
       more: Parts that are saved with it besides its own.
     """
 
     def __init__(self, root: Any, more: Sequence[TrackableReference] = ()) -> None:
-        self._root = root
+        if isinstance(root, ObjectGraphView):
+            root = root.root
+        self._root_ref = weakref.ref(root)
         self._more = more
         self._fed: tuple[Any, Any] | None = None  # the description and the prefix of a save
         self._prefix: Any = None  # that of what is restored
         self._restore_cache: dict[Any, Any] = {}
         self._save_cache: tuple[bytes, Any] | None = None
 
-    def save(self, file_prefix: Any, session: Any) -> str:
-        """Writes a checkpoint under exactly this prefix; gives it as a string."""
+    @property
+    def _root(self) -> Any:
+        root = self._root_ref()
+        assert root is not None, "what is saved or restored is gone"
+        return root
+
+    def save(self, file_prefix: Any, session: Any = None) -> Any:
+        """Writes a checkpoint under exactly this prefix; gives it as a string.
+
+        In a function, what is given is the tensor that writes it.
+        """
         folder = os.path.dirname(os.fspath(file_prefix))
         if folder:
             gfile.recursive_create_dir(folder)
+        if get_default_graph().building_function:
+            saveables, message = ObjectGraph(self._root, self._more).serialize()
+            content = message.SerializeToString(deterministic=True)
+            with device("/cpu:0"):
+                prefix = constant(file_prefix, dtypes.string)
+            return save_in_shards(prefix, [*saveables, SavedGraph(content)])
         if session is None:
             saveables, message = ObjectGraph(self._root, self._more).serialize()
             content = message.SerializeToString(deterministic=True)

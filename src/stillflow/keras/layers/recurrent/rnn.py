@@ -190,7 +190,7 @@ class RNN(Layer):
             raise ValueError(
                 "An `initial_state` was passed that is not compatible with `cell.state_size`. "
                 # TensorFlow shows the class that its layers keep lists in.
-                f"Received `state_spec`=ListWrapper({self.state_spec}); however `cell.state_size` "
+                f"Received `state_spec`={self.state_spec}; however `cell.state_size` "
                 f"is {sizes}"
             )
 
