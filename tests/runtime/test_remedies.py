@@ -8,11 +8,15 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import stillflow as tf
+from stillflow.runtime.memory_estimate import fitting_batch
 from stillflow.runtime.remedies import MANY_CHANGES
+from stillflow.runtime.steps import Step
 
-HUNGRY = """
+HUNGRY = r"""
+import re
 import resource
 import numpy as np
 import stillflow as tf
@@ -26,14 +30,18 @@ train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(h))
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
     sess.run(train, {x: np.ones((2, 1000), np.float32)})
+    data = np.ones((20_000, 1000), np.float32)
     pages = int(open("/proc/self/statm").read().split()[0])
     limit = pages * resource.getpagesize() + (300 << 20)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
-        sess.run(train, {x: np.ones((20_000, 1000), np.float32)})
+        sess.run(train, {x: data})
     except tf.errors.ResourceExhaustedError as error:
         print(error.op.name)
         print(error)
+        fits = int(re.search(r"(\d+) or fewer fit", error.message)[1])
+    sess.run(train, {x: data[:fits]})
+    print("did", fits)
 """
 
 
@@ -46,9 +54,12 @@ def test_a_run_without_memory_says_what_holds_it(tmp_path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0].startswith("MatMul")
     assert lines[1].startswith("OOM when allocating a tensor")
-    assert "76.3 MiB  float32 [20000, 1000]  of 'layer0' (hungry.py:10)" in done.stdout
+    assert "76.3 MiB  float32 [20000, 1000]  of 'layer0' (hungry.py:11)" in done.stdout
     (advice,) = (line for line in lines if line.startswith("It was fed 20000 examples"))
-    assert 5_000 <= int(advice.split("; ")[1].split()[0]) < 20_000
+    assert "by the sizes of its tensors" in advice
+    # What was held is free again, and so many examples are a step.
+    assert lines[-1].startswith("did ")
+    assert 2_000 <= int(lines[-1].split()[1]) < 15_000
 
 
 def test_a_graph_that_grows_in_the_loop_is_told_once(caplog) -> None:
@@ -72,3 +83,30 @@ def test_runs_of_a_graph_that_stays_are_not_counted(caplog) -> None:
             for _ in range(2 * MANY_CHANGES):
                 sess.run(x)
     assert not caplog.records
+
+
+def test_sizes_that_depend_on_more_than_the_batch_are_not_estimated() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, None])
+        op = tf.nn.relu(x).op
+    step = Step("call", op, ["y"], ["x"], ())
+    assert fitting_batch([step], {"x": torch.zeros(10, 4)}, 10, 1000) is None
+
+
+def test_the_step_that_holds_most_decides() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 4])
+        wide = tf.matmul(x, tf.ones([4, 100]))
+        flat = tf.reshape(wide, [-1])
+        narrow = tf.reduce_sum(wide, 1)
+        loss = tf.reduce_sum(narrow)
+    steps = [
+        Step("call", wide.op, ["wide"], ["x", "w"], ()),
+        Step("call", flat.op, ["flat"], ["wide"], ()),
+        Step("call", narrow.op, ["narrow"], ["flat"], ()),
+        Step("call", loss.op, ["loss"], ["narrow"], ()),
+    ]
+    values = {"x": torch.zeros(10, 4), "w": torch.zeros(4, 100)}
+    per_example = 4 * (100 + 1)  # bytes of a row of wide and of narrow; x is the program's
+    assert fitting_batch(steps, values, 10, 7 * per_example) == 7
+    assert fitting_batch(steps[2:], {"flat": torch.zeros(10, 100)}, 10, 4 * 10 + 4) == 10

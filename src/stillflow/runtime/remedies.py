@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -12,11 +13,13 @@ import torch
 
 from stillflow import errors
 from stillflow.graph.operation import Operation
+from stillflow.runtime.memory_estimate import fitting_batch, free_bytes
 from stillflow.runtime.steps import Step
 
 _LARGEST = 5
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _TRIED = re.compile(r"[Tt]ried to allocate ([\d.]+) (bytes|KiB|MiB|GiB)")
+_NEAR = 0.9  # so much of what is estimated is told: kernels need some memory of their own
 
 # So many times a graph may grow between runs before a program is told.
 MANY_CHANGES = 100
@@ -29,7 +32,9 @@ def with_memory(
     steps: Sequence[Step],
     fed: Sequence[Any],
 ) -> errors.ResourceExhaustedError:
-    """An error for want of memory that also says what holds it.
+    """An error for want of memory that also says what holds it, and that then holds it no longer.
+
+    A program that catches it may go on with a smaller batch.
 
     Args:
       error: what is to be raised.
@@ -38,22 +43,19 @@ def with_memory(
       steps: those of the plan.
       fed: what it was given.
     """
-    values: Mapping[str, Any] = {}
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == filename:
-            values = trace.tb_frame.f_locals
-        trace = trace.tb_next
-    makers = {name: step.op for step in steps for name in step.outputs}
-    told = _memory(values, makers, fed, error.message)
+    plans = [frame for frame, _ in traceback.walk_tb(trace) if frame.f_code.co_filename == filename]
+    values = dict(plans[-1].f_locals) if plans else {}
+    told = _memory(values, steps, fed, error.message)
+    traceback.clear_frames(trace)
+    for frame in plans:
+        frame.f_locals  # noqa: B018 - before Python 3.13 only this has it forget them
     return errors.ResourceExhaustedError(error.node_def, error.op, error.message + told)
 
 
 def _memory(
-    values: Mapping[str, Any],
-    makers: Mapping[str, Operation | None],
-    fed: Sequence[Any],
-    message: str,
+    values: Mapping[str, Any], steps: Sequence[Step], fed: Sequence[Any], message: str
 ) -> str:
+    makers = {name: step.op for step in steps for name in step.outputs}
     held: dict[int, tuple[torch.Tensor, str]] = {}  # by where they are: views hold nothing
     for name, value in values.items():
         if isinstance(value, torch.Tensor) and value.numel():
@@ -66,23 +68,36 @@ def _memory(
     for value, name in tensors[:_LARGEST]:
         kind, shape = str(value.dtype).removeprefix("torch."), list(value.shape)
         lines.append(f"  {_mib(_size(value))}  {kind} {shape}  {_origin(makers.get(name))}")
-    lines += _smaller_batch(tensors, fed, message)
+    lines += _smaller_batch(steps, values, tensors, fed, message)
     return "\n".join(lines)
 
 
-def _smaller_batch(tensors: Sequence[Any], fed: Sequence[Any], message: str) -> list[str]:
-    """How many examples would have got past this, if what they need grows with their number."""
+def _smaller_batch(
+    steps: Sequence[Step],
+    values: Mapping[str, Any],
+    tensors: Sequence[Any],
+    fed: Sequence[Any],
+    message: str,
+) -> list[str]:
+    """For how many examples there is memory, if what they need grows with their number."""
     sizes = {array.shape[0] for array in fed if getattr(array, "ndim", 0) > 0}
     tried = _TRIED.search(message)
     if len(sizes) != 1 or tried is None:
         return []
     (batch,) = sizes
-    growing = sum(_size(value) for value, _ in tensors if value.ndim and value.shape[0] == batch)
+    made = {name for step in steps for name in step.outputs}  # the rest is fed, or constant
+    held = sum(_size(value) for value, name in tensors if name in made)
     missing = float(tried[1]) * _UNITS[tried[2]]
-    fits = int(batch * growing / (growing + missing))
-    if fits < 1:
+    free = free_bytes(tensors[0][0].device)
+    fits = fitting_batch(steps, values, batch, held + min(missing, free))
+    if fits is not None and 1 <= _NEAR * fits < batch:
+        advice = f"by the sizes of its tensors, about {int(_NEAR * fits)} or fewer fit."
+        return [f"It was fed {batch} examples at a time; {advice}"]
+    growing = sum(_size(value) for value, _ in tensors if value.ndim and value.shape[0] == batch)
+    passing = int(batch * growing / (growing + missing))
+    if passing < 1:
         return []
-    return [f"It was fed {batch} examples at a time; {fits} or fewer would have got past this."]
+    return [f"It was fed {batch} examples at a time; {passing} or fewer would have got past this."]
 
 
 def _size(value: torch.Tensor) -> int:
