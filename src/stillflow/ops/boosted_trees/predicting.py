@@ -97,8 +97,8 @@ def predict_kernel(node: Node) -> Any:
     return predict
 
 
-def _weighted(forest: Forest, leaves: Any, first: int = 0) -> Any:
-    return forest.weights[first:, None, None] * forest.nodes.values[leaves]
+def _weighted(forest: Forest, leaves: Any) -> Any:
+    return forest.weights[:, None, None] * forest.nodes.values[leaves]
 
 
 # ---- TrainingPredict

@@ -218,11 +218,9 @@ def resize_nearest_neighbor_gradient(node: Node, grad: Any) -> Any:
 # ---- Samples
 
 
-def _picture(*sizes: int, dtype: Any = np.float32) -> np.ndarray:
-    values = np.sin(np.arange(np.prod(sizes), dtype=np.float64) * 1.7).reshape(sizes)
-    return (
-        (values * 100).astype(dtype) if np.issubdtype(dtype, np.integer) else values.astype(dtype)
-    )
+def _picture(*sizes: int) -> np.ndarray:
+    values = np.sin(np.arange(np.prod(sizes), dtype=np.float64) * 1.7)
+    return values.reshape(sizes).astype(np.float32)
 
 
 def _resize_samples(card: Any) -> Iterator[Any]:

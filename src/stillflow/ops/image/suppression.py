@@ -249,12 +249,6 @@ def _choose_in_loop(
 # ---- Kernels
 
 
-def _checked_threshold(value: Any, what: str = "iou_threshold") -> Any:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{what} must be in [0, 1]")
-    return value
-
-
 def _limit(value: Any, count: int, pad: bool) -> int:
     """How many boxes are taken at most; all of them where TF takes a negative number for a large.
 
@@ -295,14 +289,13 @@ def suppression_kernel(node: Node) -> Any:
     fixed = node.iou_threshold if kind == "NonMaxSuppression" else None
     device = node.device
     with_overlaps = kind == "NonMaxSuppressionWithOverlaps"
-    what = "overlap_threshold" if with_overlaps else "iou_threshold"
 
     def run(boxes: Any, scores: Any, size: Any, *given: Any) -> Any:
         values, boxes_array = _numpy(scores), _numpy(boxes)
         numbers = [_numpy(number)[()] for number in given]
         threshold = fixed if fixed is not None else numbers[0]
-        if not with_overlaps:
-            _checked_threshold(threshold, what)
+        if not with_overlaps and not 0 <= threshold <= 1:
+            raise ValueError("iou_threshold must be in [0, 1]")
         lowest = numbers[1] if len(numbers) > 1 else np.finfo(values.dtype).min
         limit = _limit(size, len(values), pad)
         overlap = _given(boxes_array) if with_overlaps else _of_boxes(boxes_array)

@@ -92,9 +92,7 @@ def _with_dropped(grad: Any, drop: Sequence[int]) -> Any:
     return F.pad(grad, widths)
 
 
-def _empty_image(
-    like: Any, shape: Sequence[int], geometry: PoolGeometry, is_plain: bool = False
-) -> Any:
+def _empty_image(like: Any, shape: Sequence[int], geometry: PoolGeometry, is_plain: bool) -> Any:
     """Memory never read, for kernels that want to see the shape of an input.
 
     Args:

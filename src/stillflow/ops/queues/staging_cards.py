@@ -39,8 +39,8 @@ def _stage(node: Any) -> Any:
     return lambda *values: area.put(values, waits)
 
 
-def _bare(node: Node, count: int = 1) -> bool:
-    return len(node.outputs) == count
+def _bare(node: Node) -> bool:
+    return len(node.outputs) == 1
 
 
 def _unstage(node: Any) -> Any:

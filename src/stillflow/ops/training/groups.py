@@ -61,9 +61,7 @@ def _one_by_one(
         rule(*state, grad=grad, **there)
 
 
-def _grouped(
-    update: GroupRule, one: Callable[..., None], loop: Callable[..., bool] | None = None
-) -> GroupRule:
+def _grouped(update: GroupRule, one: Callable[..., None], loop: Callable[..., bool]) -> GroupRule:
     """A rule for many variables, from one over lists of tensors and one for a single variable.
 
     The first gets scalars as Python numbers, and contiguous tensors in single or double precision,
@@ -82,7 +80,7 @@ def _grouped(
         if grads[0].device.type != "cpu":
             update(*columns, **numbers)
             return
-        if loop is not None and loop(columns, **numbers):
+        if loop(columns, **numbers):
             return
         for batch in _pieces(columns):
             update(*batch, **numbers)
