@@ -78,7 +78,6 @@ class TestCase(Comparisons, absltest.TestCase):
         self._threads: list[CheckedThread] = []
         self._tempdir: str | None = None
         self._cached_session: Any = None
-        self._cached_arguments: Any = None
 
     def setUp(self) -> None:
         super().setUp()
@@ -170,7 +169,6 @@ class TestCase(Comparisons, absltest.TestCase):
         arguments = (graph, config, force_gpu)
         if self._cached_session is None:
             self._cached_session = Session(graph=graph, config=_config(config, force_gpu))
-            self._cached_arguments = (self._cached_session.graph, config, force_gpu)
             self._asked_arguments = arguments
         elif check:
             names = ("graph", "config", "force_gpu option")

@@ -104,7 +104,6 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         self._autocast = False  # its layers do
         self._check_inputs_and_outputs()
         self.built = self._compute_output_and_mask_jointly = self._is_graph_network = True
-        self._output_shape_cache: dict[Any, Any] = {}
         self._input_coordinates = [tuple(x._keras_history) for x in self.inputs]
         self._output_coordinates = [tuple(x._keras_history) for x in self.outputs]
         self._input_layers = [layer for layer, _, _ in self._input_coordinates]

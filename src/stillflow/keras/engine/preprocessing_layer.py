@@ -79,7 +79,6 @@ class CombinerPreprocessingLayer(PreprocessingLayer):
     def __init__(self, combiner: Combiner, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._combiner = combiner
-        self._previously_updated = False
         self.state_variables: dict[str, Any] = {}
 
     def _add_state_variable(

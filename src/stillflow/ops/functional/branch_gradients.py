@@ -57,7 +57,6 @@ class _GradientBranch(CondBranchFuncGraph):
         self._branch = branch
         self._own = (*branch.inputs, *branch.outputs)
         self._taken: dict[Tensor, Tensor] = {}  # what stands here for tensors of the branch
-        self._optionals: dict[Tensor, Tensor] = {}
         self.added: list[Tensor] = []
         self.rewrites = False
 

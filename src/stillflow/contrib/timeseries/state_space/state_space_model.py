@@ -108,7 +108,6 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         self.prior_state_mean: Any = None
         self.prior_state_var: Any = None
         self.state_transition_noise_covariance: Any = None
-        self._total_observation_count = None
         self._observation_noise_covariance: Any = None
         # Variables are in the scope in which the model was made.
         self._variable_scope = tf.get_variable_scope()
