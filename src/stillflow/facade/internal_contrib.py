@@ -49,6 +49,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.boosted_trees.python.ops.batch_ops_utils": {
         "*": f"{_TREES}.scheduling",
     },
+    "tensorflow.contrib.boosted_trees.python.ops.quantile_ops": {"*": f"{_TREES}.quantile_ops"},
     "tensorflow.contrib.boosted_trees.python.utils.losses": {"*": f"{_TREES}.losses"},
     "tensorflow.contrib.constrained_optimization.python.external_regret_optimizer": {
         "_project_multipliers_wrt_euclidean_norm":

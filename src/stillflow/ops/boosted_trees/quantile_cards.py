@@ -11,7 +11,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.search import lower_bound
-from stillflow.ops.boosted_trees.quantiles import Stream, Streams, summary_of
+from stillflow.ops.boosted_trees.quantiles import Stream, Streams, distinct, summary_of
 from stillflow.ops.boosted_trees.resources import (
     array,
     handle_kernel,
@@ -297,14 +297,10 @@ def quantile_flush_kernel(node: Node) -> Any:
             if as_quantiles:
                 streams.boundaries = [each.quantiles(wanted - 1) for each in found]
             else:
-                streams.boundaries = [_distinct(each.boundaries(wanted)) for each in found]
+                streams.boundaries = [distinct(each.boundaries(wanted)) for each in found]
             streams.begin()
 
     return flush
-
-
-def _distinct(values: Any) -> Any:
-    return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
 
 
 @get_bucket_boundaries_op.check

@@ -186,6 +186,9 @@ class Stream:
       error: what ranks may be wrong by, relative to the weight of all.
       most: how many values come at most.
 
+    Attributes:
+      levels: summaries, each of about twice as many values as the one before.
+
     Raises:
       InvalidArgumentError: if there is no such error.
     """
@@ -196,7 +199,7 @@ class Stream:
         self.error = error
         _, self._size = specification(error, most)
         self._buffer = min(self._size << 1, most)
-        self._levels: list[Summary] = []
+        self.levels: list[Summary] = []
         self._final: Summary | None = None
 
     @property
@@ -216,14 +219,14 @@ class Stream:
         rising = summary.compress(self._size, self.error)
         level = 0
         while rising:
-            if len(self._levels) <= level:
-                self._levels.append(EMPTY)
-            was_empty = not self._levels[level]
-            rising = rising.merge(self._levels[level])
+            if len(self.levels) <= level:
+                self.levels.append(EMPTY)
+            was_empty = not self.levels[level]
+            rising = rising.merge(self.levels[level])
             if was_empty or rising.size <= self._size + 1:
-                self._levels[level] = rising
+                self.levels[level] = rising
                 return
-            self._levels[level] = EMPTY
+            self.levels[level] = EMPTY
             rising = rising.compress(self._size, self.error)
             level += 1
 
@@ -235,9 +238,14 @@ class Stream:
         """
         if self._final is not None:
             raise refused("Finalize() may only be called once.")
-        self._final = merged(self._levels)
-        self._levels = []
+        self._final = merged(self.levels)
+        self.levels = []
         return self._final
+
+
+def distinct(values: Any) -> Any:
+    """Values in order, each once."""
+    return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
 
 
 def merged(levels: Sequence[Summary]) -> Summary:

@@ -1,0 +1,58 @@
+"""Summaries of quantiles as the messages that tf.contrib.boosted_trees writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from stillflow import protos
+from stillflow.ops.boosted_trees.quantiles import EMPTY, Summary, summary_of
+from stillflow.ops.boosted_trees.resources import refused
+
+_MESSAGES = "tensorflow/contrib/boosted_trees/proto/quantiles.proto"
+
+
+def message(name: str, **fields: Any) -> Any:
+    """A message of quantiles."""
+    return protos.file(_MESSAGES)[name](**fields)
+
+
+def message_of(summary: Summary) -> Any:
+    """A QuantileSummaryState of a summary."""
+    entries = [
+        message("QuantileEntry", value=value, weight=weight, min_rank=low, max_rank=high)
+        for value, weight, low, high in summary.rows().tolist()
+    ]
+    return message("QuantileSummaryState", entries=entries)
+
+
+def summary_in(message: Any) -> Summary:
+    """The summary of a QuantileSummaryState."""
+    rows = [(each.value, each.weight, each.min_rank, each.max_rank) for each in message.entries]
+    return summary_of(np.array(rows, np.float32)) if rows else EMPTY
+
+
+def parsed(name: str, text: bytes, refusal: str) -> Any:
+    """The message in some bytes.
+
+    Args:
+      name: of its type.
+      text: the bytes.
+      refusal: what is said of others.
+
+    Raises:
+      InvalidArgumentError: if they are none.
+    """
+    try:
+        return protos.file(_MESSAGES)[name].FromString(text)
+    except DecodeError:
+        raise refused(refusal) from None
+
+
+def serialized(message: Any) -> np.ndarray:
+    """A string tensor with a message."""
+    result = np.empty((), object)
+    result[()] = message.SerializeToString()
+    return result
