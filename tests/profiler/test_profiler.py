@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.facade import pywrap
 from stillflow.profiler.context import ProfileContext
-from stillflow.protos import OpLogProto, ProfileProto
+from stillflow.protos import OpLogProto, ProfileProto, file
 from stillflow.runtime.devices import gpu_count
 
 BUILDER = tf.profiler.ProfileOptionBuilder
@@ -107,28 +108,6 @@ def test_a_timeline_is_a_trace_for_each_step(model, tmp_path):
         assert json.load(file)["traceEvents"]
 
 
-def varint(data, at):
-    """(a number, where it ends) in protobuf's encoding."""
-    number = shift = 0
-    while True:
-        byte, at = data[at], at + 1
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return number, at
-
-
-def fields(data):
-    """(number, content) of the fields of a message of numbers and bytes."""
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        content, at = varint(data, at)
-        if key & 7 == 2:
-            content, at = data[at : at + content], at + content
-        yield key >> 3, content
-
-
 def test_pprof_gets_a_sample_of_each_operation_with_the_lines_that_made_it(model, tmp_path, capsys):
     (metadata,) = traced(*model)
     builder = BUILDER(BUILDER.time_and_memory()).select(["output_bytes"])
@@ -137,25 +116,16 @@ def test_pprof_gets_a_sample_of_each_operation_with_the_lines_that_made_it(model
     assert f"Run pprof -png --nodecount=100 --sample_index=1 <{tmp_path / 'p'}>" in (
         capsys.readouterr().out
     )
-    parts = list(fields(gzip.decompress((tmp_path / "p").read_bytes())))
-    words = [content.decode() for number, content in parts if number == 6]
-    assert words[0] == "" and {"output_bytes", "bytes", "product", "count"} <= set(words)
-    assert any(word.startswith("test_profiler:") for word in words)
-    places = {dict(fields(content))[1] for number, content in parts if number == 4}
-    amounts = {}
-    for sample in (dict(fields(content)) for number, content in parts if number == 2):
-        (count, amount), rest = two_numbers(sample[2])
-        assert count == 1 and not rest
-        assert set(sample[1]) <= places
-        amounts[words[dict(fields(sample[3]))[2]]] = amount
-    assert amounts["product"] == 64 * 10 * 4
-
-
-def two_numbers(data):
-    """((the first, the second), what is left) of packed numbers."""
-    first, at = varint(data, 0)
-    second, at = varint(data, at)
-    return (first, second), data[at:]
+    profile = file("tensorflow/core/profiler/profile.proto")["Profile"]()
+    profile.ParseFromString(gzip.decompress((tmp_path / "p").read_bytes()))
+    words = profile.string_table
+    units = [(words[kind.type], words[kind.unit]) for kind in profile.sample_type]
+    assert words[0] == "" and units == [("count", "count"), ("output_bytes", "bytes")]
+    functions = {function.id: words[function.name] for function in profile.function}
+    made_by = {place.id: functions[place.line[0].function_id] for place in profile.location}
+    samples = {words[sample.label[0].str]: sample for sample in profile.sample}
+    assert list(samples["product"].value) == [1, 64 * 10 * 4]
+    assert "test_profiler:model" in [made_by[place] for place in samples["product"].location_id]
 
 
 def test_graphs_may_be_deep(tmp_path):
@@ -219,6 +189,29 @@ def test_the_log_of_operations_is_a_file(model, tmp_path):
     trace = entries["product"].code_def.traces[-1]
     assert log.id_to_string[trace.file_id].endswith("test_profiler.py")
     assert log.id_to_string[trace.function_id] == "model"
+
+
+def test_a_serialized_profile_is_read_again(model, tmp_path):
+    profiler = tf.profiler.Profiler(model[0])
+    for step, metadata in enumerate(traced(*model, runs=2)):
+        profiler.add_step(step, metadata)
+    (tmp_path / "profile").write_bytes(profiler.serialize_to_string())
+    pywrap.ProfilerFromFile(str(tmp_path / "profile"))
+    try:
+        read = tf.profiler.Profiler.__new__(tf.profiler.Profiler)
+        for view in ("name_scope", "graph", "operations", "python"):
+            paths = [tmp_path / f"{view} {number}" for number in range(2)]
+            for who, path in zip((profiler, read), paths, strict=True):
+                options = BUILDER(BUILDER.time_and_memory()).with_file_output(str(path)).build()
+                getattr(who, f"profile_{view}")({**options, "step": 1})
+            assert paths[0].read_text() == paths[1].read_text() != ""
+        both = [ProfileProto.FromString(who.serialize_to_string()) for who in (profiler, read)]
+        assert both[0] == both[1] and len(both[0].nodes[0].execs) <= 2
+    finally:
+        pywrap.DeleteProfiler()
+    assert not hasattr(read, "_model")
+    with pytest.raises(tf.errors.NotFoundError):
+        pywrap.ProfilerFromFile(str(tmp_path / "none"))
 
 
 class TestContext:

@@ -216,6 +216,14 @@ OBJECTS: dict[str, dict[str, str]] = {
         " stillflow.graph.api stillflow.graph.conversion stillflow.graph.tensor_like"
         " stillflow.graph.indexed_slices stillflow.graph.default_session",
     },
+    "tensorflow.python.profiler.model_analyzer": {
+        "ALL_ADVICE": "stillflow.profiler.advisor:ALL_ADVICE",
+        "_build_options": "stillflow.profiler.outputs:options_proto",
+    },
+    "tensorflow.python.profiler.tfprof_logger": {
+        "TRAINABLE_VARIABLES": "stillflow.profiler.option_builder:TRAINABLE_VARIABLES",
+        "merge_default_with_oplog": "stillflow.profiler.op_log:merged",
+    },
     "tensorflow.python.framework.op_def_registry": {"*": "stillflow.facade.op_registry"},
     "tensorflow.python.framework.random_seed": {"*": "stillflow.graph.random_seed"},
     "tensorflow.python.framework.smart_cond": {

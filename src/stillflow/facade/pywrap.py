@@ -35,6 +35,30 @@ def EqualGraphDefWrapper(actual: bytes, expected: bytes) -> bytes:
     return difference(GraphDef.FromString(actual), GraphDef.FromString(expected)).encode()
 
 
+def ProfilerFromFile(filename: Any) -> None:
+    """Has profilers that are made without a graph show the `ProfileProto` in a file.
+
+    Raises:
+      NotFoundError: there is no such file.
+      DecodeError: it holds no such message.
+    """
+    from stillflow.files import gfile
+    from stillflow.profiler.profiler import Profiler
+    from stillflow.profiler.serialized import model_of_profile
+    from stillflow.protos import ProfileProto
+
+    content = gfile.read_file_to_string(filename, binary_mode=True)
+    Profiler._model = model_of_profile(ProfileProto.FromString(content))
+
+
+def DeleteProfiler() -> None:
+    """Forget what `ProfilerFromFile` has read."""
+    from stillflow.profiler.profiler import Profiler
+
+    if "_model" in vars(Profiler):
+        del Profiler._model
+
+
 def TF_bfloat16_type() -> Any:
     """Return NumPy's type of bfloat16 numbers."""
     from stillflow.graph.dtypes import bfloat16

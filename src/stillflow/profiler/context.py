@@ -110,11 +110,13 @@ class ProfileContext:
         if self._enabled:
             self._plain_run = BaseSession.run
             BaseSession.run = self._profiled_run()  # type: ignore[method-assign]
+            BaseSession.profile_context = self  # type: ignore[attr-defined]
         return self
 
     def __exit__(self, *unused: Any) -> None:
         if self._enabled:
             BaseSession.run = self._plain_run  # type: ignore[method-assign]
+            del BaseSession.profile_context  # type: ignore[attr-defined]
 
     def _profiled_run(self) -> Any:
         context, plain = self, self._plain_run

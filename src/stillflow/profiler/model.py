@@ -18,7 +18,7 @@ class Model:
     """Operations and their measures, by name.
 
     Args:
-      graph: the graph.
+      graph: the graph; None if there is none yet.
       log: an `OpLogProto` with marks and counts, or None.
 
     Attributes:
@@ -27,13 +27,14 @@ class Model:
       words: what files and functions of traces are called, by their numbers.
     """
 
-    def __init__(self, graph: Graph, log: Any = None) -> None:
-        print("Parsing Inputs...")
+    def __init__(self, graph: Graph | None, log: Any = None) -> None:
         self._items: dict[str, Measured] = {}
         self.steps: set[int] = set()
         self.has_trace = False
         self.words: dict[int, str] = {}
-        self.add_graph(graph)
+        if graph is not None:
+            print("Parsing Inputs...")
+            self.add_graph(graph)
         if log is not None:
             self.add_log(log)
 
@@ -58,9 +59,10 @@ class Model:
         """Adds operations that are not there yet."""
         for node in graph.as_graph_def(add_shapes=True).node:
             if node.name not in self._items:
-                self._add(_of_node(node))
+                self.add(_of_node(node))
 
-    def _add(self, item: Measured) -> Measured:
+    def add(self, item: Measured) -> Measured:
+        """Adds an operation, and numbers it."""
         item.number = len(self._items)
         self._items[item.name] = item
         return item
@@ -80,7 +82,7 @@ class Model:
                 if item is None:
                     if name in _NO_OPERATIONS or _COPY in name:
                         continue
-                    item = self._add(Measured(name, name, types={name}))
+                    item = self.add(Measured(name, name, types={name}))
                 item.add_run(step, device, node, streams)
 
     def add_log(self, log: Any) -> None:

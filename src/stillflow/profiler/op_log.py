@@ -38,8 +38,11 @@ def write_op_log(
     write_string_to_file(os.path.join(log_dir, "tfprof_log"), found.SerializeToString())
 
 
-def merged(graph: Graph, op_log: Any, run_meta: Any, add_trace: bool) -> Any:
+def merged(
+    graph: Graph | None, op_log: Any = None, run_meta: Any = None, add_trace: bool = True
+) -> Any:
     """An `OpLogProto` of the operations of a graph, with what `op_log` says of them."""
+    graph = graph or get_default_graph()
     if run_meta is not None:
         _take_shapes(graph, run_meta)
     given = {entry.name: entry for entry in op_log.log_entries} if op_log is not None else {}

@@ -81,6 +81,9 @@ class Profiler:
       op_log: an `OpLogProto` with more marks and counts.
     """
 
+    # What a profiler has that was made without a graph, as programs do that read files.
+    _model: Model
+
     def __init__(self, graph: Graph | None = None, op_log: Any = None) -> None:
         self._graph = graph or get_default_graph()
         self._model = Model(self._graph, merged(self._graph, op_log, None, add_trace=True))

@@ -1,4 +1,4 @@
-"""Operations and their measures as a `ProfileProto`, for TensorFlow's command-line profiler."""
+"""Operations and their measures as a `ProfileProto`, of TensorFlow's command-line profiler."""
 
 from __future__ import annotations
 
@@ -55,3 +55,38 @@ def _execution(run: Execution) -> Any:
         for start, duration in times:
             execs[device].times.add(int64_values=[start, duration])
     return made
+
+
+def model_of_profile(proto: Any) -> Model:
+    """The model that a `ProfileProto` is of."""
+    model = Model(None)
+    model.steps = set(proto.steps)
+    model.has_trace = proto.has_trace
+    model.words = dict(proto.id_to_string)
+    names = {number: node.name for number, node in proto.nodes.items()}
+    for number in sorted(proto.nodes):
+        model.add(_item(proto.nodes[number], names))
+    return model
+
+
+def _item(node: Any, names: dict[int, str]) -> Measured:
+    return Measured(
+        node.name, node.op, node.id, set(node.op_types), node.canonical_device, list(node.shape),
+        {index: names[number] for index, number in node.inputs.items()},
+        {names[number]: index for number, index in node.src_output_index.items()},
+        {index: list(dims.int64_values) for index, dims in node.output_shapes.items()},
+        node.attrs, node.float_ops, list(node.trace.traces),
+        {step: _run(made) for step, made in sorted(node.execs.items())},
+    )  # fmt: skip
+
+
+def _run(made: Any) -> Execution:
+    run = Execution()
+    run.run_count, run.memories = made.run_count, list(made.memory_execs)
+    run.started, run.ended = made.all_start_micros, made.latest_end_micros
+    run.devices, run.accelerators = set(made.devices), set(made.accelerator_execs)
+    for execs in (made.accelerator_execs, made.cpu_execs):
+        for device, times in execs.items():
+            pairs = [tuple(time.int64_values) for time in times.times]
+            run.times.setdefault(device, []).extend(pairs)
+    return run
