@@ -99,3 +99,14 @@ def test_features_of_examples_are_counted():
     features, values = counts["features_count"], counts["feature_values_count"]
     assert (features.num, features.sum, features.min, features.max) == (4, 12, 3, 3)
     assert (values.num, values.sum, values.min, values.max) == (4, 12, 2, 4)
+
+
+def test_numbers_have_the_names_of_tensorflows_nodes():
+    dataset = Dataset.range(9).prefetch(2).filter(lambda x: tf.equal(x % 2, 0)).prefetch(1)
+    tags = {tag.removeprefix("mine::") for tag in reported(dataset, 3)}
+    kinds = ("buffer_capacity", "buffer_size", "buffer_utilization")
+    assert tags == {
+        "FilterDataset/_6::dropped_elements", "FilterDataset/_6::filtered_elements",
+        *(f"PrefetchDataset/_5::{kind}" for kind in kinds),
+        *(f"PrefetchDataset/_8::{kind}" for kind in kinds),
+    }  # fmt: skip

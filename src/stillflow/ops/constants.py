@@ -57,6 +57,16 @@ def const_shape(node: Node) -> Any:
     return tuple(value.shape)
 
 
+@const_op.check
+def const_check(node: Node) -> None:
+    value = node.op.attrs["value"]
+    if node.planning and type(value).__name__ == "TensorProto":
+        given, dtype = dtypes.as_dtype(value.dtype), node.op.attrs["dtype"]
+        if given != dtype:
+            mismatch = f"value ({dtypes.cpp_name(given)}) and dtype ({dtypes.cpp_name(dtype)})"
+            raise ValueError(f"Type mismatch between {mismatch}")
+
+
 @const_op.value
 def const_value(node: Node) -> Any:
     return const_array(node.op.attrs["value"])

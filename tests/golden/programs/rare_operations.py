@@ -265,3 +265,13 @@ def rows_refused(tf):
             "an index": mapped(picked, [two], [tf.int32], [[]])[0],
         }),
     ]  # fmt: skip
+
+
+@program
+def constants_that_contradict_themselves(tf):
+    graph = tf.GraphDef()
+    node = graph.node.add(name="broken", op="Const")
+    node.attr["dtype"].CopyFrom(_attribute(tf, tf.int32))
+    node.attr["value"].CopyFrom(_attribute(tf, tf.make_tensor_proto([1.0])))
+    (broken,) = tf.import_graph_def(graph, return_elements=["broken:0"])
+    return _each({"broken": broken, "sum": broken + 1})

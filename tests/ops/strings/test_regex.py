@@ -52,3 +52,13 @@ def test_what_is_no_category_is_refused_by_name(pattern: str, said: str) -> None
 ])  # fmt: skip
 def test_all_matches_are_replaced(session, pattern, rewrite, text, expected):
     assert session.run(tf.regex_replace(text, pattern, rewrite)).decode() == expected
+
+
+def test_older_horizons_build_older_graphs():
+    with tf.Graph().as_default():
+        with tf.compat.forward_compatibility_horizon(2018, 11, 1):
+            older = tf.strings.regex_full_match("foo", "[a-z]*")
+        assert older.op.type == "RegexFullMatch"
+        assert tf.strings.regex_full_match("foo", "[a-z]*").op.type == "StaticRegexFullMatch"
+        with tf.Session() as session:
+            assert session.run(older)

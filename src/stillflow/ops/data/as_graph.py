@@ -100,8 +100,8 @@ def _made_by(dataset: Dataset) -> tuple[Any, tuple[Any, ...]]:
     return dataset.made_by
 
 
-def names_of(dataset: Dataset) -> dict[Any, str]:
-    """What the operations behind a dataset are called where TensorFlow rewrites it."""
+def names_of(dataset: Dataset) -> dict[int, str]:
+    """What operations are called where TensorFlow rewrites a dataset, by their datasets' `id`."""
     namer = _Namer()
     namer.whole(dataset)
     return namer.names
@@ -111,7 +111,7 @@ class _Writer:
     """Writes datasets into a graph.
 
     Attributes:
-      names: of the nodes there, by the operations that made the datasets.
+      names: of the nodes there, by the identity of the datasets.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class _Writer:
         self._graph = GraphDef()
         self._graph.versions.producer = PRODUCER
         self._functions: dict[str, Any] = {}
-        self.names: dict[Any, str] = {}
+        self.names: dict[int, str] = {}
 
     def whole(self, dataset: Dataset) -> Any:
         """The graph that gives a dataset."""
@@ -143,7 +143,7 @@ class _Writer:
             for value, tensor in zip(values, operation._inputs, strict=True)
         ]
         node = self._node(operation.type, inputs)
-        self.names[operation] = node.name
+        self.names[id(dataset)] = node.name
         for name, attr in operation.card.signature.attrs.items():
             value = operation.attrs[name]
             attr_values.fill_proto(node.attr[name], value, attr.kind)

@@ -109,11 +109,18 @@ def while_open(call: Callable[[Element], Element], context: Context, pure: bool)
     return run
 
 
-def timed(call: Callable[[Element], Element], stats: Any, prefix: str) -> Any:
-    """A function; how long each call takes is reported, if anybody wants to know."""
+def timed(call: Callable[[Element], Element], stats: Any, prefix: str, function: Any) -> Any:
+    """A function; how long each call takes is reported, if anybody wants to know.
+
+    Args:
+      call: the function, with what it captured.
+      stats: what is reported to, or None.
+      prefix: the path of the walk.
+      function: the attribute that names it.
+    """
     if stats is None:
         return call
-    name = f"{prefix.rpartition('::')[2]}::execution_time"
+    name = f"{prefix.rpartition('::')[2]}::{function.name}::execution_time"
 
     def run(element: Element) -> Element:
         before = time.perf_counter_ns()
@@ -202,7 +209,7 @@ def map_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             rows = together if context.stats is None else None
             elements = source.iterate(context, prefix)
-            function = while_open(timed(call, context.stats, prefix), context, pure)
+            function = while_open(call, context, pure)
             return Mapping(function, elements, rows)
 
         return Dataset("Map", types, shapes, make, source.size)
@@ -230,7 +237,7 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             elements = source.iterate(context, prefix)
-            function = while_open(timed(call, context.stats, prefix), context, pure)
+            function = while_open(timed(call, context.stats, prefix, node.f), context, pure)
             in_order, name = ordered and not context.sloppy, context.stats_name(node.op)
             return Parallel(context, elements, function, threads, in_order, name, pure, together)
 
@@ -253,7 +260,7 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
         together = bound_rows(function, rest[:-3], source)
 
         def make(context: Context, prefix: str) -> Elements:
-            function = while_open(timed(call, context.stats, prefix), context, pure)
+            function = while_open(timed(call, context.stats, prefix, node.f), context, pure)
             name = context.stats_name(node.op)
             elements = Parallel(
                 context, source.iterate(context, prefix), function, threads, True, name, pure,

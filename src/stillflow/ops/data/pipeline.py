@@ -39,7 +39,8 @@ class Context:
         self.fuses = False  # whether a shuffle and a repeat are one, as TensorFlow makes them
         self.stats: Any = None  # what numbers are reported to
         self.sloppy = False  # whether results of parallel work may come as they are ready
-        self.names: dict[Any, str] = {}  # of operations whose datasets were rewritten
+        self.names: dict[int, str] = {}  # of rewritten datasets, by identity
+        self.name: str | None = None  # of the rewritten dataset that is walked
         self.most_threads: int | None = None  # how many threads parallel work may have
 
     @property
@@ -47,12 +48,12 @@ class Context:
         return self._closed.is_set()
 
     def rewritten(
-        self, fuses: bool = False, sloppy: bool = False, names: dict[Any, str] | None = None
+        self, fuses: bool = False, sloppy: bool = False, names: dict[int, str] | None = None
     ) -> Context:
         """The same context, with these ways to rewrite datasets and no others.
 
         Args:
-          names: of the operations where a rewritten dataset has others.
+          names: of the operations behind datasets where rewriting gives others.
         """
         if (fuses, sloppy, names) == (self.fuses, self.sloppy, None):
             return self
@@ -62,7 +63,15 @@ class Context:
 
     def stats_name(self, operation: Any) -> str:
         """What the numbers are called that the dataset of an operation reports."""
-        return self.names.get(operation) or str(operation.name)
+        return self.name or str(operation.name)
+
+    def within(self, dataset: Dataset) -> Context:
+        """The same context, for a walk through a dataset."""
+        if not self.names:
+            return self
+        same = copy.copy(self)
+        same.name = self.names.get(id(dataset))
+        return same
 
     def reporting(self, stats: Any) -> Context:
         """The same context, where numbers are reported to an aggregator."""
@@ -158,7 +167,7 @@ class Dataset:
     def iterate(self, context: Context, prefix: str) -> Elements:
         """Starts to walk the dataset, as a part of what `prefix` names."""
         path = f"{prefix}::{self.kind}" if self.kind else prefix
-        walk = self.make(context, path)
+        walk = self.make(context.within(self), path)
         if not walk.prefix:
             walk.prefix = path
         walk.early = self.stateful is None

@@ -24,6 +24,7 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.elementwise import same_shape
 from stillflow.ops.strings.kernels import to_numbers, to_strings
 from stillflow.ops.strings.regex_categories import members
+from stillflow.platform.compat import forward_compatible
 
 regex_replace_op = op(
     """
@@ -294,6 +295,6 @@ def regex_replace(
 @dispatchable
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Whether a pattern in RE2's syntax matches the whole of each string, as booleans."""
-    if isinstance(pattern, (str, bytes)):
+    if isinstance(pattern, (str, bytes)) and forward_compatible(2018, 11, 10):
         return static_regex_full_match_op(input, pattern=pattern, name=name)
     return regex_full_match_op(input, pattern, name=name)
