@@ -96,7 +96,7 @@ class Channel:
 
 
 def cancelled() -> errors.OpError:
-    return errors.CancelledError(None, None, "Operation was cancelled")
+    return errors.cancelled("Operation was cancelled")
 
 
 def release(lock: threading.Lock) -> None:

@@ -233,9 +233,7 @@ class _Padding:
         ]
         for shape in shapes:
             if any(have > room for have, room in zip(shape, dims, strict=True)):
-                raise errors.DataLossError(
-                    None, None, "Attempted to pad to a smaller size than the input element."
-                )
+                raise errors.data_loss("Attempted to pad to a smaller size than the input element.")
         if all(list(shape) == dims for shape in shapes):
             return _stack(values, component)
         return self._fill(values, (len(values), *dims), self.fillers[component])
@@ -341,11 +339,9 @@ class _ToSparse:
                 f"shape ({row})."
             )
         if any(size > dim >= 0 for size, dim in zip(shape, self.row, strict=True)):
-            raise errors.DataLossError(
-                None,
-                None,
+            raise errors.data_loss(
                 f"Input element had shape ({shape_text(shape)}) that is larger than the row shape "
-                f"({row}).",
+                f"({row})."
             )
 
 

@@ -139,11 +139,9 @@ class _Writing(Walk):
             raise
         if self.index >= _MOST:
             self._finish()
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"Upstream iterator is producing more than {_MOST} items, which is more than the "
-                "cache limit.",
+                "cache limit."
             )
         for key, value, dtype in zip(
             _keys(self.types, self.index), element, self.types, strict=True
@@ -162,22 +160,18 @@ class _Writing(Walk):
     def _open(self) -> BundleWriter:
         prefix, lock = self._prefix(self.part), self._lockfile(self.part)
         if gfile.file_exists(index_path(prefix)):
-            raise errors.AlreadyExistsError(
-                None,
-                None,
+            raise errors.already_exists(
                 f"Existing cache files found: \n{index_path(prefix)}\n{data_path(prefix, 0, 1)}\n"
-                "To continue delete the above files.",
+                "To continue delete the above files."
             )
         if gfile.file_exists(lock):
             with file_io.FileIO(lock, "r") as file:
                 contents = file.read(150)
-            raise errors.AlreadyExistsError(
-                None,
-                None,
+            raise errors.already_exists(
                 "There appears to be a concurrent caching iterator running - cache lockfile "
                 f"already exists ('{lock}'). If you are sure no other running TF computations are "
                 "using this cache prefix, delete the lockfile and re-initialize the iterator. "
-                f"Lockfile contents: {contents}",
+                f"Lockfile contents: {contents}"
             )
         with file_io.FileIO(lock, "w") as file:
             file.write(f"Created at: {int(time.time())}")

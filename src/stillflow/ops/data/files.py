@@ -328,7 +328,7 @@ class _FixedFile(RecordFile):
             if self.kind:
                 content = b"".join(_chunks(file, self.name, _SMALLEST_BUFFER))
                 if len(content) < self.header:
-                    raise errors.OutOfRangeError(None, None, "EOF reached")
+                    raise errors.out_of_range("EOF reached")
                 file = io.BytesIO(content)
             end = self._end(file.seek(0, 2))
             file.seek(self.position)

@@ -37,7 +37,7 @@ def _body(serialized: bytes) -> FuncGraph:
         raise invalid("Could not parse GraphDef") from None
     ends = [node for node in graph.node if node.op == "_Retval"]
     if not ends:
-        raise errors.NotFoundError(None, None, "FetchOutputs node : not found")
+        raise errors.not_found("FetchOutputs node : not found")
     wanted = ends[-1].input[0]
     for node in ends:
         graph.node.remove(node)
@@ -57,11 +57,9 @@ def dataset_from_graph_kernel(node: Any) -> Any:
         (found,) = node.function(body, on_host=True)()
         kind = body.outputs[0].dtype
         if kind != dtypes.variant:
-            raise errors.InternalError(
-                None,
-                None,
+            raise errors.internal(
                 f"Output 0 of type {dtypes.cpp_name(kind)} does not match declared output type "
-                f"variant for node node {node.name}",
+                f"variant for node node {node.name}"
             )
         return found
 

@@ -29,9 +29,7 @@ def named_by(handle: Any, kind: str, resources: Any) -> Any:
         raise invalid("Could not parse string_handle as a valid ResourceHandle") from None
     found = resources.find("", kind, proto.name)
     if found is None:
-        raise errors.NotFoundError(
-            None,
-            None,
-            f"Resource {proto.container}/{proto.name}/{proto.maybe_type_name} does not exist.",
+        raise errors.not_found(
+            f"Resource {proto.container}/{proto.name}/{proto.maybe_type_name} does not exist."
         )
     return found

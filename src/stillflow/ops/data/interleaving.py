@@ -425,10 +425,8 @@ def directed_interleave_dataset_kernel(node: Node) -> Any:
         selector, sources = as_dataset(chooser), [as_dataset(value) for value in values]
         for index, source in enumerate(sources):
             if source.types != sources[0].types:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"All data inputs must have the same types; component {index} has others.",
+                raise errors.invalid_argument(
+                    f"All data inputs must have the same types; component {index} has others."
                 )
 
         def make(context: Context, prefix: str) -> Elements:

@@ -87,7 +87,7 @@ class IteratorResource:
         """
         with self._lock:
             if self.elements is None:
-                raise errors.FailedPreconditionError(None, None, _UNSET)
+                raise errors.failed_precondition(_UNSET)
             return next(self.elements)  # type: ignore[no-any-return]
 
     def save(self) -> State:
@@ -97,12 +97,12 @@ class IteratorResource:
           FailedPreconditionError: it was never started, or what it walks depends on more state.
         """
         if self.elements is None or self.dataset is None:
-            raise errors.FailedPreconditionError(None, None, _UNSET_SAVE)
+            raise errors.failed_precondition(_UNSET_SAVE)
         if self.dataset.stateful:
             message = f"{self.dataset.stateful} is stateful."
-            raise errors.FailedPreconditionError(None, None, message)
+            raise errors.failed_precondition(message)
         if self.dataset.resource:
-            raise errors.FailedPreconditionError(None, None, self.dataset.resource)
+            raise errors.failed_precondition(self.dataset.resource)
         state = State()
         with self._lock:
             self.elements.save(state)
@@ -116,7 +116,7 @@ class IteratorResource:
           NotFoundError: the other dataset was made of other parts.
         """
         if self.dataset is None:
-            raise errors.FailedPreconditionError(None, None, _UNSET_RESTORE)
+            raise errors.failed_precondition(_UNSET_RESTORE)
         context = Context(waits)
         elements = self.dataset.iterate(context, "Iterator")
         elements.restore(state)
@@ -299,7 +299,7 @@ def _next_or_end(iterator: IteratorResource) -> Element:
     try:
         return iterator.next()
     except StopIteration:
-        raise errors.OutOfRangeError(None, None, "End of sequence") from None
+        raise errors.out_of_range("End of sequence") from None
 
 
 def get_next_kernel(node: Any) -> Any:

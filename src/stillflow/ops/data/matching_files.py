@@ -69,7 +69,7 @@ class _Matching(Walk):
                 return (string_scalar(path),)
             self._look_into(path)
         if not self.found_any:
-            raise errors.NotFoundError(None, None, "Don't find any matched files")
+            raise errors.not_found("Don't find any matched files")
         raise StopIteration
 
     def _begin_pattern(self) -> None:

@@ -95,11 +95,11 @@ class MultiDeviceIterator:
     def _pull(self) -> Any:
         """The next element, or the error that took its place."""
         if self._elements is None:
-            raise errors.FailedPreconditionError(None, None, "The iterator was not initialized.")
+            raise errors.failed_precondition("The iterator was not initialized.")
         try:
             return next(self._elements)
         except StopIteration:
-            raise errors.OutOfRangeError(None, None, "End of sequence") from None
+            raise errors.out_of_range("End of sequence") from None
         except (errors.CancelledError, errors.DeadlineExceededError):
             raise
         except errors.OpError as error:

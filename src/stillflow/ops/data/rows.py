@@ -99,7 +99,7 @@ def _nothing(types: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
     """
     for number, dims in enumerate(shapes):
         if not dims_lib.is_known(dims):
-            raise errors.InternalError(None, None, f"Missing {number}-th output from node MapDefun")
+            raise errors.internal(f"Missing {number}-th output from node MapDefun")
     return [
         from_stored(np.empty((0, *dims), dtype.as_numpy_dtype), dtype, "cpu")
         for dtype, dims in zip(types, shapes, strict=True)

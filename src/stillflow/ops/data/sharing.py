@@ -56,8 +56,8 @@ class Rebatching(Walk):
         return self.waiting.popleft()
 
     def save(self, state: State) -> None:
-        raise errors.UnimplementedError(
-            None, None, "Stillflow does not save iterators of batches that replicas share yet"
+        raise errors.unimplemented(
+            "Stillflow does not save iterators of batches that replicas share yet"
         )
 
 
@@ -86,8 +86,8 @@ experimental_rebatch_dataset_op.kernel(rebatch_dataset_kernel)
 def auto_shard_dataset_kernel(node: Node) -> Any:
     def run(value: Any, num_workers: Any, index: Any) -> Dataset:
         if int(num_workers) != 1 or int(index) != 0:
-            raise errors.UnimplementedError(
-                None, None, "Stillflow does not share the files of a dataset among workers yet"
+            raise errors.unimplemented(
+                "Stillflow does not share the files of a dataset among workers yet"
             )
         return as_dataset(value)
 

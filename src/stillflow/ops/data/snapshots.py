@@ -160,9 +160,7 @@ class _Reading(Walk):
         content = next(self.records)
         record = file(_MESSAGES)["SnapshotRecord"].FromString(content)
         if len(record.tensor) != len(self.types):
-            raise errors.DataLossError(
-                None, None, f"An element of a snapshot has {len(record.tensor)} components"
-            )
+            raise errors.data_loss(f"An element of a snapshot has {len(record.tensor)} components")
         return tuple(map(from_message, record.tensor))
 
 

@@ -271,11 +271,9 @@ def sparse_tensor_slice_dataset_kernel(node: Node) -> Any:
 def errors_unordered() -> Exception:
     from stillflow import errors
 
-    return errors.UnimplementedError(
-        None,
-        None,
+    return errors.unimplemented(
         "The SparseTensor must be ordered in the batch dimension; "
-        "handling arbitrarily ordered input is not currently supported.",
+        "handling arbitrarily ordered input is not currently supported."
     )
 
 

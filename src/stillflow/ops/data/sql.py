@@ -71,7 +71,7 @@ class _Rows(Walk):
             connection = sqlite3.connect(self.source, check_same_thread=False)
         except sqlite3.Error as error:
             message = f"Sqlite::Open({self.source}) failed: {error}"
-            raise errors.UnknownError(None, None, message) from error
+            raise errors.unknown(message) from error
         self.connection = connection
         self.context.on_close(self)
         connection.text_factory = bytes

@@ -219,8 +219,8 @@ class _Recorded(Walk):
     def save(self, state: State) -> None:
         from stillflow import errors
 
-        raise errors.UnimplementedError(
-            None, None, "SetStatsAggregatorDatasetOp::Dataset does not support checkpointing"
+        raise errors.unimplemented(
+            "SetStatsAggregatorDatasetOp::Dataset does not support checkpointing"
         )
 
     restore = save

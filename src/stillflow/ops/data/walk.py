@@ -187,7 +187,7 @@ class Unsaved(Walk):
     """A walk whose place cannot be written down."""
 
     def save(self, state: State) -> None:
-        raise errors.UnimplementedError(None, None, "SaveInternal")
+        raise errors.unimplemented("SaveInternal")
 
     def restore(self, state: State) -> None:
-        raise errors.UnimplementedError(None, None, "RestoreInternal")
+        raise errors.unimplemented("RestoreInternal")

@@ -58,10 +58,8 @@ debug_numeric_summary_op = _debug_card("DebugNumericSummary", "double", _BOUNDS)
 def copy_kernel(node: Node) -> Any:
     for spec in node.op.attrs["debug_ops_spec"]:
         if spec.count(b";") != 2:
-            raise errors.InternalError(
-                None,
-                None,
-                "Unexpected number of semicolons in debug_ops_spec element: " + spec.decode(),
+            raise errors.internal(
+                "Unexpected number of semicolons in debug_ops_spec element: " + spec.decode()
             )
     return _copied
 
@@ -97,16 +95,14 @@ def _name_and_slot(tensor_name: str) -> tuple[str, int]:
     """
     parts = tensor_name.split(":") if tensor_name else []
     if len(parts) not in (1, 2):
-        raise errors.InvalidArgumentError(
-            None, None, f'Failed to parse tensor name: "{tensor_name}"'
-        )
+        raise errors.invalid_argument(f'Failed to parse tensor name: "{tensor_name}"')
     if len(parts) == 1:
         return parts[0], 0
     try:
         return parts[0], int(parts[1])
     except ValueError:
-        raise errors.InvalidArgumentError(
-            None, None, f'Invalid string value for output_slot: "{parts[1]}"'
+        raise errors.invalid_argument(
+            f'Invalid string value for output_slot: "{parts[1]}"'
         ) from None
 
 

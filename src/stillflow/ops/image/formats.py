@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InternalError
+from stillflow.errors import InternalError, internal
 from stillflow.files import gif, jpeg, jpeg_edges, png_reader
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.lazy import torch
@@ -51,7 +51,7 @@ def tensor(image: np.ndarray, device: Any) -> Any:
 
 
 def internal_error(message: str) -> InternalError:
-    return InternalError(None, None, message)
+    return internal(message)
 
 
 def kind_of(data: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import native
-from stillflow.errors import UnimplementedError
+from stillflow.errors import unimplemented
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
@@ -49,7 +49,7 @@ def resampler_grad_shape(node: Node) -> Any:
 
 
 def _refuse(message: str) -> None:
-    raise UnimplementedError(None, None, message)
+    raise unimplemented(message)
 
 
 def _check_warp(warp: Any) -> None:

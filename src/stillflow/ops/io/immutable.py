@@ -43,13 +43,9 @@ def immutable_const_kernel(node: Node) -> Any:
     dtype, path = node.op.attrs["dtype"], node.memory_region_name.decode()
     dims, device = node.op.attrs["shape"]._dims or (), node.device
     if None in dims:
-        raise errors.InvalidArgumentError(
-            None, None, f"Shape {to_string(dims)} is not fully defined"
-        )
+        raise errors.invalid_argument(f"Shape {to_string(dims)} is not fully defined")
     if dtype.torch_name is None:
-        raise errors.InvalidArgumentError(
-            None, None, f"The elements of a file cannot be of type {cpp_name(dtype)}"
-        )
+        raise errors.invalid_argument(f"The elements of a file cannot be of type {cpp_name(dtype)}")
     kind = np.dtype(dtype.as_numpy_dtype)
     needed = prod(dims) * kind.itemsize
 
@@ -57,11 +53,8 @@ def immutable_const_kernel(node: Node) -> Any:
         with open_file(path) as file, os_errors(path):
             content = file.read()
         if len(content) < needed:
-            raise errors.InternalError(
-                None,
-                None,
-                f"Readonly memory region has wrong length ({len(content)}) when allocating "
-                f"{needed}",
+            raise errors.internal(
+                f"Readonly memory region has wrong length ({len(content)}) when allocating {needed}"
             )
         array = np.frombuffer(content, kind, prod(dims)).reshape(dims)
         return from_stored(array.copy(), dtype, device)
@@ -79,10 +72,8 @@ def host_const_kernel(node: Node) -> Any:
     value, dtype, device = node.op.attrs["value"], node.op.attrs["dtype"], node.device
     given = as_dtype(value.dtype)
     if given != dtype:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Type mismatch between value ({cpp_name(given)}) and dtype ({cpp_name(dtype)})",
+        raise errors.invalid_argument(
+            f"Type mismatch between value ({cpp_name(given)}) and dtype ({cpp_name(dtype)})"
         )
     array = const_array(value)
     return lambda: from_stored(array, dtype, device)

@@ -54,9 +54,7 @@ def _tensor(graph: Any, name: str) -> Tensor:
     try:
         return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
     except (KeyError, ValueError):
-        raise errors.NotFoundError(
-            None, None, f"FeedInputs: unable to find feed output {name}"
-        ) from None
+        raise errors.not_found(f"FeedInputs: unable to find feed output {name}") from None
 
 
 def _require_values(graph: Any, outputs: Iterable[str]) -> None:
@@ -65,12 +63,10 @@ def _require_values(graph: Any, outputs: Iterable[str]) -> None:
     for name in outputs:
         op = nodes.get(name.partition(":")[0])
         if op is not None and not op.outputs:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"Tried to fetch data for '{name}', which produces no output.  To run to a node "
                 f"but not fetch any data, pass '{name}' as an argument to the 'target_node_names' "
-                "argument of the Session::Run API.",
+                "argument of the Session::Run API."
             )
 
 
