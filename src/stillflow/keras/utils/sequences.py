@@ -7,7 +7,7 @@ import multiprocessing.pool
 import queue
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -168,6 +168,28 @@ class OrderedEnqueuer(SequenceEnqueuer):
             raise
 
 
+class _Made:
+    """What a call gave, or raised, in the form in which pools answer."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._error: Exception | None = None
+        try:
+            self._value = call()
+        except Exception as error:
+            self._error = error
+
+    def get(self) -> Any:
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def wait(self) -> None:
+        """It is there already."""
+
+    def successful(self) -> bool:
+        return self._error is None
+
+
 @export("keras.utils.GeneratorEnqueuer")
 class GeneratorEnqueuer(SequenceEnqueuer):
     """Makes the batches of a generator ahead.
@@ -185,6 +207,12 @@ class GeneratorEnqueuer(SequenceEnqueuer):
         self._random_seed = random_seed
 
     def _run(self) -> None:
+        if self.workers == 1 and not self.use_multiprocessing:
+            # A pool hands each batch from thread to thread four times, and each waits for the
+            # interpreter's lock, which the training step holds.
+            while not self.stop_signal.is_set():
+                self.queue.put(_Made(self.sequence.__next__), block=True)
+            return
         with self._pool() as pool:
             get = _next_item if self.use_multiprocessing else self.sequence.__next__
             while not self.stop_signal.is_set():
