@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -158,3 +160,19 @@ def test_tensors_are_numbered_as_they_are_made():
     made = [tf.constant(1), *tf.split(tf.zeros([4]), 2), tf.placeholder(tf.float32)]
     assert sorted(made, key=lambda tensor: tensor._id) == made
     assert len({tensor._id for tensor in made}) == len(made)
+
+
+def test_tracebacks_begin_in_the_program_under_the_launcher(tmp_path):
+    (tmp_path / "program.py").write_text("""\
+import tensorflow as tf
+def make():
+    return tf.constant(1).op
+print([frame[1:3] for frame in make().traceback][:2])
+print([frame[1:3] for frame in make().traceback_with_start_lines][:2])
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "stillflow", str(tmp_path / "program.py")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for line, text in zip((4, 5), done.stdout.splitlines(), strict=True):
+        assert text == f"[({line}, '<module>'), (3, 'make')]"

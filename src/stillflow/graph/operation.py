@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from stillflow.errors import OperatorNotAllowedInGraphError
+from stillflow.errors import OperatorNotAllowedInGraphError, is_ours
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.autograph_status import Status, control_status_ctx
 from stillflow.graph.code_location import CodeLocation, device_text
@@ -449,8 +450,14 @@ class Operation:
 
         return [
             (code.co_filename, line, code.co_name, getline(code.co_filename, line).strip())
-            for code, line in reversed(self._frames)
+            for code, line in self._from_program_on()
         ]
+
+    def _from_program_on(self) -> list[Any]:
+        """The frames from the program's own on: not those of the launcher, around it."""
+        frames = list(reversed(self._frames))
+        outside = itertools.takewhile(lambda frame: is_ours(frame[0].co_filename), frames)
+        return frames[sum(1 for _ in outside) :] or frames
 
     @property
     def _traceback(self) -> Any:
@@ -459,7 +466,7 @@ class Operation:
     @property
     def traceback_with_start_lines(self) -> list[tuple[str, int, str, str | None, int]]:
         """Like `traceback`, with the line where each function begins."""
-        starts = [code.co_firstlineno for code, _ in reversed(self._frames)]
+        starts = [code.co_firstlineno for code, _ in self._from_program_on()]
         return [(*frame, start) for frame, start in zip(self.traceback, starts, strict=True)]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:

@@ -333,7 +333,7 @@ def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[
     try:
         return kernel_function(op, known, node)
     except ValueError as error:
-        raise InvalidArgumentError(op.node_def, op, str(error)) from error
+        raise as_op_error(InvalidArgumentError(None, None, str(error)), op) from error
 
 
 def _gives_reference(op: Operation) -> bool:

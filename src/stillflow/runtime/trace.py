@@ -417,7 +417,7 @@ def check(op: Operation, node: PlanNode, facts: Facts) -> None:
         if card.shape_part is not None:
             facts.set_dims(op, card.shape_part(node))
     except ValueError as error:
-        raise errors.InvalidArgumentError(op.node_def, op, f"{error}") from None
+        raise _refusal(op, error) from None
 
 
 def holds_handle(tensor: Tensor) -> bool:
