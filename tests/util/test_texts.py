@@ -39,6 +39,20 @@ def test_what_is_no_string_is_not_read(other):
     assert texts.texts_of([b"a", other, b"b"]) is None
 
 
+def test_arrays_of_bytes_of_one_size_are_not_read():
+    assert texts.texts_of(np.array([b"a", b"bc"])) is None
+
+
+def test_what_was_found_outlives_its_array():
+    strings = np.array([bytes([65 + n]) * 50 for n in range(20)], object)
+    expected, places = strings.tolist(), found(strings)
+    expected = [bytearray(item) for item in expected]  # copies
+    strings[:] = b""
+    gc.collect()
+    made = texts.strings_at(places, (20,))
+    assert made.tolist() == [bytes(item) for item in expected]
+
+
 def test_strings_made_are_given_back():
     strings = np.array([b"%d of many" % i for i in range(1000)], object)
     gc.collect()

@@ -158,7 +158,9 @@ def _found(loops: SimpleNamespace, strings: np.ndarray | Sequence[bytes]) -> Tex
         objects = np.empty(len(strings), object)
         objects[:] = strings
         strings = objects
-    objects = np.ascontiguousarray(strings).reshape(-1)
+    if not strings.dtype.hasobject:
+        return None
+    objects = strings.flatten()  # which holds them, whatever other threads put in their place
     addresses, sizes = np.empty((2, objects.size), np.int64)
     found = loops.find_texts(
         address_of(objects), objects.size, address_of(addresses), address_of(sizes)

@@ -277,7 +277,8 @@ def decode_raw_shape(node: Node) -> Any:
 
 def _check_sizes(strings: list[bytes], dtype: Any) -> int:
     size = len(strings[0]) if strings else 0
-    for i, text in enumerate(strings):
+    different = len(set(map(len, strings))) > 1
+    for i, text in enumerate(strings if different else ()):
         if len(text) != size:
             raise ValueError(
                 "DecodeRaw requires input strings to all be the same size, but element "
