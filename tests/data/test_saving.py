@@ -155,3 +155,16 @@ def test_an_interleaving_with_a_dataset_that_failed_comes_to_its_end():
     first, _, state = walk(tf, make, 1, rest=0)
     assert first == [10]
     assert sorted(walk(tf, make, 0, state)[1]) == [11, 30, 31, 40, 41]
+
+
+@pytest.mark.parametrize("default, path", [(True, "Range"), (False, "FiniteRepeat")])
+def test_datasets_that_change_nothing_are_no_part_of_optimized_paths(graph, default, path):
+    dataset = Dataset.range(9).skip(0).take(-1).repeat(1).batch(2)
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = default
+    iterator = tf.data.make_initializable_iterator(dataset.with_options(options))
+    saved = tf.raw_ops.SerializeIterator(resource_handle=iterator._iterator_resource)
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        state = from_message(TensorProto.FromString(session.run(tf.io.serialize_tensor(saved))))
+    assert all(key.startswith(f"Iterator::Model::BatchV2::{path}") for key in state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -71,9 +72,7 @@ def take_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             if count == 0:
                 return Ended()
-            if count < 0:
-                return source.iterate(context, prefix)
-            return Taking(source.iterate(context, prefix), count)
+            return Taking(source.iterate(context, prefix), count if count > 0 else sys.maxsize)
 
         kind = "FiniteTake" if count else "EmptyTake"
         made = source.like(kind, make, _taken(source.size, count))

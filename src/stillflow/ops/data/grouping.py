@@ -167,12 +167,14 @@ def group_by_window_dataset_kernel(node: Node) -> Any:
         source, (key, reduce, room) = as_dataset(value), bind(captured)
 
         def make(context: Context, prefix: str) -> Elements:
+            inner = context.in_functions()
+
             def begin(number: int, group: list[Element]) -> Elements:
                 window = Dataset(
                     "Window", source.types, source.shapes, lambda *_: Listed(group), len(group)
                 )
                 (made,) = reduce((torch.tensor(number, dtype=torch.int64), window))
-                return as_dataset(made).iterate(context.rewritten(), f"{prefix}::Reduce")
+                return as_dataset(made).iterate(inner, f"{prefix}::Reduce")
 
             return _Grouping(source.iterate(context, prefix), key, room, begin)
 

@@ -49,7 +49,7 @@ Open = Callable[[Element, int], Elements]
 def opener(call: Callable[[Element], Element], context: Context, prefix: str) -> Open:
     """Starts the dataset that a function gives for element number so and so."""
 
-    inner = context.rewritten()  # functions are not rewritten
+    inner = context.in_functions()
 
     def start(element: Element, number: int) -> Elements:
         results = call(element)

@@ -37,6 +37,7 @@ class Context:
         self._closing: weakref.WeakSet[Any] = weakref.WeakSet()
         self._closed = threading.Event()
         self.fuses = False  # whether a shuffle and a repeat are one, as TensorFlow makes them
+        self.elides = False  # whether datasets that change nothing are left out
         self.stats: Any = None  # what numbers are reported to
         self.sloppy = False  # whether results of parallel work may come as they are ready
         self.names: dict[int, str] = {}  # of rewritten datasets, by identity
@@ -48,18 +49,25 @@ class Context:
         return self._closed.is_set()
 
     def rewritten(
-        self, fuses: bool = False, sloppy: bool = False, names: dict[int, str] | None = None
-    ) -> Context:
+        self, fuses: bool = False, sloppy: bool = False, elides: bool = False,
+        names: dict[int, str] | None = None,
+    ) -> Context:  # fmt: skip
         """The same context, with these ways to rewrite datasets and no others.
 
         Args:
           names: of the operations behind datasets where rewriting gives others.
         """
-        if (fuses, sloppy, names) == (self.fuses, self.sloppy, None):
+        ways = fuses, sloppy, elides
+        if (*ways, names) == (self.fuses, self.sloppy, self.elides, None):
             return self
         same = copy.copy(self)
-        same.fuses, same.sloppy, same.names = fuses, sloppy, names or self.names
+        same.fuses, same.sloppy, same.elides = ways
+        same.names = names or self.names
         return same
+
+    def in_functions(self) -> Context:
+        """The same context, rewritten as datasets that functions give are."""
+        return self.rewritten(elides=self.elides)
 
     def stats_name(self, operation: Any) -> str:
         """What the numbers are called that the dataset of an operation reports."""
@@ -166,6 +174,8 @@ class Dataset:
 
     def iterate(self, context: Context, prefix: str) -> Elements:
         """Starts to walk the dataset, as a part of what `prefix` names."""
+        if context.elides and self.same_as is not None:
+            return self.same_as.iterate(context, prefix)
         path = f"{prefix}::{self.kind}" if self.kind else prefix
         walk = self.make(context.within(self), path)
         if not walk.prefix:
