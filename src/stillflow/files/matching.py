@@ -30,7 +30,7 @@ def matching(pattern: str) -> list[str]:
     """
     system = file_system(pattern)
     special = _SPECIAL.search(pattern)
-    fixed = pattern if special is None else pattern[: special.start()]
+    fixed = fixed_part(pattern)
     folder = fixed.rpartition("/")[0]
     if folder and isinstance(system, LocalFileSystem):
         _check_directory(system, folder)
@@ -42,6 +42,21 @@ def matching(pattern: str) -> list[str]:
     for part in folders:
         found = [name + "/" for folder in found for name in _inside(system, folder, part)]
     return [name for folder in found for name in _inside(system, folder, last)]
+
+
+def fixed_part(pattern: str) -> str:
+    """What a pattern begins with, up to the first character that stands for others."""
+    special = _SPECIAL.search(pattern)
+    return pattern if special is None else pattern[: special.start()]
+
+
+def full_match(pattern: str, path: str) -> bool:
+    """Whether a whole path matches a pattern, part by part."""
+    parts, names = pattern.split("/"), path.split("/")
+    return len(parts) == len(names) and all(
+        _expression(part).fullmatch(name) is not None
+        for part, name in zip(parts, names, strict=True)
+    )
 
 
 def _check_directory(system: LocalFileSystem, name: str) -> None:

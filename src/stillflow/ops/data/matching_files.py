@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from stillflow import errors
 from stillflow.files import gfile
 from stillflow.files.filesystem import file_system
-from stillflow.files.matching import _SPECIAL, _expression
+from stillflow.files.matching import fixed_part, full_match
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import string_scalar
 from stillflow.graph.node import Node
@@ -20,21 +20,6 @@ matching_files_dataset_op = dataset_op(
     "MatchingFilesDataset(patterns: string) -> handle: variant\nflags: stateful",
     effect="reads files", at_most={"patterns": 1},
 )  # fmt: skip
-
-
-def _fixed_part(pattern: str) -> str:
-    """What a pattern begins with, up to the first character that stands for others."""
-    special = _SPECIAL.search(pattern)
-    return pattern if special is None else pattern[: special.start()]
-
-
-def _full_match(pattern: str, path: str) -> bool:
-    """Whether a whole path matches a pattern, part by part."""
-    parts, names = pattern.split("/"), path.split("/")
-    return len(parts) == len(names) and all(
-        _expression(part).fullmatch(name) is not None
-        for part, name in zip(parts, names, strict=True)
-    )
 
 
 def _text(path: bytes) -> str:
@@ -74,7 +59,7 @@ class _Matching(Walk):
 
     def _begin_pattern(self) -> None:
         pattern = self.patterns[self.next_pattern]
-        fixed = _fixed_part(_text(pattern)).encode(errors="surrogateescape")
+        fixed = fixed_part(_text(pattern)).encode(errors="surrogateescape")
         folder = fixed.rpartition(b"/")[0] or (b"/" if fixed.startswith(b"/") else b"")
         self.pattern = pattern if folder else b"./" + pattern
         self._look_into(folder or b".")
@@ -100,13 +85,13 @@ class _Matching(Walk):
 
     def _add_children(self, folder: bytes) -> None:
         pattern, start = _text(self.pattern), _text(folder)
-        fixed = _fixed_part(pattern)
+        fixed = fixed_part(pattern)
         for child in file_system(start).children(start):
             path = f"{start.rstrip('/')}/{child}"
             if not path.startswith(fixed):
                 continue
             is_folder = gfile.is_directory_v2(path)
-            if is_folder or _full_match(pattern, path):
+            if is_folder or full_match(pattern, path):
                 item = path.encode(errors="surrogateescape"), is_folder
                 heapq.heappush(self.waiting, item)
 
