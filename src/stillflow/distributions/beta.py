@@ -98,12 +98,6 @@ class Beta(ScalarDistribution):
     def _log_prob(self, x: Any) -> Any:
         return self._log_unnormalized_prob(x) - self._log_normalization()
 
-    def _prob(self, x: Any) -> Any:
-        return tf.exp(self._log_prob(x))
-
-    def _log_cdf(self, x: Any) -> Any:
-        return tf.log(self._cdf(x))
-
     def _cdf(self, x: Any) -> Any:
         return tf.betainc(self.concentration1, self.concentration0, x)
 

@@ -93,9 +93,6 @@ class Dirichlet(OverClasses):
     def _log_prob(self, x: Any) -> Any:
         return self._log_unnormalized_prob(x) - self._log_normalization()
 
-    def _prob(self, x: Any) -> Any:
-        return tf.exp(self._log_prob(x))
-
     def _log_unnormalized_prob(self, x: Any) -> Any:
         x = self._checked_sample(x)
         return tf.reduce_sum(tf.math.xlogy(self.concentration - 1.0, x), -1)

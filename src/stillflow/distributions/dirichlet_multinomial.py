@@ -81,9 +81,6 @@ class DirichletMultinomial(OverClasses):
         ordered = tf.lbeta(self.concentration + counts) - tf.lbeta(self.concentration)
         return ordered + log_combinations(self.total_count, counts)
 
-    def _prob(self, counts: Any) -> Any:
-        return tf.exp(self._log_prob(counts))
-
     def _mean(self) -> Any:
         return self.total_count * (self.concentration / self.total_concentration[..., tf.newaxis])
 

@@ -60,9 +60,6 @@ class Laplace(LocationScale):
     def _log_normalization(self) -> Any:
         return math.log(2.0) + tf.log(self.scale)
 
-    def _prob(self, x: Any) -> Any:
-        return tf.exp(self._log_prob(x))
-
     def _log_cdf(self, x: Any) -> Any:
         return special_math.log_cdf_laplace(self._z(x))
 

@@ -213,9 +213,6 @@ class Binomial(_Trials):
             - tf.lgamma(1.0 + self.total_count)
         )
 
-    def _prob(self, counts: Any) -> Any:
-        return tf.exp(self._log_prob(counts))
-
     def _cdf(self, counts: Any) -> Any:
         counts, probs = self._checked(counts), self.probs
         known = counts.shape.is_fully_defined() and probs.shape.is_fully_defined()

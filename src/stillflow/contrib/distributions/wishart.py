@@ -191,9 +191,6 @@ class _WishartLinearOperator(Distribution):
         perm = tf.concat([tf.range(ndims - samples, ndims), tf.range(0, ndims - samples)], 0)
         return tf.transpose(x, perm)
 
-    def _prob(self, x: Any) -> Any:
-        return tf.exp(self._log_prob(x))
-
     def _entropy(self) -> Any:
         half_rows = 0.5 * self.dimension + 0.5
         half_df = 0.5 * self.df
