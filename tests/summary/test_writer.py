@@ -189,7 +189,15 @@ def test_waiting_events_are_flushed_in_time(tmp_path):
     writer.close()
 
 
-def test_a_full_disk_is_told_once_and_does_not_stop_the_program(tmp_path, monkeypatch):
+@pytest.fixture
+def told(monkeypatch):
+    """The errors that are logged."""
+    found = []
+    monkeypatch.setattr(event_file_writer.logging, "error", found.append)
+    return found
+
+
+def test_a_full_disk_is_told_once_and_does_not_stop_the_program(tmp_path, monkeypatch, told):
     def full(self, event):
         raise errors.ResourceExhaustedError(None, None, "f; No space left on device")
 
@@ -197,9 +205,28 @@ def test_a_full_disk_is_told_once_and_does_not_stop_the_program(tmp_path, monkey
     writer = tf.summary.FileWriter(str(tmp_path))
     for step in range(20):
         writer.add_summary(summary(), step)
-    with pytest.raises(errors.ResourceExhaustedError, match="No space left"):
         writer.flush()
     writer.close()
+    assert told == ["Events cannot be written: f; No space left on device"]
+
+
+def test_training_ends_with_its_checkpoint_whatever_becomes_of_its_log(tmp_path, monkeypatch, told):
+    def refuse(self, *arguments):
+        raise errors.PermissionDeniedError(None, None, "logs; Read-only file system")
+
+    monkeypatch.setattr("stillflow.files.events.EventsWriter._init", refuse)
+    step = tf.train.get_or_create_global_step()
+    tf.summary.scalar("step", tf.cast(step, tf.float32))
+    one_more = tf.assign_add(step, 1)
+    hooks = [tf.train.StopAtStepHook(last_step=5)]
+    folder = str(tmp_path)
+    with tf.train.MonitoredTrainingSession(
+        checkpoint_dir=folder, hooks=hooks, save_summaries_steps=1
+    ) as session:
+        while not session.should_stop():
+            session.run(one_more)
+    assert tf.train.latest_checkpoint(folder) == str(tmp_path / "model.ckpt-5")
+    assert told == ["Events cannot be written: logs; Read-only file system"]
 
 
 def test_a_log_that_was_swept_away_goes_on_in_a_new_file(tmp_path):
@@ -230,16 +257,24 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
         tf.summary.FileWriter(str(tmp_path / "file" / "logs"))
 
 
-def test_a_folder_that_cannot_be_written_to_does_not_stop_the_program(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_to_does_not_stop_the_program(tmp_path, monkeypatch, told):
     def refuse(*arguments):
         raise errors.PermissionDeniedError(None, None, "logs; Permission denied")
 
     monkeypatch.setattr(event_file_writer.EventsWriter, "write_serialized", refuse)
     writer = tf.summary.FileWriter(str(tmp_path))
     writer.add_summary(summary(), 1)
-    with pytest.raises(errors.PermissionDeniedError, match="Permission denied"):
-        writer.flush()
+    writer.flush()
     writer.add_summary(summary(), 2)
+    writer.close()
+    assert told == ["Events cannot be written: logs; Permission denied"]
+
+
+def test_a_name_that_no_file_can_have_is_told(tmp_path, told):
+    with tf.summary.FileWriter(str(tmp_path), filename_suffix="/none/such") as writer:
+        writer.add_summary(summary(), 1)
+    assert len(told) == 1 and told[0].endswith("/none/such; No such file or directory")
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_left_open_is_written_when_the_program_ends(tmp_path):

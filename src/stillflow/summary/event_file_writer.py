@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.files import gfile
@@ -44,8 +44,9 @@ class EventFileWriter:
         if not gfile.is_directory(self._logdir):
             gfile.recursive_create_dir(self._logdir)
         self._events = EventsWriter(os.path.join(self._logdir, "events"))
+        self._losses = _Losses()
         if filename_suffix:
-            self._events.InitWithSuffix(filename_suffix)
+            self._losses.log_errors_of(self._events.InitWithSuffix, filename_suffix)
         self._max_queue = max_queue
         self._flush_secs = flush_secs
         self._closed = False
@@ -56,7 +57,7 @@ class EventFileWriter:
         self._pile = _Pile(self._max_queue)
         self._worker = threading.Thread(
             target=_write,
-            args=(self._pile, self._events, self._flush_secs),
+            args=(self._pile, self._events, self._flush_secs, self._losses),
             daemon=True,
             name="stillflow-events",
         )
@@ -89,28 +90,39 @@ class EventFileWriter:
             self._pile.add(parts, self._worker)
 
     def flush(self) -> None:
-        """Waits until all events are with the operating system.
-
-        Raises:
-          OpError: If some could not be written.
-        """
+        """Waits until all events are with the operating system."""
         self._pile.wait(self._worker)
         if not self._closed:
-            self._events.Flush()
+            self._losses.log_errors_of(self._events.Flush)
 
     def close(self) -> None:
-        """Writes what is left and closes the file.
-
-        Raises:
-          OpError: If some events could not be written.
-        """
+        """Writes what is left and closes the file."""
         if self._closed:
             return
         self._closed = True
         self._pile.end()
         self._worker.join()
-        self._events.Close()
-        self._pile.complain()
+        self._losses.log_errors_of(self._events.Close)
+
+
+class _Losses:
+    """Says once what hinders events from being written.
+
+    As in TensorFlow, a full disk or a folder that cannot be written to costs the log alone: a
+    program that trains goes on, and saves what it has learned.
+    """
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def log_errors_of(self, call: Callable[..., Any], *arguments: Any) -> None:
+        """Calls what may be unable to write."""
+        try:
+            call(*arguments)
+        except Exception as error:
+            if not self._told:
+                logging.error(f"Events cannot be written: {error}")
+                self._told = True
 
 
 _open: weakref.WeakSet[EventFileWriter] = weakref.WeakSet()
@@ -142,7 +154,6 @@ class _Pile:
         self._unwritten = 0
         self._ended = False
         self._hurry = False  # somebody waits for what is in the pile
-        self._error: Exception | None = None
 
     def add(self, event: Sequence[bytes], worker: threading.Thread) -> None:
         with self._changed:
@@ -170,13 +181,6 @@ class _Pile:
                     self._hurry = True
                     self._changed.notify_all()
                 self._changed.wait(1)
-        self.complain()
-
-    def complain(self) -> None:
-        """Raises, once, what went wrong while writing."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
 
     def take(self, timeout: float) -> list[Sequence[bytes]] | None:
         """Returns the events that wait, after `timeout` seconds none; None after the end."""
@@ -194,35 +198,30 @@ class _Pile:
     def _is_urgent(self) -> bool:
         return self._ended or self._hurry or self._size > _PILE
 
-    def written(self, count: int, error: Exception | None) -> None:
+    def written(self, count: int) -> None:
         with self._changed:
             self._unwritten -= count
-            if error is not None and self._error is None:
-                self._error = error
             self._changed.notify_all()
 
 
-def _write(pile: _Pile, writer: EventsWriter, flush_secs: float) -> None:
+def _write(pile: _Pile, writer: EventsWriter, flush_secs: float, losses: _Losses) -> None:
     """Writes events as they come: the work of the thread."""
     # The first event is shown at once, later ones after `flush_secs`.
-    next_flush, waiting, told = 0.0, False, False
+    next_flush, waiting = 0.0, False
     while True:
         timeout = max(0.01, next_flush - time.monotonic()) if waiting else 3600.0
         events = pile.take(timeout)
         if events is None:
             return
-        error: Exception | None = None
-        try:
-            for event in events:
-                writer.write_serialized(b"".join(event))
-            waiting = waiting or bool(events)
-            if waiting and time.monotonic() >= next_flush:
-                waiting = False
-                next_flush = time.monotonic() + flush_secs
-                writer.Flush()
-        except Exception as caught:  # a full disk: the program goes on without its log
-            error = caught
-            if not told:
-                logging.error(f"Events cannot be written: {caught}")
-                told = True
-        pile.written(len(events), error)
+        losses.log_errors_of(_write_all, writer, events)
+        waiting = waiting or bool(events)
+        if waiting and time.monotonic() >= next_flush:
+            waiting = False
+            next_flush = time.monotonic() + flush_secs
+            losses.log_errors_of(writer.Flush)
+        pile.written(len(events))
+
+
+def _write_all(writer: EventsWriter, events: list[Sequence[bytes]]) -> None:
+    for event in events:
+        writer.write_serialized(b"".join(event))

@@ -267,6 +267,20 @@ def folders_that_are_no_text(tf):
 
 
 @program
+def names_that_no_file_can_have(tf):
+    def call(session):
+        found = {}
+        for name, suffix in (("a folder", "/none/such"), ("too long", "." + "z" * 300)):
+            with empty_directory():
+                writer = tf.summary.FileWriter("logs", filename_suffix=suffix)
+                returned = [writer.add_summary(scalar(tf), 1), writer.flush(), writer.close()]
+                found[name] = [repr(returned), repr(sorted(os.listdir("logs")))]
+        return found
+
+    return Run(call=call)
+
+
+@program
 def events_are_read(tf):
     def write(session, writer):
         for step in range(3):
