@@ -50,7 +50,7 @@ def profile(
     if options == _DEFAULT:
         options = ProfileOptionBuilder.trainable_variables_parameter()
     if cmd not in _VIEWS:
-        raise errors.InvalidArgumentError(None, None, f"unknown cmd: {cmd}\n")
+        raise errors.invalid_argument(f"unknown cmd: {cmd}\n")
     made = options_proto(options)
     model = model_of(graph, run_meta, op_log, add_trace=cmd == "code")
     return _profile(model, cmd, made)

@@ -55,9 +55,9 @@ def _check_state(dataset: Dataset, allowed: Collection[str]) -> None:
     found = [*(name for body in dataset.bodies for name in stateful_ops(body)), dataset.stateful]
     for name in found:
         if name is not None and name not in allowed:
-            raise errors.FailedPreconditionError(None, None, f"{name} is stateful.")
+            raise errors.failed_precondition(f"{name} is stateful.")
     if dataset.resource is not None:
-        raise errors.FailedPreconditionError(None, None, dataset.resource)
+        raise errors.failed_precondition(dataset.resource)
 
 
 def has_graph(dataset: Dataset) -> bool:
@@ -201,8 +201,8 @@ class _Namer(_Writer):
 
 def _message(value: Any, dtype: Any) -> Any:
     if dtype == dtypes.resource:
-        raise errors.UnimplementedError(
-            None, None, "Stillflow does not write datasets that use tables or variables as graphs"
+        raise errors.unimplemented(
+            "Stillflow does not write datasets that use tables or variables as graphs"
         )
     if is_variant(value):
         return to_message(value)

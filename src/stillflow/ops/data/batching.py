@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.data.pipeline import (
@@ -21,7 +22,6 @@ from stillflow.ops.data.pipeline import (
     component_dims,
     invalid,
     scalar,
-    shape_text,
     unary,
 )
 from stillflow.ops.data.sources import Slices

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from stillflow.graph.constant_value import Dims
-from stillflow.graph.dims import is_compatible, merge
+from stillflow.graph.dims import is_compatible, merge, shape_text
 from stillflow.graph.node import Node
 from stillflow.ops.data.counting import Taking
 from stillflow.ops.data.interleaving import Open, opener
@@ -24,7 +24,6 @@ from stillflow.ops.data.pipeline import (
     dataset_op,
     invalid,
     scalar,
-    shape_text,
     type_name,
     unary,
 )

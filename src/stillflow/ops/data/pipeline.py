@@ -12,6 +12,7 @@ from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import Card, Part, op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import shape_text
 from stillflow.graph.functions import find_function
 from stillflow.ops.data.walk import Walk
 
@@ -212,7 +213,7 @@ def as_dataset(value: Any) -> Dataset:
 
 
 def invalid(message: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid_argument(message)
 
 
 def scalar(value: Any) -> Any:
@@ -395,10 +396,3 @@ def type_name(dtype: Any) -> str:
     """A type as the runtime writes it."""
     name = dtype.base_dtype.name
     return _CPP_NAMES.get(name, name)
-
-
-def shape_text(dims: Dims) -> str:
-    """A shape as the runtime writes it."""
-    if dims is None:
-        return "<unknown>"
-    return "[" + ",".join("?" if dim is None else str(dim) for dim in dims) + "]"

@@ -11,8 +11,9 @@ from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
-from stillflow.ops.data.pipeline import invalid, shape_text
+from stillflow.ops.data.pipeline import invalid
 from stillflow.ops.io.stored import from_stored
 from stillflow.ops.queues.elements import Stacked, stacked
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import string_scalar
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.data.pipeline import (
@@ -20,7 +21,6 @@ from stillflow.ops.data.pipeline import (
     dataset_op,
     invalid,
     scalar,
-    shape_text,
 )
 from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.random.philox import Philox
