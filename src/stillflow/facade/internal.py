@@ -90,6 +90,7 @@ MODULES = {
     "tensorflow.python.util.decorator_utils": "stillflow.util.decorator_utils",
     "tensorflow.python.util.deprecation": "stillflow.util.deprecation",
     "tensorflow.python.util.function_utils": "stillflow.util.function_utils",
+    "tensorflow.python.util.object_identity": "stillflow.util.object_identity",
     "tensorflow.python.util.keyword_args": "stillflow.util.keyword_args",
     "tensorflow.python.util.lazy_loader": "stillflow.util.lazy_loader",
     "tensorflow.python.util.nest": "stillflow.nest",

@@ -126,7 +126,11 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.utils.conv_utils": {
         "*": f"stillflow.layers.utils {_OURS}.utils.convolutions {_OURS}.utils.kernels",
     },
-    f"{_KERAS}.utils.metrics_utils": {"*": f"{_OURS}.metrics.ragged"},
+    f"{_KERAS}.utils.metrics_utils": {"*": f"{_OURS}.metrics.ragged {_OURS}.metrics.curves"},
+    f"{_KERAS}.utils.data_utils": {"_hash_file": f"{_OURS}.utils.downloads:hash_of_file"},
+    f"{_KERAS}.preprocessing.sequence": {
+        "_remove_long_seq": "keras_preprocessing.sequence:_remove_long_seq",
+    },
     f"{_KERAS}.saving.saving_utils": {
         "extract_model_metrics": f"{_OURS}.saving.serving:compiled_metrics",
         "model_input_signature": f"{_OURS}.saving.serving:input_signature",

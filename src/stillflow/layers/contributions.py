@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.distribute.context import has_strategy, in_cross_replica_context
+from stillflow.errors import InaccessibleTensorError
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly, executing_eagerly_outside_functions
@@ -74,6 +75,20 @@ def _refuse_in_branch(tensor: Any, method: str) -> None:
         raise RuntimeError(message.format(method=method))
 
 
+def _made_update(update: Any) -> Any:
+    """An update; what a function of it gives.
+
+    Raises:
+      RuntimeError: if the function takes what a branch or loop has computed.
+    """
+    if not callable(update):
+        return update
+    try:
+        return update()
+    except InaccessibleTensorError as error:
+        raise RuntimeError(_IN_A_BRANCH.format(method="add_update")) from error
+
+
 class Contributions:
     """Losses and updates of a layer and of the layers inside it."""
 
@@ -94,7 +109,7 @@ class Contributions:
         if not self.trainable and not self.stateful:
             return []
         with symbolic_graph().as_default():
-            own = [update() if callable(update) else update for update in self._updates]
+            own = [_made_update(update) for update in self._updates]
         return own + self._of_children("updates")
 
     @property

@@ -459,7 +459,8 @@ def _print_counts(source: Source, validation: Any, is_dataset: bool, at_once: bo
     Args:
       at_once: whether operations run when they are called, where steps have another word.
     """
-    if at_once and source.count is None:
+    in_a_graph_of_keras = tf.executing_eagerly() and not at_once
+    if (is_dataset and in_a_graph_of_keras) or (at_once and source.count is None):
         return
     unit, word = ("steps", "for" if at_once else "on") if is_dataset else ("samples", "on")
     message = f"Train {word} {source.count} {unit}"

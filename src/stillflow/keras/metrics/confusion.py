@@ -13,6 +13,7 @@ from stillflow.keras.backend.config import epsilon
 from stillflow.keras.backend.session import batch_set_value
 from stillflow.keras.losses.alignment import align_targets, align_weights
 from stillflow.keras.metrics.base import Metric
+from stillflow.keras.metrics.curves import AUCCurve, AUCSummationMethod
 from stillflow.losses.weights import broadcast_weights
 from stillflow.metrics.thresholds import even_thresholds
 
@@ -316,22 +317,14 @@ class SpecificityAtSensitivity(_AtValue):
         super().__init__(sensitivity, num_thresholds, name, dtype)
 
 
-_CURVES = {"pr": "PR", "PR": "PR", "roc": "ROC", "ROC": "ROC"}
-_SUMMATIONS = {
-    name: name.lower()
-    for kind in ("interpolation", "majoring", "minoring")
-    for name in (kind, kind.capitalize())
-}
-
-
 @export("keras.metrics.AUC")
 class AUC(_Counting):
     """The area under a curve.
 
     Args:
       num_thresholds: how many points the curve has.
-      curve: "ROC" or "PR" (precision and recall).
-      summation_method: "interpolation", "minoring" or "majoring".
+      curve: "ROC" or "PR" (precision and recall), or an `AUCCurve`.
+      summation_method: "interpolation", "minoring" or "majoring", or an `AUCSummationMethod`.
       thresholds: the points instead, between 0 and 1.
 
     Raises:
@@ -343,8 +336,8 @@ class AUC(_Counting):
     def __init__(
         self,
         num_thresholds: int = 200,
-        curve: str = "ROC",
-        summation_method: str = "interpolation",
+        curve: str | AUCCurve = "ROC",
+        summation_method: str | AUCSummationMethod = "interpolation",
         name: Any = None,
         dtype: Any = None,
         thresholds: Any = None,
@@ -355,30 +348,31 @@ class AUC(_Counting):
             raise ValueError("`num_thresholds` must be > 1.")
         else:
             inner = even_thresholds(num_thresholds)
-        if curve not in _CURVES:
-            raise ValueError(f'Invalid AUC curve value "{curve}".')
-        if summation_method not in _SUMMATIONS:
-            raise ValueError(f'Invalid AUC summation method value "{summation_method}".')
+        if isinstance(curve, str):
+            curve = AUCCurve.from_str(curve)
+        if isinstance(summation_method, str):
+            summation_method = AUCSummationMethod.from_str(summation_method)
         super().__init__(name=name, dtype=dtype)
         self.num_thresholds = num_thresholds
         self.thresholds = [0.0 - epsilon(), *inner, 1.0 + epsilon()]
-        self.curve, self.summation_method = _CURVES[curve], _SUMMATIONS[summation_method]
+        self.curve, self.summation_method = curve, summation_method
         self._add_counts()
 
     def result(self) -> Any:
         """The area."""
-        if self.curve == "PR" and self.summation_method == "interpolation":
+        interpolates = self.summation_method is AUCSummationMethod.INTERPOLATION
+        if self.curve is AUCCurve.PR and interpolates:
             return self._interpolated_pr()
         tp, tn, fp, fn = self._counts().values()
         recall = tf.math.divide_no_nan(tp, tp + fn)
-        if self.curve == "ROC":
+        if self.curve is AUCCurve.ROC:
             x, y = tf.math.divide_no_nan(fp, fp + tn), recall
         else:
             x, y = recall, tf.math.divide_no_nan(tp, tp + fp)
         last = self.num_thresholds - 1
-        if self.summation_method == "interpolation":
+        if interpolates:
             heights = (y[:last] + y[1:]) / 2.0
-        elif self.summation_method == "minoring":
+        elif self.summation_method is AUCSummationMethod.MINORING:
             heights = tf.minimum(y[:last], y[1:])
         else:
             heights = tf.maximum(y[:last], y[1:])
@@ -408,7 +402,7 @@ class AUC(_Counting):
         return {
             **super().get_config(),
             "num_thresholds": self.num_thresholds,
-            "curve": self.curve,
-            "summation_method": self.summation_method,
+            "curve": self.curve.value,
+            "summation_method": self.summation_method.value,
             "thresholds": self.thresholds[1:-1],
         }

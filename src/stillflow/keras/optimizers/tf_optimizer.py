@@ -54,6 +54,14 @@ class TFOptimizer(Trackable):
         """
         raise NotImplementedError
 
+    def from_config(self, config: Any) -> Any:
+        """Not known.
+
+        Raises:
+          NotImplementedError: always.
+        """
+        raise NotImplementedError
+
     def get_config(self) -> dict[str, Any]:
         """Not known.
 

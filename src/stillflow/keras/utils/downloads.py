@@ -99,5 +99,13 @@ def _extract(path: str, folder: str, formats: str | list[str] | None) -> None:
 def validate_file(path: str, file_hash: str, algorithm: str = "auto") -> bool:
     """Whether a file has a hash."""
     sha256 = algorithm == "sha256" or (algorithm == "auto" and len(file_hash) == 64)
+    return hash_of_file(path, "sha256" if sha256 else "md5") == file_hash
+
+
+def hash_of_file(path: str, algorithm: str = "sha256", chunk_size: int = 1 << 16) -> str:
+    """The hash of a file's content, by "sha256" or, whatever else is given, by MD5."""
+    found = hashlib.sha256() if algorithm in ("sha256", "auto") else hashlib.md5()
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256" if sha256 else "md5").hexdigest() == file_hash
+        while chunk := file.read(chunk_size):
+            found.update(chunk)
+    return found.hexdigest()
