@@ -93,8 +93,7 @@ def make_plan(
         known = {now.tensors[tensor]: value for tensor, value in known.items()}
     facts = Facts(resources, feeds)
     by_creation, ops = ops, as_tensorflow_orders(ops, feeds)
-    loops = has_loops(ops)
-    if not loops:
+    if not (loops := has_loops(ops)):
         ops, facts.begun = takes_last(as_soon_as_ready(ops, (*tensors, *raw), feeds))
     if see is not None:
         function = token_plan(facts, ops, list(feeds), tensors, raw, see)
