@@ -163,12 +163,12 @@ def debug_nan_count_kernel(node: Node) -> Any:
     dtype = node.dtype(0).base_dtype
     if not (dtype.is_integer or dtype.is_floating) or dtype.is_quantized:
         raise no_kernel(node)
-    publish = _publisher(node)
+    publish, device = _publisher(node), node.device
 
     def run(value: Any) -> Any:
         found = summaries.nan_count(_numbers(value))
         publish(found)
-        return torch.from_numpy(found)
+        return torch.from_numpy(found).to(device)
 
     return run
 
@@ -185,7 +185,7 @@ def debug_numeric_summary_kernel(node: Node) -> Any:
     numeric = dtype.is_integer and not dtype.is_quantized
     if not (numeric or dtype in (dtypes.bool, dtypes.float32, dtypes.float64)):
         raise no_kernel(node)
-    publish = _publisher(node)
+    publish, device = _publisher(node), node.device
     bounds = node.lower_bound, node.upper_bound
 
     def run(value: Any) -> Any:
@@ -193,7 +193,7 @@ def debug_numeric_summary_kernel(node: Node) -> Any:
         found = summaries.numeric_summary(array, *bounds)
         if not mutes or summaries.numeric_summary(array, *bounds, mute_if_healthy=True) is not None:
             publish(found)
-        return torch.from_numpy(found)
+        return torch.from_numpy(found).to(device)
 
     return run
 
