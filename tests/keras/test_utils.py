@@ -113,3 +113,24 @@ def test_registered_classes_count_as_tensors():
         symbolic.is_symbolic_tensor(Coercible())
     tf.register_tensor_conversion_function(Coercible, lambda *args, **kwargs: tf.constant(1.0))
     assert symbolic.is_symbolic_tensor(Coercible())
+
+
+def test_a_matrix_has_the_first_dimensions_in_its_rows():
+    from stillflow.keras.backend.local_convolution import make_2d
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        values = np.arange(24.0).reshape(2, 3, 4)
+        rows, columns = (session.run(make_2d(tf.constant(values), split)) for split in (1, 2))
+    np.testing.assert_array_equal(rows, values.reshape(2, 12))
+    np.testing.assert_array_equal(columns, values.reshape(6, 4))
+
+
+def test_a_file_has_its_hash(tmp_path):
+    from stillflow.keras.utils.downloads import hash_of_file, validate_file
+
+    path = str(tmp_path / "file")
+    (tmp_path / "file").write_bytes(b"content" * 20_000)
+    for algorithm in ("sha256", "md5"):
+        expected = hashlib.new(algorithm, b"content" * 20_000).hexdigest()
+        assert hash_of_file(path, algorithm) == expected
+        assert validate_file(path, expected)

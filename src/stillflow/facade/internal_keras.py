@@ -127,7 +127,11 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": f"stillflow.layers.utils {_OURS}.utils.convolutions {_OURS}.utils.kernels",
     },
     f"{_KERAS}.utils.metrics_utils": {"*": f"{_OURS}.metrics.ragged {_OURS}.metrics.curves"},
-    f"{_KERAS}.utils.data_utils": {"_hash_file": f"{_OURS}.utils.downloads:hash_of_file"},
+    f"{_KERAS}.layers.local": {"make_2d": f"{_OURS}.backend.local_convolution:make_2d"},
+    f"{_KERAS}.utils.data_utils": {
+        "_hash_file": f"{_OURS}.utils.downloads:hash_of_file",
+        "*": f"{_OURS}.utils.downloads",
+    },
     f"{_KERAS}.preprocessing.sequence": {
         "_remove_long_seq": "keras_preprocessing.sequence:_remove_long_seq",
     },

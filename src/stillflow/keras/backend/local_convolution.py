@@ -76,3 +76,15 @@ def local_conv2d(
       ValueError: if the format is none.
     """
     return local_conv(inputs, kernel, kernel_size, strides, output_shape, data_format)
+
+
+def make_2d(tensor: Any, split_dim: int) -> Any:
+    """A matrix of a tensor's elements: the dimensions before one, and those from it on.
+
+    Args:
+      tensor: the tensor, of a known rank.
+      split_dim: the first dimension that goes into the columns.
+    """
+    sizes = tf.shape(tensor)
+    rows, columns = sizes[:split_dim], sizes[split_dim:]
+    return tf.reshape(tensor, (tf.reduce_prod(rows), tf.reduce_prod(columns)))

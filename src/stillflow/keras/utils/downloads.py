@@ -104,7 +104,7 @@ def validate_file(path: str, file_hash: str, algorithm: str = "auto") -> bool:
 
 def hash_of_file(path: str, algorithm: str = "sha256", chunk_size: int = 1 << 16) -> str:
     """The hash of a file's content, by "sha256" or, whatever else is given, by MD5."""
-    found = hashlib.sha256() if algorithm in ("sha256", "auto") else hashlib.md5()
+    found = hashlib.sha256() if algorithm == "sha256" else hashlib.md5()
     with open(path, "rb") as file:
         while chunk := file.read(chunk_size):
             found.update(chunk)
