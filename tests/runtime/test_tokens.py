@@ -63,3 +63,26 @@ def test_a_variable_that_is_read_and_assigned_in_no_order_is_read_first_or_last_
         want = plain.run([v, update, product], feed)
         for a, b in zip(session.run([v, update, product], feed), want, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_what_waits_for_a_group_in_a_branch_not_taken_waits_for_the_rest_too(session):
+    v = tf.Variable(0, use_resource=True)
+    flag = tf.placeholder(tf.bool, [])
+    done = tf.cond(flag, lambda: tf.group(v.assign_add(5)), lambda: tf.no_op())
+    session.run(v.initializer)
+    for taken in (True, False, True):
+        session.run(done, {flag: taken})
+    assert session.run(v) == 10
+
+
+def test_a_loop_in_a_branch_not_taken_does_not_end_the_loop_around_it(session):
+    def turn(i, x):
+        def inner():
+            return tf.while_loop(lambda j, y: j < i, lambda j, y: (j + 1, y * 2.0), (0, x))[1]
+
+        return i + 1, tf.cond(tf.equal(i % 2, 1), inner, lambda: x + 1.0)
+
+    x = tf.constant(1.0)
+    _, y = tf.while_loop(lambda i, _: i < 4, turn, (0, x))
+    (slope,) = tf.gradients(y, x)
+    assert session.run([y, slope]) == [40.0, 16.0]

@@ -8,6 +8,7 @@ than a plan with `if` and `while`, but it takes any wiring that TensorFlow takes
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -22,7 +23,13 @@ from stillflow.ops.exits import at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import own
 from stillflow.runtime.facts import Facts, PlanNode
-from stillflow.runtime.failures import as_op_error, dead_fetch, no_kernel, uninitialized
+from stillflow.runtime.failures import (
+    as_op_error,
+    dead_fetch,
+    fed_for_a_reference,
+    no_kernel,
+    uninitialized,
+)
 from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.moves import carried
@@ -152,7 +159,8 @@ def _bound(op: Operation, call: Call) -> Callable[..., Any]:
 class _Frame:
     """One running loop: how far it is, and what stays the same in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, enters: int) -> None:
+        self.missing = enters  # what has not come in yet
         self.iterations = 1
         self.constants: list[tuple[Tensor, Any]] = []
 
@@ -187,9 +195,10 @@ class _Machine:
         # By the operation's place, and when it became ready.
         self.ready: list[tuple[int, int, Tag, list[Any], bool]] = []
         self.count = 0
+        self.enters = Counter(op.attrs["frame_name"].decode() for op in ops if op.type in ENTERS)
         self.frames: dict[Tag, dict[str, _Frame]] = {}
         self.left: set[tuple[Operation, Tag]] = set()  # Exits that gave a value
-        self.dead_exits: dict[tuple[Operation, Tag], None] = {}
+        self.dead_exits: dict[tuple[Operation, Tag], _Frame] = {}
         self.found: dict[Tensor, Any] = {}
         self.fed: dict[Tensor, Any] = {}
 
@@ -201,23 +210,29 @@ class _Machine:
             if not op._inputs and not op._control_inputs:
                 self.can_run(op, (), [], False)
         while self.ready or self.leave_dead():
-            for interrupt in self.interrupts:
-                interrupt.check()
-            place, _, tag, inputs, dead = heapq.heappop(self.ready)
-            self.run(self.ops[place], tag, inputs, dead)
+            while self.ready:
+                for interrupt in self.interrupts:
+                    interrupt.check()
+                place, _, tag, inputs, dead = heapq.heappop(self.ready)
+                self.run(self.ops[place], tag, inputs, dead)
 
     def can_run(self, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
         self.count += 1
         heapq.heappush(self.ready, (self.places[op], self.count, tag, inputs, dead))
 
     def leave_dead(self) -> bool:
-        """When nothing else can run, Exits that gave no value tell so; says whether any did."""
-        exits = [key for key in self.dead_exits if key not in self.left]
-        self.dead_exits.clear()
-        for op, tag in exits:
+        """When nothing else can run, Exits that gave no value tell so; says whether any did.
+
+        A loop is done when all has come in and the loops in it are done.
+        """
+        exits = {key: frame for key, frame in self.dead_exits.items() if key not in self.left}
+        done = [key for key, frame in exits.items() if not frame.missing] or list(exits)
+        depth = max((len(tag) for _, tag in done), default=0)
+        innermost = [(op, tag) for op, tag in done if len(tag) == depth]
+        for op, tag in innermost:
             self.left.add((op, tag))
             self.give(op, [DEAD], tag)
-        return bool(self.ready)
+        return bool(innermost)
 
     def fetch(self, tensor: Tensor) -> Any:
         value = self.found.get(tensor, DEAD)
@@ -244,6 +259,13 @@ class _Machine:
                 self.send(tensor, value, tag)
         dead = bool(values) and all(value is DEAD for value in values)
         self.tell(op, dead, tag)
+
+    def give_nothing(self, op: Operation, tag: Tag) -> None:
+        """Sends word that an operation does not run."""
+        if op._outputs:
+            self.give(op, [DEAD] * len(op._outputs), tag)
+        else:
+            self.tell(op, True, tag)
 
     def tell(self, op: Operation, dead: bool, tag: Tag) -> None:
         for user in self.users.get(op, ()):
@@ -291,9 +313,7 @@ class _Machine:
             self.tell(op, False, tag)
             return
         if dead:
-            self.give(op, [DEAD] * len(op._outputs), tag)
-            if not op._outputs:
-                self.tell(op, True, tag)
+            self.give_nothing(op, tag)
             return
         try:
             kernel = self.kernel_of(op, inputs)
@@ -319,8 +339,10 @@ def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[
     """
     known = Facts(facts.resources, {})
     known.begun = facts.begun
-    for tensor, value in zip(op._inputs, inputs, strict=True):
+    for index, (tensor, value) in enumerate(zip(op._inputs, inputs, strict=True)):
         if holds_handle(tensor):
+            if tensor in facts.fed and tensor.dtype._is_ref_dtype and wants_reference(op, index):
+                raise fed_for_a_reference(op, index, sorted(t.name for t in facts.fed))
             known.handles[tensor] = value
             value = getattr(value, "value", None) if tensor.dtype._is_ref_dtype else None
         if isinstance(value, (torch.Tensor, np.ndarray)):
@@ -378,7 +400,8 @@ def _hand_on(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead
 
 def _enter(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
     name = op.attrs["frame_name"].decode()
-    frame = machine.frames.setdefault(tag, {}).setdefault(name, _Frame())
+    frame = machine.frames.setdefault(tag, {}).setdefault(name, _Frame(machine.enters[name]))
+    frame.missing -= 1
     value = DEAD if dead else argument(op, 0, inputs[0])
     tensor = op._outputs[0]
     if not op.attrs["is_constant"]:
@@ -392,9 +415,9 @@ def _enter(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: 
 
 
 def _exit(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
-    outside = tag[:-1]
+    outside, (name, _) = tag[:-1], tag[-1]
     if dead:
-        machine.dead_exits[op, outside] = None
+        machine.dead_exits[op, outside] = machine.frames[outside][name]
         return
     machine.left.add((op, outside))
     machine.give(op, [argument(op, 0, inputs[0])], outside)
