@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -46,6 +47,35 @@ def test_a_trace_tells_of_operations_that_ran_as_one(session, cpu):
     names = [node.node_name for node in device.node_stats]
     assert {f"Adam/update_v{n}/ApplyAdam" for n in range(3)} <= set(names)
     assert len(names) == len(set(names))
+
+
+def test_a_trace_tells_of_every_turn_of_a_loop(session, cpu):
+    x = tf.placeholder(tf.float32, [2, 2])
+    _, y = tf.while_loop(lambda i, _: i < 5, lambda i, a: (i + 1, tf.matmul(a, a)), (0, x))
+    (slope,) = tf.gradients(y, x)
+    metadata = tf.RunMetadata()
+    for _ in range(2):
+        session.run(slope, {x: np.eye(2)}, tf.RunOptions(**TRACE), metadata)
+    (device,) = metadata.step_stats.dev_stats
+    counts = Counter(node.node_name for node in device.node_stats)
+    assert (counts["while/Less"], counts["while/MatMul"]) == (6, 5)
+    assert counts["gradients/while/MatMul_grad/MatMul"] == 5
+    starts = [n.all_start_nanos for n in device.node_stats if n.node_name == "while/MatMul"]
+    assert starts == sorted(set(starts))
+
+
+def test_a_trace_tells_what_memory_an_operation_made(session, cpu):
+    x, _ = model()
+    product = session.graph.get_tensor_by_name("product:0")
+    metadata = tf.RunMetadata()
+    fetches = [tf.reshape(product, [-1]), tf.matmul(product, tf.ones([2, 2]), name="next")]
+    session.run(fetches, {x: np.ones([3, 4])}, tf.RunOptions(**TRACE), metadata)
+    (device,) = metadata.step_stats.dev_stats
+    stats = {node.node_name: node for node in device.node_stats}
+    (memory,) = stats["next"].memory
+    assert (memory.allocator_name, memory.total_bytes, memory.peak_bytes) == ("cpu", 24, 24)
+    assert memory.allocation_records[0].alloc_micros == stats["next"].all_start_micros
+    assert not stats["Reshape"].memory  # it hands on what it took
 
 
 def test_metadata_is_emptied_where_nothing_is_asked_for(session):

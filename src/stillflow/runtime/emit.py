@@ -34,6 +34,7 @@ class Emitter:
 
     beside = True  # whether other threads, or a compiler, may take steps
     captured: Any = None  # the kind of `Code` for what is captured, if not the usual one
+    of_loops: Any = None  # the kind of `LoopEmitter`, if not the usual one
 
     def __init__(self, steps: list[Step], constants: dict[str, Any], memory: Memory) -> None:
         self.steps = steps
@@ -112,7 +113,7 @@ class Emitter:
 
     def loop(self, step: Step) -> None:
         code, *arguments = step.arguments
-        self.call(replace(step, function=code.compile(), arguments=arguments))
+        self.call(replace(step, function=code.compile(self.of_loops), arguments=arguments))
 
     def argument(self, value: Any) -> str:
         if isinstance(value, Name):

@@ -171,11 +171,16 @@ class LoopCode:
 
     # ---- from parts to source
 
-    def compile(self) -> Callable[..., Any]:
-        """The loop as a function of its parameters and initial values (that are no constants)."""
+    def compile(self, emitter: type[LoopEmitter] | None = None) -> Callable[..., Any]:
+        """The loop as a function of its parameters and initial values (that are no constants).
+
+        Args:
+          emitter: what writes it, turn by turn; by default turns run at once where they can.
+        """
         if self._compiled is None:
-            turning = LoopEmitter(self).loop_function()
-            self._compiled = turning if self.batch is None else at_once(self.batch, turning)
+            turning = (emitter or LoopEmitter)(self).loop_function()
+            batch = None if emitter is not None else self.batch
+            self._compiled = turning if batch is None else at_once(batch, turning)
         return self._compiled
 
 

@@ -13,6 +13,7 @@ import torch
 from stillflow.graph.operation import Operation
 from stillflow.runtime.captured import Captured
 from stillflow.runtime.emit import Emitter
+from stillflow.runtime.loop_code import LoopEmitter
 from stillflow.runtime.parts import Code
 from stillflow.runtime.steps import Step, ops_of
 
@@ -39,13 +40,22 @@ class Recorder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ops: list[list[Operation]] = []  # of each step: itself, and what was joined with it
-        self._runs: dict[Operation, Run] = {}
+        self._turning: set[int] = set()  # numbers of the steps that run in every turn of a loop
+        self._runs: dict[Any, Run] = {}
         self._marks: _Marks | None = None  # of the graph that is captured
 
-    def number(self, step: Step) -> int:
-        """The number of a step that is going to be told of."""
+    def number(self, step: Step, turns: bool) -> int:
+        """The number of a step that is going to be told of.
+
+        Args:
+          step: the step.
+          turns: whether it is in a loop, and each of its runs is one of its own.
+        """
+        number = len(self._ops)
         self._ops.append(ops_of(step))
-        return len(self._ops) - 1
+        if turns:
+            self._turning.add(number)
+        return number
 
     def begin(self) -> int:
         """When a step begins: a time, or the number of a mark."""
@@ -72,14 +82,16 @@ class Recorder:
 
     def _add(self, number: int, start: int, end: int, described: tuple[Any, ...]) -> None:
         first, *others = self._ops[number]
+        turn = len(self._runs) if number in self._turning else None
         if next(reversed(self._runs), None) is first:  # the host's part came just before
             start = self._runs[first].start
         share = (end - start) // (1 + len(others))  # nobody knows what each of them took
         done = end - share * len(others)
-        self._runs.pop(first, None)  # of what an operation did in several places, the last
-        self._runs[first] = Run(first, start, done, described)
+        if turn is None:
+            self._runs.pop(first, None)  # of what an operation did in several places, the last
+        self._runs[first if turn is None else (first, turn)] = Run(first, start, done, described)
         for op in others:
-            self._runs[op] = Run(op, done, done + share, ())
+            self._runs[op if turn is None else (op, turn)] = Run(op, done, done + share, ())
             done += share
 
     def mark(self) -> _Marks:
@@ -136,6 +148,7 @@ def traced_emitter(recorder: Recorder) -> type[Emitter]:
 
     class Timed(Emitter):
         beside = False
+        repeats = False
 
         @cached_property
         def called(self) -> set[Operation | None]:
@@ -148,12 +161,18 @@ def traced_emitter(recorder: Recorder) -> type[Emitter]:
                 super().step(step)
                 return
             self.globals.update(_begin=recorder.begin, _end=recorder.end)
-            number = recorder.number(step)
+            number = recorder.number(step, self.repeats)
+            if step.kind == "loop":  # its steps tell of themselves, its end is all that is left
+                super().step(step)
             self.line(step.guard, "_start = _begin()", step.op)
-            super().step(step)
+            if step.kind != "loop":
+                super().step(step)
             outputs = "".join(f"{name}, " for name in step.outputs)
-            computes = step.kind != "read" and bool(step.outputs or step.writes)
+            computes = step.kind not in ("read", "loop") and bool(step.outputs or step.writes)
             self.line(step.guard, f"_end({number}, _start, {computes}, ({outputs}))", step.op)
+
+    class TimedLoop(Timed, LoopEmitter):
+        repeats = True
 
     class TimedCode(Timed, Code):
         """Of what is captured."""
@@ -177,7 +196,7 @@ def traced_emitter(recorder: Recorder) -> type[Emitter]:
 
             return replay
 
-    Timed.captured = TimedCode
+    Timed.captured, Timed.of_loops = TimedCode, TimedLoop
     return Timed
 
 

@@ -17,6 +17,7 @@ from stillflow.runtime.recorder import Recorder, Run, traced_emitter
 from stillflow.runtime.resources import Resources
 
 _MOST = 256  # messages kept to be filled with other times
+_LARGEST = 1024  # nodes of such a message: loops run as often as they like
 
 
 class Stats:
@@ -45,7 +46,9 @@ class Stats:
             if found is None:
                 if len(self._messages) == _MOST:  # shapes that change from run to run
                     self._messages.clear()
-                found = self._messages[key] = self._made(runs)
+                found = self._made(runs)
+                if len(runs) <= _LARGEST:
+                    self._messages[key] = found
             stats, nodes = found
             _set_times(nodes, runs)
             message.CopyFrom(stats)
@@ -78,6 +81,8 @@ def _set_times(nodes: Sequence[Any], runs: Sequence[Run]) -> None:
         stats.op_end_rel_micros = stats.all_end_rel_micros = max(1, length // 1000)
         stats.op_end_rel_nanos = stats.all_end_rel_nanos = length
         stats.thread_id = thread
+        for memory in stats.memory:
+            memory.allocation_records[0].alloc_micros = start // 1000
 
 
 def _describe(stats: Any, run: Run) -> None:
@@ -95,7 +100,23 @@ def _describe(stats: Any, run: Run) -> None:
         for dim in shape:
             described.shape.dim.add(size=dim)
         described.allocation_description.requested_bytes = size
+        described.allocation_description.allocated_bytes = size
         described.allocation_description.allocator_name = allocator
+    stats.memory_stats.SetInParent()
+    for allocator, size in _made_by(run).items():
+        memory = stats.memory.add(allocator_name=allocator, total_bytes=size, peak_bytes=size)
+        memory.live_bytes = size
+        memory.allocation_records.add(alloc_bytes=size)
+
+
+def _made_by(run: Run) -> dict[str, int]:
+    """The bytes of what an operation gives that is not the memory of what it took, by allocator."""
+    made: dict[str, int] = defaultdict(int)
+    for tensor, output in zip(run.op._outputs, run.outputs, strict=False):
+        if output is not None and not run.op.card.view and not tensor.dtype._is_ref_dtype:
+            _, _, size, allocator = output
+            made[allocator] += size
+    return {allocator: size for allocator, size in made.items() if size}
 
 
 def partition_graphs(
