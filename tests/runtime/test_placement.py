@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
 
 import stillflow as tf
-from stillflow.runtime.devices import DeviceAttributes
+from stillflow.runtime.devices import DeviceAttributes, pretend_gpus
 from stillflow.runtime.placement import Placement
 
 CPU, GPU = (f"/job:localhost/replica:0/task:0/device:{kind}:0" for kind in ("CPU", "GPU"))
@@ -81,17 +82,64 @@ def test_the_whole_graph_is_placed_unless_only_what_runs_is_asked_for():
             session.run(bad)
 
 
-def test_placements_are_logged_once(capfd, cpu):
-    with tf.Graph().as_default(), tf.device("/cpu:0"):
+def log_of_two_runs(capfd, session_type):
+    """What a session says of a graph that grows after its first run: stdout and stderr, by line."""
+    config = tf.ConfigProto(log_device_placement=True, device_count={"GPU": 0})
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [], name="x")
         a = tf.constant(1.0, name="a")
-        with tf.Session(config=tf.ConfigProto(log_device_placement=True)) as session:
-            session.run(a)
-            session.run(tf.add(a, a, name="b"))
-    assert capfd.readouterr().err.splitlines() == [
-        "Device mapping: no known devices.",
-        f"a: (Const): {CPU}",
-        f"b: (Add): {CPU}",
-    ]
+        v = tf.get_variable("v", initializer=a, use_resource=True)
+        b = tf.add(x, a, name="b")
+        session = session_type(config=config)
+        assert capfd.readouterr().out == "Device mapping: no known devices.\n"
+        session.run(v.initializer)
+        for value in (1.0, 2.0):
+            session.run(b, {x: value})
+        session.run([tf.add(b, v, name="c")], {x: 1.0})
+        session.close()
+    said = capfd.readouterr()
+    return said.out.splitlines(), said.err.splitlines()
+
+
+OF_V = ["v/IsInitialized/VarIsInitializedOp: (VarIsInitializedOp)", "v/Assign: (AssignVariableOp)",
+        "v/Read/ReadVariableOp: (ReadVariableOp)"]  # fmt: skip
+
+
+def test_the_whole_graph_is_logged_whenever_it_has_grown(capfd):
+    said, _ = log_of_two_runs(capfd, tf.Session)
+    assert said == [f"{line}: {CPU}" for line in [
+        *OF_V, "b: (Add)", "x: (Placeholder)", "a: (Const)", "v: (VarHandleOp)",
+        # `v` keeps its place, so that now it comes with those that are not made of nothing.
+        "v: (VarHandleOp)", *OF_V, "b: (Add)", "c/ReadVariableOp: (ReadVariableOp)", "c: (Add)",
+        "x: (Placeholder)", "a: (Const)",
+    ]]  # fmt: skip
+
+
+def test_interactive_sessions_log_each_kind_of_run_once(capfd):
+    said, _ = log_of_two_runs(capfd, tf.InteractiveSession)
+    assert said == [f"{line}: {CPU}" for line in [
+        OF_V[1], "a: (Const)", "v: (VarHandleOp)",
+        "b: (Add)", "_arg_x_0_0: (_Arg)", "_retval_b_0_0: (_Retval)", "a: (Const)",
+        "v: (VarHandleOp)", "b: (Add)", "c/ReadVariableOp: (ReadVariableOp)", "c: (Add)",
+        "_arg_x_0_0: (_Arg)", "_retval_c_0_0: (_Retval)", "a: (Const)",
+    ]]  # fmt: skip
+
+
+def test_the_log_on_stderr_has_the_same_lines_after_the_time(capfd, monkeypatch):
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "0")
+    said, logged = log_of_two_runs(capfd, tf.Session)
+    stamp = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}: I "
+    stamp += r"tensorflow/core/common_runtime/placer\.cc:54\] "
+    assert [re.sub(stamp, "", line) for line in logged] == said
+    assert all(re.match(stamp, line) for line in logged)
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
+    assert log_of_two_runs(capfd, tf.Session) == (said, [])
+
+
+def test_the_log_says_what_each_device_is(capfd):
+    with pretend_gpus(1), tf.Graph().as_default():
+        tf.Session(config=tf.ConfigProto(log_device_placement=True))
+    assert capfd.readouterr().out == f"Device mapping:\n{GPU} -> device: 0, name: pretended\n"
 
 
 def test_threads_of_a_session_place_their_operations_at_the_same_time() -> None:

@@ -136,9 +136,7 @@ def _write(stream: str, text: str) -> None:
     if stream in _LEVELS:
         if not native_level.wanted(_LEVELS[stream]):
             return
-        now = time.time()
-        clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now))
-        text = f"{clock}.{int(now % 1 * 1e6):06d}: {'IWE'[_LEVELS[stream]]} {text}"
+        text = native_level.prefix(_LEVELS[stream]) + text
     target = sys.stdout if stream == "stdout" else sys.stderr
     target.write(text)
     target.flush()

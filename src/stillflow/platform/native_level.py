@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 
 INFO, WARNING, ERROR = range(3)
 _NUMBER = re.compile(r"\s*([+-]?\d+)")
@@ -17,3 +18,14 @@ def wanted(level: int) -> bool:
     """
     number = _NUMBER.match(os.environ.get("TF_CPP_MIN_LOG_LEVEL", ""))
     return level >= (int(number[1]) if number else INFO)
+
+
+def prefix(level: int) -> str:
+    """What a line of the log begins with: the time, to the microsecond, and the level's letter.
+
+    Args:
+      level: INFO, WARNING or ERROR.
+    """
+    now = time.time()
+    clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now))
+    return f"{clock}.{int(now % 1 * 1e6):06d}: {'IWE'[level]} "

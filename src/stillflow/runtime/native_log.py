@@ -7,7 +7,15 @@ import sys
 from stillflow.platform import native_level
 
 
-def info(text: str) -> None:
-    """Says something that is good to know."""
+def info(text: str, source: str = "") -> None:
+    """Says something that is good to know.
+
+    Args:
+      text: what is said.
+      source: the line of TensorFlow's runtime that says it, for what is said word for word as
+        there, after the time.
+    """
     if native_level.wanted(native_level.INFO):
+        if source:
+            text = f"{native_level.prefix(native_level.INFO)}tensorflow/core/{source}] {text}"
         print(text, file=sys.stderr, flush=True)

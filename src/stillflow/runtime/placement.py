@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -10,8 +9,9 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime import native_log
 from stillflow.runtime.devices import DeviceAttributes
+from stillflow.runtime.placement_log import PlacementLog
 from stillflow.runtime.placer import Placer
-from stillflow.runtime.prune import needed_ops
+from stillflow.runtime.prune import needed_ops, order
 
 
 class Placement:
@@ -21,20 +21,24 @@ class Placement:
       graph: the graph that a session runs.
       config: its `ConfigProto`, or None.
       list_devices: gives its devices.
+      at_home: whether they are those of this process, which are known when the session is made.
     """
 
     def __init__(
-        self, graph: Graph, config: Any, list_devices: Callable[[], list[DeviceAttributes]]
-    ) -> None:
+        self, graph: Graph, config: Any, list_devices: Callable[[], list[DeviceAttributes]],
+        at_home: bool = True,
+    ) -> None:  # fmt: skip
         self._graph = graph
         self._list_devices = list_devices
         self._soft = bool(config is not None and config.allow_soft_placement)
-        self._log = bool(config is not None and config.log_device_placement)
+        logs = config is not None and config.log_device_placement
+        self._log = PlacementLog() if logs else None
         self._pruned = bool(config is not None and config.graph_options.place_pruned_graph)
         self._devices: list[DeviceAttributes] = []
         self._placer: Placer | None = None
         self._placed = 0  # how many operations of the graph are placed
-        self._logged: set[Operation] = set()
+        if self._log is not None and at_home:
+            self.devices()
 
     def place_new(self) -> None:
         """Places what was added to the graph since, unless only what runs is to be placed.
@@ -46,6 +50,8 @@ class Placement:
             operations = self._graph._operations
             count = len(operations)
             self._place(operations[self._placed : count])
+            if self._log is not None and count > self._placed:
+                self._log.say_placed(order(set(operations[:count]), set()), self.device_of)
             self._placed = count
 
     def place_pruned(
@@ -57,21 +63,18 @@ class Placement:
           tf.errors.InvalidArgumentError: if an operation is to be on a device that is not there.
         """
         if self._pruned:
-            self._place(needed_ops(tensors, targets, fed))
+            ops = needed_ops(tensors, targets, fed)
+            self._place(ops)
+            if self._log is not None:
+                client = self.devices()[0]
+                self._log.say_run(ops, (fed, tensors), client, targets, self.device_of)
 
     def _place(self, ops: Sequence[Operation]) -> None:
         # Where there is one device, only what asks for another one, or needs it, can go wrong.
-        several = self._log or len(self.devices()) > 1
+        several = self._log is not None or len(self.devices()) > 1
         wanting = ops if several else [op for op in ops if op._device or op.card.elsewhere]
-        if not wanting:
-            return
-        placer = self._get_placer()
-        placer.place(wanting)
-        if self._log:
-            for op in wanting:
-                if op not in self._logged:
-                    self._say(f"{op.name}: ({op.type}): {placer.device_of(op)}")
-                    self._logged.add(op)
+        if wanting:
+            self._get_placer().place(wanting)
 
     def _get_placer(self) -> Placer:
         if self._placer is None:
@@ -101,22 +104,9 @@ class Placement:
         if not self._devices:
             self._devices = self._list_devices()
             _announce(self._devices)
-            if self._log:
-                self._say_devices()
+            if self._log is not None:
+                self._log.say_devices(self._devices)
         return [device.name for device in self._devices]
-
-    def _say_devices(self) -> None:
-        mapped = [device.name for device in self._devices if device.device_type != "CPU"]
-        if mapped:
-            self._say("Device mapping:")
-            for name in mapped:
-                self._say(f"{name} -> device: {name.rpartition(':')[2]}")
-        else:
-            self._say("Device mapping: no known devices.")
-
-    @staticmethod
-    def _say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
 
 
 def _announce(devices: Sequence[DeviceAttributes]) -> None:

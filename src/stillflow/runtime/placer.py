@@ -116,7 +116,7 @@ class Placer:
         waiting = []
         for op in new:
             group = self._group((op.graph, op.name))
-            if group.device is None and _is_generator(op):
+            if group.device is None and is_generator(op):
                 waiting.append(op)
                 continue
             if op.type in _METADATA:
@@ -304,6 +304,6 @@ def fits(wanted: DeviceSpecV2, device: DeviceSpecV2, exact: bool) -> bool:
     return all(asked is None or asked == there for asked, there in parts)
 
 
-def _is_generator(op: Operation) -> bool:
+def is_generator(op: Operation) -> bool:
     """Whether it makes one value of nothing; such an operation goes where the value is taken."""
     return not op._inputs and len(op._outputs) == 1 and not op._outputs[0].dtype._is_ref_dtype

@@ -71,7 +71,9 @@ class BaseSession:
         self._seen_shapes: dict[Any, SeenShapes] = {}
         self._edition = -1
         self._changes = 0  # how often the graph had changed before a run
-        self._placement = Placement(self._graph, self._config, self.list_devices)
+        self._placement = Placement(
+            self._graph, self._config, self.list_devices, at_home=self._master is None
+        )
         self._traced: Any = None  # made when a run is to be traced
         self._watched: Any = None  # made when a run is to be watched
         settings = self._config  # the server's own where none was given
