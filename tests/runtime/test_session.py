@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import stillflow as tf
 from stillflow.graph import default_session
 from stillflow.runtime import plan
+from stillflow.runtime import session as session_module
 from stillflow.runtime.fetches import register_session_run_conversion_functions
 from stillflow.runtime.values import from_array
 
@@ -158,3 +161,22 @@ def test_large_arrays_are_fed_without_a_copy(monkeypatch):
             batch = np.full((rows, 10_000), rows, np.float32)
             assert session.run(corner, {x: batch}) == rows
             assert taken.pop().data_ptr() == batch.ctypes.data
+
+
+def test_threads_whose_first_runs_are_traced_share_the_sessions_state(monkeypatch):
+    made = []
+
+    def slowly():
+        made.append(plain())
+        time.sleep(0.1)
+        return made[-1]
+
+    plain = session_module._no_resources
+    monkeypatch.setattr(session_module, "_no_resources", slowly)
+    with tf.Graph().as_default(), tf.Session() as session:
+        one = tf.constant(1) + tf.placeholder_with_default(1, [])
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        with ThreadPoolExecutor(4) as pool:
+            runs = [pool.submit(session.run, one, None, options, tf.RunMetadata()) for _ in "1234"]
+        assert [run.result() for run in runs] == [2] * 4
+    assert len(made) == 1

@@ -34,6 +34,7 @@ from stillflow.runtime.interrupts import time_limit
 from stillflow.runtime.partial_run import PartialPlans, PartialRun
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.run_options import check_options, untraced
 from stillflow.runtime.seen_shapes import SeenShapes
 from stillflow.runtime.session_handles import kept_tensors, with_handles
 from stillflow.runtime.settings import session_config
@@ -146,12 +147,12 @@ class BaseSession:
         feeds = self._feeds(feed_dict) if feed_dict else {}
         if options is None and run_metadata is None and self._plain_runs:
             return handler.build(self._execute(handler, feeds))
-        _check_options(options, run_metadata)
+        check_options(options, run_metadata)
         limit = 0 if options is None else options.timeout_in_ms
         execute = self._execute
         if options is not None and options.debug_options.debug_tensor_watch_opts:
             execute = functools.partial(self._execute_watched, options.debug_options)
-            options = _untraced(options)
+            options = untraced(options)
         with time_limit(limit or self._time_limit):
             shared = self._shared(handler, feeds)
             if shared is not None:
@@ -332,8 +333,9 @@ class BaseSession:
 
         if self._edition != self._graph._edition:
             self._take_changes()
-        if self._watched is None:
-            self._watched = WatchedRuns(self._get_resources(), self._placement)
+        with self._lock:
+            if self._watched is None:
+                self._watched = WatchedRuns(self._get_resources(), self._placement)
         return self._watched.run(handler, feeds, watches)
 
     def _execute_seen(
@@ -358,27 +360,31 @@ class BaseSession:
 
     def _take_changes(self) -> None:
         """Drops plans of the graph as it was, checks what was added to it."""
-        edition = self._graph._edition
-        self._plans.clear()
-        if self._master is not None:
-            self._master.forget_plans()
-        if self._traced is not None:
-            self._traced.forget()
-        check_rewired(self._graph)
-        self._changes += 1
-        if self._changes == remedies.MANY_CHANGES:
-            tf_logging.warning(remedies.growing_graph(self._graph.get_operations()[-1]))
-        self._placement.place_new()
-        self._edition = edition
+        with self._lock:
+            edition = self._graph._edition
+            if edition == self._edition:  # another thread was quicker
+                return
+            self._plans.clear()
+            if self._master is not None:
+                self._master.forget_plans()
+            if self._traced is not None:
+                self._traced.forget()
+            check_rewired(self._graph)
+            self._changes += 1
+            if self._changes == remedies.MANY_CHANGES:
+                tf_logging.warning(remedies.growing_graph(self._graph.get_operations()[-1]))
+            self._placement.place_new()
+            self._edition = edition
 
     def _traced_runs(self) -> Any:
         if self._edition != self._graph._edition:
             self._take_changes()
-        if self._traced is None:
-            from stillflow.runtime.run_metadata import TracedRuns
+        with self._lock:
+            if self._traced is None:
+                from stillflow.runtime.run_metadata import TracedRuns
 
-            self._traced = TracedRuns(self._get_resources(), self._placement, self._config)
-        return self._traced
+                self._traced = TracedRuns(self._get_resources(), self._placement, self._config)
+            return self._traced
 
     def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
         """The plan for these feed shapes, or one for any of those that were fed so far."""
@@ -435,18 +441,23 @@ class BaseSession:
     def _get_resources(self) -> Resources:
         self._check_alive()
         if self._resources is None:
-            keep_freed_memory()
-            there = None if self._master is None else self._master.resources()
-            self._resources = there or _no_resources()
-            if self._server is not None:
-                self._server.watch_resets(self._abort)
-            if self._config is not None:
-                options = self._config.graph_options.optimizer_options
-                self._resources.compiles = options.global_jit_level > 0
-            if not self._placement.is_on_host():
-                self._resources.device_of = self._placement.torch_device
-                self._resources.several = True
+            with self._lock:  # threads that run for the first time share what is made here
+                self._resources = self._resources or self._make_resources()
         return self._resources
+
+    def _make_resources(self) -> Resources:
+        keep_freed_memory()
+        there = None if self._master is None else self._master.resources()
+        resources = there or _no_resources()
+        if self._server is not None:
+            self._server.watch_resets(self._abort)
+        if self._config is not None:
+            options = self._config.graph_options.optimizer_options
+            resources.compiles = options.global_jit_level > 0
+        if not self._placement.is_on_host():
+            resources.device_of = self._placement.torch_device
+            resources.several = True
+        return resources
 
     def _abort(self) -> None:
         """Lets all further runs fail: the server was reset."""
@@ -458,23 +469,6 @@ def _no_resources() -> Resources:
     from stillflow.runtime.values import from_array
 
     return Resources(_cpu, from_array)
-
-
-def _check_options(options: Any, run_metadata: Any) -> None:
-    for name, value, kind in (
-        ("options", options, "RunOptions"),
-        ("run_metadata", run_metadata, "RunMetadata"),
-    ):
-        if value is not None and type(value).__name__ != kind:
-            raise TypeError(f"{name} must be a tf.{kind}, but got {type(value)}")
-
-
-def _untraced(options: Any) -> Any:
-    """The same `RunOptions` without tracing: a run that is watched takes other times anyway."""
-    untraced = type(options)()
-    untraced.CopyFrom(options)
-    untraced.trace_level = 0
-    return untraced
 
 
 def _check_target(target: Any) -> bytes:
