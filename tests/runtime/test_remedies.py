@@ -46,18 +46,55 @@ with tf.Session() as sess:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
-def test_a_run_without_memory_says_what_holds_it(tmp_path) -> None:
-    (tmp_path / "hungry.py").write_text(HUNGRY)
-    done = subprocess.run(
-        [sys.executable, "hungry.py"], cwd=tmp_path, capture_output=True, text=True, check=True,
+HUNGRY_LOOP = r"""
+import resource
+import numpy as np
+import stillflow as tf
+
+x = tf.placeholder(tf.float32, [None, None, 64], name="x")
+out, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicRNNCell(128), x, dtype=tf.float32)
+train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(out))
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    sess.run(train, {x: np.ones((2, 5, 64), np.float32)})
+    data = np.ones((10_000, 40, 64), np.float32)
+    pages = int(open("/proc/self/statm").read().split()[0])
+    limit = pages * resource.getpagesize() + (300 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    try:
+        sess.run(train, {x: data})
+    except tf.errors.ResourceExhaustedError as error:
+        print(error)
+    sess.run(train, {x: data[:100]})
+    print("did 100")
+"""
+
+
+def said_by(program: str, folder) -> str:
+    """What a program prints that limits its memory."""
+    (folder / "hungry.py").write_text(program)
+    return subprocess.run(
+        [sys.executable, "hungry.py"], cwd=folder, capture_output=True, text=True, check=True,
         # The limit is one of addresses, of which threads reserve more than they use.
         env={**os.environ, "MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    lines = done.stdout.splitlines()
+    ).stdout  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
+def test_a_loop_without_memory_says_what_its_turns_keep(tmp_path) -> None:
+    said = said_by(HUNGRY_LOOP, tmp_path)
+    assert "tensors kept by the turns of a loop  of 'rnn/TensorArray" in said
+    assert "It was in a loop: fewer examples at a time, or fewer turns, take less." in said
+    assert said.endswith("did 100\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
+def test_a_run_without_memory_says_what_holds_it(tmp_path) -> None:
+    said = said_by(HUNGRY, tmp_path)
+    lines = said.splitlines()
     assert lines[0].startswith("MatMul")
     assert lines[1].startswith("OOM when allocating a tensor")
-    assert "76.3 MiB  float32 [20000, 1000]  of 'layer0' (hungry.py:11)" in done.stdout
+    assert "76.3 MiB  float32 [20000, 1000]  of 'layer0' (hungry.py:11)" in said
     (advice,) = (line for line in lines if line.startswith("It was fed 20000 examples"))
     assert "by the sizes of its tensors" in advice
     # What was held is free again, and so many examples are a step.

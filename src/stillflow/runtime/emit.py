@@ -26,6 +26,7 @@ from stillflow.runtime.steps import Guard, Memory, Name, Step, Value, last_uses
 from stillflow.runtime.threads import with_room
 from stillflow.runtime.values import from_array
 
+PLAN = "<plan "  # what the names begin with that sources are compiled under
 _numbers = itertools.count(1)
 
 
@@ -42,7 +43,7 @@ class Emitter:
         self.memory = memory
         self.lines: list[str] = []
         self.ops: dict[int, Operation] = {}  # source line -> operation
-        self.filename = f"<plan {next(_numbers)}>"
+        self.filename = f"{PLAN}{next(_numbers)}>"
         self.owns_raw = False  # whether raw values must not share memory with anything
         self.depth = 1  # of the code that is being written
         self._open: Guard = ()
@@ -246,12 +247,15 @@ def guard_errors(
                 return function(*[from_array(array) for array in arrays])
         except Exception as error:
             raised = named_error(error, ops, filename)
-            if raised is error:
-                raise
             if isinstance(raised, ResourceExhaustedError):
                 from stillflow.runtime.remedies import with_memory
 
-                raised = with_memory(raised, error.__traceback__, filename, steps, arrays)
-            raise raised from error
+                raised = with_memory(raised, error, filename, steps, arrays)
+            if raised is error:
+                raise
+            try:
+                raise raised from error
+            finally:
+                del raised  # which refers to this frame, and with it to what was fed
 
     return run

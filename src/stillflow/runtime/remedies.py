@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Mapping, Sequence
-from types import TracebackType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from stillflow import errors
 from stillflow.graph.operation import Operation
+from stillflow.runtime.emit import PLAN
 from stillflow.runtime.memory_estimate import fitting_batch, free_bytes
 from stillflow.runtime.steps import Step
 
 _LARGEST = 5
+_HELD = "The run held"
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _TRIED = re.compile(r"[Tt]ried to allocate ([\d.]+) (bytes|KiB|MiB|GiB)")
 _NEAR = 0.8  # so much of what is estimated is told: kernels need memory of their own
@@ -27,7 +28,7 @@ MANY_CHANGES = 100
 
 def with_memory(
     error: errors.ResourceExhaustedError,
-    trace: TracebackType | None,
+    raised: BaseException,
     filename: str,
     steps: Sequence[Step],
     fed: Sequence[Any],
@@ -38,38 +39,85 @@ def with_memory(
 
     Args:
       error: what is to be raised.
-      trace: of what the kernel raised.
+      raised: what the plan raised.
       filename: the name that the plan's source was compiled under.
       steps: those of the plan.
       fed: what it was given.
     """
-    plans = [frame for frame, _ in traceback.walk_tb(trace) if frame.f_code.co_filename == filename]
-    values = dict(plans[-1].f_locals) if plans else {}
-    told = _memory(values, steps, fed, error.message)
-    traceback.clear_frames(trace)
+    traces = [each.__traceback__ for each in _chain(raised)]
+    frames = [frame for trace in traces for frame, _ in traceback.walk_tb(trace)]
+    plans = [frame for frame in frames if frame.f_code.co_filename.startswith(PLAN)]
+    own = [frame for frame in plans if frame.f_code.co_filename == filename]
+    values = dict(own[-1].f_locals) if own else {}
+    inner = [dict(frame.f_locals) for frame in plans if frame not in own]
+    is_told = _HELD in error.message  # by what a function of the plan ran
+    told = "" if is_told else _memory(values, inner, steps, fed, error.message)
+    for trace in traces:
+        traceback.clear_frames(trace)
     for frame in plans:
         frame.f_locals  # noqa: B018 - before Python 3.13 only this has it forget them
     return errors.ResourceExhaustedError(error.node_def, error.op, error.message + told)
 
 
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what led to it."""
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
 def _memory(
-    values: Mapping[str, Any], steps: Sequence[Step], fed: Sequence[Any], message: str
+    values: Mapping[str, Any],
+    inner: Sequence[Mapping[str, Any]],
+    steps: Sequence[Step],
+    fed: Sequence[Any],
+    message: str,
 ) -> str:
+    """What is said of the values of a plan, and of the loops in it that were running."""
     makers = {name: step.op for step in steps for name in step.outputs}
-    held: dict[int, tuple[torch.Tensor, str]] = {}  # by where they are: views hold nothing
+    held: dict[int, torch.Tensor] = {}  # by where they are: views hold nothing
+    tensors, entries = [], []
     for name, value in values.items():
-        if isinstance(value, torch.Tensor) and value.numel():
-            held.setdefault(value.untyped_storage().data_ptr(), (value, name))
-    if not held:
+        if (size := _new(value, held)) > 0:
+            tensors.append((value, name))
+            entries.append((size, f"{_kind(value)}  {_origin(makers.get(name))}"))
+    for value in (value for names in inner for value in names.values()):
+        if (size := _new(value, held)) > 0:
+            entries.append((size, f"{_kind(value)}  in a loop"))
+    for name, value in values.items():
+        kept = [_new(each, held) for each in _kept_by_turns(value)]
+        if sum(kept):
+            what = f"{len(kept)} tensors kept by the turns of a loop"
+            entries.append((sum(kept), f"{what}  {_origin(makers.get(name))}"))
+    if not entries:
         return ""
-    tensors = sorted(held.values(), key=lambda pair: _size(pair[0]), reverse=True)
-    total = sum(_size(value) for value, _ in tensors)
-    lines = ["", "", f"The run held {_mib(total)} in {len(tensors)} tensor(s), the largest:"]
-    for value, name in tensors[:_LARGEST]:
-        kind, shape = str(value.dtype).removeprefix("torch."), list(value.shape)
-        lines.append(f"  {_mib(_size(value))}  {kind} {shape}  {_origin(makers.get(name))}")
-    lines += _smaller_batch(steps, values, tensors, fed, message)
+    entries.sort(key=lambda entry: entry[0], reverse=True)
+    total = sum(size for size, _ in entries)
+    lines = ["", "", f"{_HELD} {_mib(total)} in {len(held)} tensor(s), the largest:"]
+    lines += [f"  {_mib(size)}  {text}" for size, text in entries[:_LARGEST]]
+    if inner:
+        lines.append("It was in a loop: fewer examples at a time, or fewer turns, take less.")
+    elif tensors:
+        lines += _smaller_batch(steps, values, tensors, fed, message)
     return "\n".join(lines)
+
+
+def _new(value: Any, held: dict[int, torch.Tensor]) -> int:
+    """The bytes that a value holds and that were not seen before; notes that they were."""
+    if not isinstance(value, torch.Tensor) or not value.numel():
+        return 0
+    place = value.untyped_storage().data_ptr()
+    return 0 if held.setdefault(place, value) is not value else _size(value)
+
+
+def _kept_by_turns(value: Any) -> list[Any]:
+    """The tensors in a stack, or in an array of tensors."""
+    kept = getattr(value, "values", None)
+    return list(kept) if isinstance(kept, list) else []
+
+
+def _kind(value: torch.Tensor) -> str:
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
 
 
 def _smaller_batch(
