@@ -83,7 +83,11 @@ class OpError(Exception):
     def message(self) -> str:
         """What went wrong; of nodes of the graph it says where the program made them."""
         if "{{" in self._message and self._op is not None:
-            self._message = _TAG.sub(functools.partial(_place, self._op), self._message)
+            scopes: list[str] = []
+            told = _TAG.sub(functools.partial(_place, self._op, scopes), self._message)
+            if scopes:
+                told += "Additional information about colocations:" + "\n".join(scopes)
+            self._message = told
         return self._message
 
     @property
@@ -112,8 +116,8 @@ class OpError(Exception):
         )
 
 
-def _place(op: Any, tag: re.Match[str]) -> str:
-    """What stands in a message for `{{node name}}`."""
+def _place(op: Any, scopes: list[str], tag: re.Match[str]) -> str:
+    """What stands in a message for `{{node name}}`; adds to `scopes` those that it was made in."""
     kind, name = tag.groups()
     if kind == "function_node":
         return ""
@@ -122,7 +126,27 @@ def _place(op: Any, tag: re.Match[str]) -> str:
     except (AttributeError, KeyError, ValueError):  # of another graph, or task
         return tag[0]
     frames = _frames(made)
-    return f"node {name} (defined at {frames[-1][0]}:{frames[-1][1]}) " if frames else tag[0]
+    if not frames:
+        return tag[0]
+    text = f"node {name} (defined at {frames[-1][0]}:{frames[-1][1]}) "
+    if kind == "colocation_node":
+        devices = _scope_lines(
+            name, "device assignments", "device", [(at.obj, at) for at in made._device_assignments]
+        )
+        colocations = _scope_lines(
+            name, "node-device colocations", "colocate_with", list(made._colocation_dict.items())
+        )
+        scopes.append(f"{colocations}\n{devices}")
+        text += f"placed on device {devices} "
+    return text
+
+
+def _scope_lines(name: str, what: str, scope: str, entered: list[tuple[Any, Any]]) -> str:
+    """Says which scopes of a kind an operation was made in, and where they were entered."""
+    if not entered:
+        return f"No {what} were active during op '{name}' creation."
+    lines = [f"  with tf.{scope}({obj}): <{at.filename}:{at.lineno}>" for obj, at in entered]
+    return "\n".join([f"{what.capitalize()} active during op '{name}' creation:", *lines])
 
 
 def _restore(cls: type[OpError], node_def: Any, op: Any, message: str, error_code: int) -> OpError:

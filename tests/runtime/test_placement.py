@@ -41,6 +41,8 @@ def test_devices_that_are_not_there_are_refused(device):
     assert ")  was explicitly assigned to" in text
     assert f"available devices are [ {CPU} ]" in text
     assert ("CUDA is not enabled" in text) == (device == "/gpu:3")
+    assert text.endswith("\n\t [[a]]")
+    assert raised.value.op is None  # as in TensorFlow, which does not find it by that
 
 
 def test_soft_placement_gives_way_in_the_device_but_not_in_the_job():

@@ -373,8 +373,9 @@ class Operation:
 
     @property
     def _colocation_dict(self) -> dict[str, CodeLocation]:
-        """Where it was said what it is colocated with, by that operation's name."""
-        return {scope.obj.name: scope.copy_metadata() for scope in self._colocation_scopes}
+        """Where it was said what it is colocated with, by name of that; innermost first."""
+        scopes = reversed(self._colocation_scopes)
+        return {scope.obj.name: scope.copy_metadata() for scope in scopes}
 
     def colocation_groups(self) -> list[bytes]:
         """The `loc:@name` groups this operation is placed with."""

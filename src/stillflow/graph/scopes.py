@@ -226,7 +226,7 @@ class Scopes:
     def _apply_colocation(self, op: Operation) -> None:
         groups: set[bytes] = set()
         op._colocation_scopes = tuple(self._colocation_stack)
-        for scope in self._colocation_stack:
+        for scope in reversed(self._colocation_stack):  # the device of the outermost one stays
             other = scope.obj
             groups.update(other.colocation_groups())
             if other.device:

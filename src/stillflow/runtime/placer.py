@@ -31,25 +31,31 @@ _PARTS = ("job", "replica", "task", "device_type", "device_index")
 _CALLED = {"device_type": "type", "device_index": "id"}
 
 
+class _Differ(Exception):
+    """Two device strings disagree; its text says on what."""
+
+
 @dataclass
 class _Group:
     """Operations that have to be on one device.
 
     Attributes:
+      members: the operations.
       spec: what their device strings say together.
+      resource: what those say that make references and resources, which nothing overrules.
       kinds: types of devices that all of them can run on.
       cpu_first: whether they run on a GPU only where a device string says so.
-      named: the operation whose string said so first, for errors.
       device: the number of the device, once it is chosen.
-      count: how many operations.
+      rank: how deep the tree of those that joined is; the deeper one of two is taken as the first.
     """
 
+    members: list[Operation]
+    kinds: frozenset[str]
+    cpu_first: bool
     spec: DeviceSpecV2 = field(default_factory=DeviceSpecV2)
-    kinds: frozenset[str] = frozenset(_PREFERRED)
-    cpu_first: bool = False
-    named: Operation | None = None
+    resource: DeviceSpecV2 = field(default_factory=DeviceSpecV2)
     device: int | None = None
-    count: int = 0
+    rank: int = 0
 
 
 class Placer:
@@ -67,9 +73,11 @@ class Placer:
         # Where nothing is said, the first by name: in a cluster `/job:ps`, not the task asked.
         self._order = sorted(range(len(kinds)), key=lambda i: (kinds[i] != "GPU", devices[i]))
         self._soft = soft
-        # Names are those of a graph; functions have graphs of their own.
-        self._parents: dict[_Name, _Name] = {}
-        self._groups: dict[_Name, _Group] = {}
+        self._parents: dict[Operation, Operation] = {}
+        self._groups: dict[Operation, _Group] = {}  # by the operation at the root of their tree
+        # The first operation of each that is named to be colocated with. Names are those of a
+        # graph; functions have graphs of their own.
+        self._leaders: dict[_Name, Operation] = {}
         self._assigned: dict[Operation, int] = {}
         self._lock = threading.RLock()  # threads of a session make plans at the same time
 
@@ -110,12 +118,15 @@ class Placer:
             self._place([op for op in ops if op not in self._assigned])
 
     def _place(self, new: list[Operation]) -> None:
-        left = dict.fromkeys(new)
-        while left:
-            self._enter_with_handles(next(iter(left)), left)
+        for op in new:
+            self._add(op)
+        for op in new:
+            self._join_handles(op)
+        for op in new:
+            self._join_named(op)
         waiting = []
         for op in new:
-            group = self._group((op.graph, op.name))
+            group = self._group(op)
             if group.device is None and is_generator(op):
                 waiting.append(op)
                 continue
@@ -123,7 +134,7 @@ class Placer:
                 self._prefer(group, {self._assigned.get(op._inputs[0].op)})
             self._settle(op, group)
         for op in waiting:
-            group = self._group((op.graph, op.name))
+            group = self._group(op)
             self._prefer(group, {self._assigned.get(taker) for taker in op._outputs[0].consumers()})
             self._settle(op, group)
 
@@ -156,125 +167,167 @@ class Placer:
 
     # ---- groups
 
-    def _root(self, name: _Name) -> _Name:
-        root = name
+    def _root(self, op: Operation) -> Operation:
+        root = op
         while root in self._parents:
             root = self._parents[root]
-        while name != root:  # the way is short next time
-            self._parents[name], name = root, self._parents[name]
+        while op is not root:  # the way is short next time
+            self._parents[op], op = root, self._parents[op]
         return root
 
-    def _group(self, name: _Name) -> _Group:
-        root = self._root(name)
-        if root not in self._groups:
-            self._groups[root] = _Group()
-        return self._groups[root]
+    def _group(self, op: Operation) -> _Group:
+        return self._groups[self._root(op)]
 
-    def _enter_with_handles(self, op: Operation, left: dict[Operation, None]) -> None:
-        """Enters an operation after those that make its handles: inside `tf.cond` they may be
-        younger than it is."""
-        del left[op]
-        for tensor in op._inputs:
-            if is_handle(tensor) and tensor.op in left:
-                self._enter_with_handles(tensor.op, left)
-        self._enter(op)
-
-    def _enter(self, op: Operation) -> None:
-        """Adds an operation to its group, and joins groups that it brings together."""
+    def _add(self, op: Operation) -> None:
+        """Makes a group of an operation, unless it is in one."""
+        if op in self._groups or op in self._parents:
+            return
         if op.card.elsewhere and self._has_job(op._device):
             raise kernels_elsewhere(op)
-        group = self._group((op.graph, op.name))
-        group.count += 1
-        group.kinds &= kinds_of(op)
-        group.cpu_first |= prefers_cpu(op)
+        group = self._groups[op] = _Group([op], kinds_of(op), prefers_cpu(op))
         if op._device:
-            wanted = DeviceSpecV2.from_string(op._device)
-            group.spec = self._merged(group.spec, wanted, op, group, self._soft)
-            group.named = group.named or op
-        # What a function does with the handles that it is given is done where they are.
-        is_apart = len(self._names) > 1 and is_call(op)
-        for tensor in op._inputs:
-            if is_handle(tensor) and not is_apart:
-                self._join((tensor.op.graph, tensor.op.name), op, forced=True)
-        for name in op.attrs.get("_class", ()):
-            if name.startswith(b"loc:@"):
-                self._join((op.graph, name[5:].decode()), op, forced=False)
+            group.spec = DeviceSpecV2.from_string(op._device)
+            if not op._inputs and len(op._outputs) == 1 and is_handle(op._outputs[0]):
+                group.resource = group.spec
 
-    def _join(self, leader: _Name, op: Operation, forced: bool) -> None:
-        """Makes one group of an operation's and another; if `forced`, the other's device wins."""
-        first, second = self._root(leader), self._root((op.graph, op.name))
-        if first == second:
+    def _join_handles(self, op: Operation) -> None:
+        """Joins an operation's group with those of what makes its handles."""
+        # What a function does with the handles that it is given is done where they are.
+        if is_call(op) or op.type == "IdentityN" or "Dataset" in op.type:
             return
-        a, b = self._group(first), self._group(second)
+        for tensor in op._inputs:
+            if is_handle(tensor):
+                self._add(tensor.op)
+                self._follow(op, tensor.op)
+
+    def _follow(self, op: Operation, maker: Operation) -> None:
+        """Joins the groups of an operation and of what makes its handle, whose device wins."""
+        group, made = self._group(op), self._group(maker)
+        if not _agree(made.resource, group.resource):
+            first, second = made.resource.to_string(), group.resource.to_string()
+            raise errors.InvalidArgumentError(
+                None, None,
+                "Cannot place the graph because a reference or resource edge connects colocation "
+                f"groups with incompatible resource devices: {first} vs {second}. The edge src "
+                f"node is {maker.name} , and the dst node is {op.name}",
+            )  # fmt: skip
+        if not _agree(made.spec, group.spec):
+            group.spec = _over(made.spec, group.resource)
         try:
-            spec = self._merged(b.spec, a.spec, op, a, self._soft and not forced)
-        except errors.InvalidArgumentError:
-            if not forced:
-                raise
-            spec = a.spec
-        a.spec, a.named = spec, a.named or b.named
+            self._join(maker, op)
+        except errors.InvalidArgumentError as error:
+            text = (
+                "Nodes were connected by a reference connection (requiring them to be on the same "
+                "device), but the two nodes were assigned two different devices: "
+            )
+            raise _at(op, text + error._message) from None
+
+    def _join_named(self, op: Operation) -> None:
+        """Joins an operation's group with those that it is colocated with by name."""
+        classes = [name for name in op.attrs.get("_class", ()) if name.startswith(b"loc:@")]
+        for name in [name[5:].decode() for name in classes] or [op.name]:
+            leader = self._leaders.setdefault((op.graph, name), op)
+            try:
+                self._join(op, leader)
+            except errors.InvalidArgumentError as error:
+                if not self._soft:
+                    raise _at(op, error._message) from None
+
+    def _join(self, one: Operation, other: Operation) -> None:
+        """Makes one group of those of two operations.
+
+        Raises:
+          tf.errors.InvalidArgumentError: if they can be on no device together.
+        """
+        first, second = self._root(one), self._root(other)
+        if first is second:
+            return
+        if self._groups[first].rank < self._groups[second].rank:
+            first, second = second, first
+        a, b = self._groups[first], self._groups[second]
+        try:
+            resource = _merged(a.resource, b.resource, soft=False)
+            spec = _over(_merged(a.spec, b.spec, self._soft), resource)
+        except _Differ as differ:
+            raise _cannot_colocate(one, other, str(differ)) from None
+        a.spec, a.resource = spec, resource
         a.kinds &= b.kinds
         a.cpu_first |= b.cpu_first
-        a.count += b.count
+        a.members += b.members
+        a.rank += a.rank == b.rank
         if a.device is None:
             a.device = b.device
         del self._groups[second]
         self._parents[second] = first
 
-    def _merged(
-        self, old: DeviceSpecV2, new: DeviceSpecV2, op: Operation, group: _Group, soft: bool
-    ) -> DeviceSpecV2:
-        """What two device strings say together; if `soft`, what they disagree on stays open."""
-        merged: dict[str, Any] = {}
-        for part in _PARTS:
-            a, b = getattr(old, part), getattr(new, part)
-            merged[part] = a if b is None else b
-            if a is None or b is None or a == b:
-                continue
-            if not soft or part not in _CALLED:
-                raise self._disagree(op, group, _CALLED.get(part, part), old, new)
-            merged[part] = None
-            if part == "device_type":
-                merged["device_index"] = None
-                break
-        return DeviceSpecV2(**merged)
-
     # ---- errors
 
-    @staticmethod
-    def _disagree(
-        op: Operation, group: _Group, part: str, old: DeviceSpecV2, new: DeviceSpecV2
-    ) -> errors.OpError:
-        other = group.named or op
-        return errors.InvalidArgumentError(
-            op.node_def,
-            op,
-            f"Cannot colocate nodes {{{{colocation_node {op.name}}}}} and "
-            f"{{{{colocation_node {other.name}}}}}: Cannot merge devices with incompatible "
-            f"{part}s: '{old.to_string()}' and '{new.to_string()}'\n\t [[{{{{node {op.name}}}}}]]",
+    def _described(self, group: _Group) -> str:
+        """What errors say of a group: what it asks for, and who is in it."""
+        members = sorted(group.members, key=lambda op: op._id)
+        able = {op.type: self._kinds(kinds_of(op)) for op in members}
+        root = (
+            "Root Member(assigned_device_name_index_=-1 "
+            f"requested_device_name_='{group.spec.to_string()}' assigned_device_name_='' "
+            f"resource_device_name_='{group.resource.to_string()}' "
+            f"supported_device_types_=[{', '.join(self._kinds(group.kinds))}] possible_devices_=[]"
         )
+        lines = [
+            "", "Colocation Debug Info:",
+            "Colocation group had the following types and supported devices: ", root,
+            *(f"{kind}: {''.join(name + ' ' for name in able[kind])}" for kind in reversed(able)),
+            "",
+            "Colocation members, user-requested devices, and framework assigned devices, if any:",
+            *(f"  {op.name} ({op.type}) {canonical_name(op._device)}" for op in members),
+            "",
+        ]  # fmt: skip
+        return "\n".join(lines)
+
+    def _kinds(self, kinds: frozenset[str]) -> list[str]:
+        """Those types of devices that there are."""
+        there = {spec.device_type for spec in self._specs}
+        return [kind for kind in _PREFERRED if kind in kinds and kind in there]
 
     def _has_job(self, device: str) -> bool:
         job = DeviceSpecV2.from_string(device).job
         return job is None or any(spec.job == job for spec in self._specs)
 
     def _nowhere(self, op: Operation, group: _Group) -> errors.OpError:
-        wanted = op._device or group.spec.to_string()
+        wanted = canonical_name(op._device)
+        begin = f"Cannot assign a device for operation {op.name}: "
         there = [spec for spec in self._specs if fits(group.spec, spec, exact=True)]
-        if there:
+        if DeviceSpecV2.from_string(op._device) != group.spec:
+            text = (
+                f"Could not satisfy explicit device specification '{wanted}' because the node "
+                f"{{{{colocation_node {op.name}}}}} was colocated with a group of nodes that "
+                f"required incompatible device '{group.spec.to_string()}'. All available devices "
+                f"[{', '.join(self._names)}]. {self._described(group)}"
+            )
+        elif there:
             text = (
                 f"Could not satisfy explicit device specification '{wanted}' because no supported "
-                f"kernel for {there[0].device_type} devices is available.\n"
+                f"kernel for {there[0].device_type} devices is available."
+                f"{self._described(group)}\nOp: {op.type}\n"
                 f"Registered kernels:\n  {', '.join(sorted(group.kinds)) or '<none>'}"
             )
         else:
-            text = _not_there(op, wanted, self._names)
-        return errors.InvalidArgumentError(
-            op.node_def,
-            op,
-            f"Cannot assign a device for operation {op.name}: {text}\n"
-            f"\t [[{{{{node {op.name}}}}}]]",
-        )
+            # TensorFlow finds no operation in such a message, but for the place of its creation.
+            text = f"{begin}{_not_there(op, wanted, self._names)}\n\t [[{op.name}]]"
+            told = errors.InvalidArgumentError(None, op, text).message
+            return errors.InvalidArgumentError(None, None, told)
+        return _at(op, begin + text)
+
+
+def _at(op: Operation, text: str) -> errors.OpError:
+    return errors.InvalidArgumentError(op.node_def, op, f"{text}\n\t [[{{{{node {op.name}}}}}]]")
+
+
+def _cannot_colocate(one: Operation, other: Operation, reason: str) -> errors.OpError:
+    """The error for two operations that should be, and cannot be, on one device."""
+    first, second = (f"{{{{colocation_node {op.name}}}}}" for op in (one, other))
+    return errors.InvalidArgumentError(
+        None, None, f"Cannot colocate nodes {first} and {second}: {reason}"
+    )
 
 
 def _not_there(op: Operation, wanted: str, names: Sequence[str]) -> str:
@@ -284,10 +337,49 @@ def _not_there(op: Operation, wanted: str, names: Sequence[str]) -> str:
     ):
         advice = " The requested device appears to be a GPU, but CUDA is not enabled."
     return (
-        f"{{{{node {op.name}}}}} was explicitly assigned to {canonical_name(wanted)} but available "
-        f"devices are [ {', '.join(names)} ]. Make sure the device specification refers to a "
-        f"valid device.{advice}"
+        f"{{{{node {op.name}}}}} was explicitly assigned to {wanted} but available devices are "
+        f"[ {', '.join(sorted(names))} ]. Make sure the device specification refers to a valid "
+        f"device.{advice}"
     )
+
+
+def _agree(a: DeviceSpecV2, b: DeviceSpecV2) -> bool:
+    """Whether two device strings can be of one device."""
+    pairs = ((getattr(a, part), getattr(b, part)) for part in _PARTS)
+    return all(one is None or other is None or one == other for one, other in pairs)
+
+
+def _over(spec: DeviceSpecV2, resource: DeviceSpecV2) -> DeviceSpecV2:
+    """A device string, but for what that of a resource says otherwise."""
+    parts = {part: (getattr(resource, part), getattr(spec, part)) for part in _PARTS}
+    return DeviceSpecV2(**{part: b if a is None else a for part, (a, b) in parts.items()})
+
+
+def _merged(old: DeviceSpecV2, new: DeviceSpecV2, soft: bool) -> DeviceSpecV2:
+    """What two device strings say together; if `soft`, what they disagree on stays open.
+
+    Raises:
+      _Differ: if they disagree on what has to be said.
+    """
+    merged: dict[str, Any] = {part: getattr(old, part) for part in _PARTS}
+    for part in _PARTS:
+        a, b = merged[part], getattr(new, part)
+        if b is None:
+            continue
+        if a is None or a == b:
+            merged[part] = b
+            continue
+        if not soft or part not in _CALLED:
+            so_far = DeviceSpecV2(**merged).to_string()
+            raise _Differ(
+                f"Cannot merge devices with incompatible {_CALLED.get(part, part)}s: "
+                f"'{so_far}' and '{new.to_string()}'"
+            )
+        merged[part] = None
+        if part == "device_type":
+            merged["device_index"] = None
+            break
+    return DeviceSpecV2(**merged)
 
 
 def fits(wanted: DeviceSpecV2, device: DeviceSpecV2, exact: bool) -> bool:
