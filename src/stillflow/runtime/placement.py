@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from stillflow.graph.graph import Graph
@@ -55,7 +55,10 @@ class Placement:
             self._placed = count
 
     def place_pruned(
-        self, tensors: Iterable[Tensor], targets: Iterable[Operation], fed: Iterable[Tensor]
+        self,
+        tensors: Collection[Tensor],
+        targets: Collection[Operation],
+        fed: Collection[Tensor],
     ) -> None:
         """Places what a run needs, for sessions with `place_pruned_graph`.
 

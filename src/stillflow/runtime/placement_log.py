@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime import native_log
@@ -11,6 +11,7 @@ from stillflow.runtime.placer import is_generator
 
 _OF_SESSION = "common_runtime/direct_session.cc:359"
 _OF_PLACER = "common_runtime/placer.cc:54"
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 
 
 class PlacementLog:
@@ -40,7 +41,7 @@ class PlacementLog:
         self._say_ops(ops, [], device_of)
 
     def say_run(
-        self, ops: Sequence[Operation], ends: tuple[Iterable[Tensor], ...], client: str,
+        self, ops: Sequence[Operation], ends: tuple[Collection[Tensor], ...], client: str,
         targets: Iterable[Operation], device_of: Callable[[Operation], str],
     ) -> None:  # fmt: skip
         """Says where the operations of a run are, once for all runs that feed and fetch the same.
@@ -57,10 +58,16 @@ class PlacementLog:
         if run in self._runs:
             return
         self._runs.add(run)
+        # Who waits for a placeholder that is fed waits for what is fed.
+        replaced = {tensor.op for tensor in ends[0] if tensor.op.type in _PLACEHOLDERS}
+        ops = [op for op in ops if op not in replaced]
+        taken = {tensor.name for op in ops for tensor in op._inputs}
+        taken |= {c._outputs[0].name for op in ops for c in op._control_inputs if c in replaced}
         lines = [
             f"_{kind.lower()}_{name.replace(':', '_')}_{number}: (_{kind}): {client}"
-            for kind, names in (("Arg", fed), ("Retval", (n for n in fetched if n not in fed)))
+            for kind, names in (("Arg", fed), ("Retval", [n for n in fetched if n not in fed]))
             for number, name in enumerate(names)
+            if kind == "Retval" or name in taken
         ]
         self._say_ops(ops, lines, device_of)
 

@@ -110,6 +110,30 @@ def training_what_is_placed_alone(tf):
 
 
 @program
+def fed_interactively(tf):
+    """Of what is fed, only what is needed is said to be there."""
+    made = {}
+
+    def waiting():
+        x = made["x"] = tf.placeholder(tf.float32, [], name="x")
+        with tf.control_dependencies([x]):
+            return tf.identity(tf.constant(1.0, name="a"), name="y"), {x: 1.0}
+
+    def one_of_two():
+        first, second = tf.split(tf.constant([1.0, 2.0]), 2, name="split")
+        return tf.add(first, second, name="sum"), {first: [5.0]}
+
+    def not_needed():
+        z = made["z"] = tf.square(made["x"], name="z")
+        return z * 2.0, {z: 3.0, made["x"]: 4.0}
+
+    def fetched():
+        return made["z"], {made["z"]: 3.0}
+
+    return said_at(tf, [waiting, one_of_two, not_needed, fetched], tf.InteractiveSession)
+
+
+@program
 def a_loop(tf):
     def run():
         array = tf.TensorArray(tf.float32, 2, name="array").write(0, 1.0).write(1, 2.0)
