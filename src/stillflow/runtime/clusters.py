@@ -119,6 +119,8 @@ class Compiled:
             if self._compiled is None:
                 # Fewer digits are not TensorFlow's numbers, whatever torch advises.
                 warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
+                # Loops in C ask whether they are there; where they are called nothing is compiled.
+                warnings.filterwarnings("ignore", message="Dynamo detected a call to a .functools")
                 self._compiled = torch.compile(self._steps.code)
             return self._compiled(*values)
         except Exception as error:
