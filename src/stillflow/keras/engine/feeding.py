@@ -244,7 +244,8 @@ def check_steps(x: Any, steps: int | None, name: str, runs_eagerly: bool = False
         return True
     if datasets.is_dataset(x):
         return True
-    if steps is not None:
+    given = x.values() if isinstance(x, dict) else [x]
+    if steps is not None and any(isinstance(each, (np.ndarray, list, tuple)) for each in given):
         logging.warning(_ARRAYS_IN_STEPS)
         if runs_eagerly:
             raise ValueError(_ARRAYS_IN_STEPS)
