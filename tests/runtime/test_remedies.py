@@ -22,26 +22,28 @@ import resource
 import numpy as np
 import stillflow as tf
 
-x = tf.placeholder(tf.float32, [None, 1000], name="x")
+x = tf.placeholder(tf.float32, [None, 250], name="x")
 h = x
 for number in range(6):
-    w = tf.get_variable(f"w{number}", [1000, 1000])
+    w = tf.get_variable(f"w{number}", [250, 250])
     h = tf.nn.relu(tf.matmul(h, w), name=f"layer{number}")
 train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(h))
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
-    sess.run(train, {x: np.ones((2, 1000), np.float32)})
-    data = np.ones((20_000, 1000), np.float32)
+    sess.run(train, {x: np.ones((2, 250), np.float32)})
+    data = np.ones((160_000, 250), np.float32)
     pages = int(open("/proc/self/statm").read().split()[0])
-    limit = pages * resource.getpagesize() + (300 << 20)
+    limit = pages * resource.getpagesize() + (600 << 20)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    try:
-        sess.run(train, {x: data})
-    except tf.errors.ResourceExhaustedError as error:
-        print(error.op.name)
-        print(error)
-        fits = int(re.search(r"(\d+) or fewer fit", error.message)[1])
-    sess.run(train, {x: data[:fits]})
+    fits = len(data)
+    for _ in range(3):  # what allocators make of memory that is free again nobody knows
+        try:
+            sess.run(train, {x: data[:fits]})
+            break
+        except tf.errors.ResourceExhaustedError as error:
+            print(error.op.name)
+            print(error)
+            fits = int(re.search(r"(\d+) or fewer fit", error.message)[1])
     print("did", fits)
 """
 
@@ -94,12 +96,12 @@ def test_a_run_without_memory_says_what_holds_it(tmp_path) -> None:
     lines = said.splitlines()
     assert lines[0].startswith("MatMul")
     assert lines[1].startswith("OOM when allocating a tensor")
-    assert "76.3 MiB  float32 [20000, 1000]  of 'layer0' (hungry.py:11)" in said
-    (advice,) = (line for line in lines if line.startswith("It was fed 20000 examples"))
+    assert "152.6 MiB  float32 [160000, 250]  of 'layer0' (hungry.py:11)" in said
+    (advice,) = (line for line in lines if line.startswith("It was fed 160000 examples"))
     assert "by the sizes of its tensors" in advice
     # What was held is free again, and so many examples are a step.
     assert lines[-1].startswith("did ")
-    assert 2_000 <= int(lines[-1].split()[1]) < 15_000
+    assert 16_000 <= int(lines[-1].split()[1]) < 120_000
 
 
 def test_a_graph_that_grows_in_the_loop_is_told_once(caplog) -> None:
