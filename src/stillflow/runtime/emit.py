@@ -131,7 +131,7 @@ class Emitter:
         if step.copies:
             self.line(step.guard, f"{target} = clone({target})", step.op)
 
-    def number(self, step: Step) -> None:
+    def literal(self, step: Step) -> None:
         self.line(step.guard, f"{step.outputs[0]} = {step.arguments[0]}", step.op)
 
     def copy(self, step: Step) -> None:
@@ -151,9 +151,6 @@ class Emitter:
         index = self.bind(torch.tensor(step.arguments[0], dtype=torch.int32), "a")
         target, position = step.outputs
         self.line(step.guard, f"{target} = {step.inputs[0]}; {position} = {index}", step.op)
-
-    def flag(self, step: Step) -> None:
-        self.line(step.guard, f"{step.outputs[0]} = {step.arguments[0]}", step.op)
 
     def free(self, step: Step, number: int, last: dict[str, int]) -> None:
         dead = [
@@ -211,8 +208,8 @@ def own(value: Any) -> Any:
 
 _WRITERS: dict[str, Callable[[Emitter, Step], None]] = {
     "call": Emitter.call, "read": Emitter.read, "copy": Emitter.copy, "bool": Emitter.boolean,
-    "alias": Emitter.alias, "flag": Emitter.flag, "loop": Emitter.loop,
-    "number": Emitter.number, "move": Emitter.move,
+    "alias": Emitter.alias, "flag": Emitter.literal, "loop": Emitter.loop,
+    "number": Emitter.literal, "move": Emitter.move,
 }  # fmt: skip
 
 
