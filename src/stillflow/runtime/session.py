@@ -160,7 +160,10 @@ class BaseSession:
                 return handler.build(
                     shared.traced(interrupt, feeds.values(), options, run_metadata)
                 )
-            values = self._traced_runs().run(
+            traced = self._traced_runs()
+            with self._lock:
+                self._placement.place_pruned(handler.tensors, handler.targets, feeds)
+            values = traced.run(
                 lambda: execute(handler, feeds), handler, feeds, options, run_metadata
             )
         return handler.build(values)
