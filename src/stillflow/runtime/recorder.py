@@ -41,7 +41,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._ops: list[list[Operation]] = []  # of each step: itself, and what was joined with it
         self._turning: set[int] = set()  # numbers of the steps that run in every turn of a loop
-        self._runs: dict[Any, Run] = {}
+        self._runs: dict[tuple[Any, ...], Run] = {}  # by operation, and turn of a loop
         self._marks: _Marks | None = None  # of the graph that is captured
 
     def number(self, step: Step, turns: bool) -> int:
@@ -82,16 +82,15 @@ class Recorder:
 
     def _add(self, number: int, start: int, end: int, described: tuple[Any, ...]) -> None:
         first, *others = self._ops[number]
-        turn = len(self._runs) if number in self._turning else None
-        if next(reversed(self._runs), None) is first:  # the host's part came just before
-            start = self._runs[first].start
+        turn = (len(self._runs),) if number in self._turning else ()
+        if next(reversed(self._runs), None) == (first,):  # the host's part came just before
+            start = self._runs[(first,)].start
         share = (end - start) // (1 + len(others))  # nobody knows what each of them took
         done = end - share * len(others)
-        if turn is None:
-            self._runs.pop(first, None)  # of what an operation did in several places, the last
-        self._runs[first if turn is None else (first, turn)] = Run(first, start, done, described)
+        self._runs.pop((first, *turn), None)  # of what an operation did in several places, the last
+        self._runs[(first, *turn)] = Run(first, start, done, described)
         for op in others:
-            self._runs[op if turn is None else (op, turn)] = Run(op, done, done + share, ())
+            self._runs[(op, *turn)] = Run(op, done, done + share, ())
             done += share
 
     def mark(self) -> _Marks:

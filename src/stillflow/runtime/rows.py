@@ -18,6 +18,7 @@ import torch
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
 from stillflow.ops.exits import at_work
+from stillflow.ops.kernels import copied
 from stillflow.ops.parsing.examples import ExampleParser, dense_shapes, features_of
 from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.runtime.denormals import flushed
@@ -165,7 +166,7 @@ def _own(results: list[Any], others: Sequence[Any]) -> list[Any]:
     for value in results:
         memory = _memory(value)
         if memory in taken or not (isinstance(value, np.ndarray) or value.is_contiguous()):
-            value = value.copy() if isinstance(value, np.ndarray) else value.clone()
+            value = copied(value)
         else:
             taken.add(memory)
         owned.append(value)

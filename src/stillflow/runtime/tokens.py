@@ -226,6 +226,7 @@ class _Machine:
         A loop is done when all has come in and the loops in it are done.
         """
         exits = {key: frame for key, frame in self.dead_exits.items() if key not in self.left}
+        self.dead_exits = exits  # of many turns, only those are looked at that have not ended
         done = [key for key, frame in exits.items() if not frame.missing] or list(exits)
         depth = max((len(tag) for _, tag in done), default=0)
         innermost = [(op, tag) for op, tag in done if len(tag) == depth]

@@ -42,8 +42,3 @@ def one_string(value: np.ndarray[Any, Any], message: str) -> bytes:
 def shown(value: bytes) -> str:
     """Bytes as a message to people shows them."""
     return value.decode(errors="replace")
-
-
-def shape_text(shape: Any) -> str:
-    """A shape in the words of kernels: [2,3]."""
-    return f"[{','.join(str(int(size)) for size in shape)}]"

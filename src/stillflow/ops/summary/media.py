@@ -12,13 +12,14 @@ from stillflow.files import png, wav
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_proto import make_ndarray
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import AUDIO, IMAGE, message, value
-from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text, string
+from stillflow.ops.summary.kernels import in_numpy, one_string, string
 from stillflow.ops.summary.names import collect_summary, of_first_replica, summary_scope
 from stillflow.protos import Summary
 

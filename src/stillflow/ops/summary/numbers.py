@@ -9,13 +9,14 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import simple_value, value
 from stillflow.ops.summary.histograms import counts_fast, histogram_summary
-from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text, shown, string
+from stillflow.ops.summary.kernels import in_numpy, one_string, shown, string
 from stillflow.ops.summary.names import collect_summary, of_first_replica, summary_scope
 
 _NUMBERS = (

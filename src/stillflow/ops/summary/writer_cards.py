@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from stillflow import errors
 from stillflow.graph.card import Card, op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
 from stillflow.ops.summary import media
 from stillflow.ops.summary.encoding import (
@@ -20,7 +21,7 @@ from stillflow.ops.summary.encoding import (
 )
 from stillflow.ops.summary.file_writer import WriterResource
 from stillflow.ops.summary.histograms import histogram_summary
-from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text
+from stillflow.ops.summary.kernels import in_numpy, one_string
 from stillflow.ops.summary.tensors import tensor_value
 from stillflow.protos import Event, GraphDef, Summary
 
