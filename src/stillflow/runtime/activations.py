@@ -27,7 +27,7 @@ def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
         source = str(step.arguments[0]) if step.arguments else ""
         place = makers.get(source, -1)
         maker = result[place] if place >= 0 else None
-        if maker is not None and maker.guard == step.guard and not maker.keywords:
+        if maker is not None and maker.guard == step.guard and _are_plain(maker, step):
             pair = None
             if uses[source] == 1 and maker.function is torch.add:
                 pair = _after_addition(maker, step, place, makers)
@@ -42,6 +42,11 @@ def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
                 continue
         makers.update(dict.fromkeys(step.outputs, number))
     return [step for step in result if step is not None]
+
+
+def _are_plain(maker: Step, step: Step) -> bool:
+    """Return True if neither step is a fusion, whose arguments mean something else."""
+    return not (maker.fused or maker.keywords or step.fused)
 
 
 def _after_addition(addition: Step, step: Step, place: int, makers: dict[str, int]) -> Step | None:

@@ -21,7 +21,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.moves import HOST
 from stillflow.runtime.parts import Code, Part, taken_after
-from stillflow.runtime.steps import Memory, Name, Step, last_uses
+from stillflow.runtime.steps import Memory, Name, Step, last_uses, ops_of
 
 # A single step has nothing to be compiled with.
 _AT_LEAST = 2
@@ -80,10 +80,10 @@ def _is_pure(step: Step, facts: Facts) -> bool:
     op = step.op
     if step.kind != "call" or step.guard or step.writes or op is None or not step.outputs:
         return False
-    card = op.card
-    if not card.foldable or card.beside or card.keeps:
+    ops = ops_of(step)
+    if any(not op.card.foldable or op.card.beside or op.card.keeps for op in ops):
         return False
-    tensors = (*op._inputs, *op._outputs)
+    tensors = [tensor for op in ops for tensor in (*op._inputs, *op._outputs)]
     if any(tensor.dtype.base_dtype.name in _NO_NUMBERS for tensor in tensors):
         return False
     shapes = [facts.dims(tensor) for tensor in tensors]

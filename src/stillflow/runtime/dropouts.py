@@ -78,6 +78,7 @@ def _is(step: Step, kind: str) -> bool:
         step.kind == "call"
         and step.op is not None
         and step.op.type == kind
+        and not step.fused
         and not (step.keywords or len(step.outputs) != 1)
     )
 

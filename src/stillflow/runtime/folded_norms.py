@@ -33,7 +33,9 @@ def fold_normalizations(
     makers = {name: number for number, step in enumerate(steps) for name in step.outputs}
     joined: dict[int, tuple[Step, Sequence[int]]] = {}
     for number, step in enumerate(steps):
-        if step.function is not batch_norm.infer or any(uses[name] for name in step.outputs[1:]):
+        if step.function is not batch_norm.infer or step.fused:
+            continue
+        if any(uses[name] for name in step.outputs[1:]):
             continue
         places = [number]  # of the normalization, of a bias and of the convolution
         while (place := makers.get(str(steps[places[-1]].arguments[0]), -1)) >= 0:

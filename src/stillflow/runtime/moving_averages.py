@@ -51,7 +51,7 @@ def _average(
     changed: Mapping[int, int],
 ) -> tuple[Step, list[int]] | None:
     """The update that an assignment ends, and the numbers of the steps that go into it."""
-    if step.kind != "call" or step.op is None or step.op.type not in _ASSIGNMENTS:
+    if step.kind != "call" or step.op is None or step.op.type not in _ASSIGNMENTS or step.fused:
         return None
     if step.op.attrs.get("use_locking") or len(step.arguments) != 2:
         return None
@@ -90,7 +90,8 @@ def _only_for(
     number, step = makers.get(str(name), (0, None))
     if step is None or uses[str(name)] != 1:
         return None
-    plain = step.function is function and step.guard == user.guard and not step.keywords
+    plain = step.function is function and step.guard == user.guard
+    plain = plain and not (step.keywords or step.fused)
     return (number, step) if plain and len(step.arguments) == 2 else None
 
 

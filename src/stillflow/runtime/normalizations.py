@@ -36,15 +36,17 @@ class _Joiner:
         for number, step in enumerate(self._steps):
             if step is not None and step.function is torch.relu:
                 self._join_forward(number, step)
-            elif step is not None and step.function is batch_norm.backward:
+            elif step is not None and step.function is batch_norm.backward and not step.fused:
                 self._join_backward(number, step)
         return [step for step in self._steps if step is not None]
 
     def _maker(self, name: Any, user: Step, function: Any) -> tuple[int, Step] | None:
-        """The step that makes a value by `function`, as its first and for `user` alone."""
+        """Find the plain call of `function` whose first result `user` alone takes."""
         number = self._makers.get(str(name), -1)
         step = self._steps[number] if number >= 0 else None
         if step is None or step.function is not function or self._uses[str(name)] != 1:
+            return None
+        if step.fused:  # a normalization with a sum or a ReLU is the same function of more
             return None
         same = step.guard == user.guard and step.outputs[0] == name and not step.keywords
         return (number, step) if same else None

@@ -46,6 +46,7 @@ class Step:
     writes: list[int] = field(default_factory=list)  # variables changed in place, by id of buffer
     copies: bool = False  # a "read" that must copy because a later step writes in place
     joined: list[Operation] = field(default_factory=list)  # others whose work this step does
+    fused: bool = False  # several steps in one: its arguments are not those of its operation
     device: Any = None  # a GPU that it runs on, wherever its operation stands; it only gives values
 
 
@@ -56,10 +57,14 @@ class Name(str):
 def one_step(
     parts: Sequence[Step], outputs: list[str], function: Callable[..., Any], arguments: list[Any]
 ) -> Step:
-    """A call that does the work of several steps, with the operation and condition of the first."""
+    """A call that does the work of several steps, with the operation and guard of the first.
+
+    It is marked as a fusion: no later pattern may take it for the plain call of its operation.
+    """
     first = parts[0]
     names = [str(each) for each in arguments if isinstance(each, Name)]
     result = Step("call", first.op, outputs, names, first.guard, function, arguments)
+    result.fused = True
     result.writes = [buffer for step in parts for buffer in step.writes]
     _, *result.joined = [op for step in parts for op in ops_of(step)]
     return result
@@ -85,7 +90,7 @@ def ops_of(step: Step) -> list[Operation]:
 
 
 def is_call(step: Step | None, kind: str) -> bool:
-    """Whether a step is there, and runs an operation of this type on arguments by position.
+    """Return True for a step that runs one operation of this type on arguments by position.
 
     What is bound to fail has no output, and is to fail where it stands.
     """
@@ -94,6 +99,7 @@ def is_call(step: Step | None, kind: str) -> bool:
         and step.kind == "call"
         and step.op is not None
         and step.op.type == kind
+        and not step.fused
         and bool(step.outputs)
         and not step.keywords
     )
