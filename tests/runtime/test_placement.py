@@ -172,3 +172,26 @@ def test_a_session_without_processors_is_refused(count):
     with tf.Session(config=config) as sess, pytest.raises(tf.errors.NotFoundError) as raised:
         sess.list_devices()
     assert raised.value.message == "No CPU devices are available in this process"
+
+
+@pytest.mark.parametrize("saver", [None, "/cpu:0", "/gpu:0"])
+@pytest.mark.parametrize("second", [None, "/cpu:0", "/gpu:0"])
+@pytest.mark.parametrize("first", [None, "/cpu:0", "/gpu:0"])
+def test_variables_anywhere_are_saved_and_restored_from_anywhere(
+    first, second, saver, graph, tmp_path, cuda
+):
+    variables = []
+    for name, device in (("a", first), ("b", second)):
+        with tf.device(device):
+            variables.append(tf.get_variable(name, initializer=[1.0, 2.0]))
+    with tf.device(saver):
+        saving = tf.train.Saver()
+    summed = tf.add(*variables)
+    changes = [tf.assign_add(variable, [1.0, 1.0]) for variable in variables]
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+        session.run(tf.global_variables_initializer())
+        path = saving.save(session, str(tmp_path / "model"))
+        session.run(changes)
+        assert session.run(summed).tolist() == [4, 6]
+        saving.restore(session, path)
+        assert session.run([*variables, summed])[2].tolist() == [2, 4]

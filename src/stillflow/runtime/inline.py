@@ -122,7 +122,8 @@ class Inliner:
         types = [tensor.dtype for tensor in op._outputs]
         copy = self.make(op.card, inputs, attrs, types, scope.prefix + op.name, controls, op)
         copy._values, copy._varies = op._values, op._varies
-        if scope.device and not any(map(is_handle, op._inputs)):  # those are where handles are
+        handles = (takes_handle(op, index) for index in range(len(op._inputs)))
+        if scope.device and not any(handles):  # those are where handles are
             copy._device = _on(scope.device, op._device)
         for index, tensor in enumerate(op._inputs):
             if inputs[index] is None:  # what closes a loop is not there yet
@@ -309,6 +310,30 @@ class Inliner:
 def is_handle(tensor: Tensor) -> bool:
     """Whether what takes a tensor has to be where it is."""
     return tensor.dtype._is_ref_dtype or tensor.dtype == dtypes.resource
+
+
+def takes_handle(op: Operation, index: int) -> bool:
+    """Return True if an input is taken as a handle: a resource, or a reference declared as one.
+
+    An operation that declares a value and is given a reference reads it, and may be anywhere.
+    """
+    dtype = op._inputs[index].dtype
+    return dtype == dtypes.resource or (dtype._is_ref_dtype and wants_reference(op, index))
+
+
+def wants_reference(op: Operation, index: int) -> bool:
+    """Return True if input number `index` is declared as a reference."""
+    position = 0
+    for arg in op.card.signature.inputs:
+        count = 1
+        if arg.number_attr is not None:
+            count = op.attrs[arg.number_attr]
+        elif arg.type_list_attr is not None:
+            count = len(op.attrs[arg.type_list_attr])
+        if index < position + count:
+            return arg.is_ref
+        position += count
+    return False
 
 
 def _on(default: str, device: str) -> str:

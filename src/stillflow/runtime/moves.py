@@ -13,6 +13,7 @@ import torch
 
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.device_kinds import OF_ARRAYS, computes_on_host, reads_anywhere, reads_number
+from stillflow.runtime.inline import takes_handle
 from stillflow.runtime.steps import Memory, Step, Value
 
 HOST = torch.device("cpu")
@@ -73,7 +74,10 @@ class Moves:
     def settle(self, op: Operation, given: Sequence[tuple[Tensor, Value]]) -> Any:
         """Chooses the device of an operation, now that it is known where its inputs are."""
         target = self._device_of(op)
-        handles = [value for _, value in given if value.is_handle]
+        handles = [
+            value for index, (_, value) in enumerate(given)
+            if value.is_handle and takes_handle(op, index)
+        ]  # fmt: skip
         if handles and not op.type.startswith(OF_ARRAYS):
             target = self.place(handles[0].name) or target  # where the variable is
         elif target != HOST and (computes_on_host(op) or self._stays(op, given)):

@@ -18,7 +18,7 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation
 from stillflow.runtime.device_kinds import kinds_of, prefers_cpu
 from stillflow.runtime.failures import kernels_elsewhere
-from stillflow.runtime.inline import is_call, is_handle
+from stillflow.runtime.inline import is_call, is_handle, takes_handle
 
 _Name = tuple[Graph, str]
 # Devices of XLA stand beside those they compute on.
@@ -26,6 +26,8 @@ _OF_XLA = {"XLA_CPU": "CPU", "XLA_GPU": "GPU"}
 _PREFERRED = ("GPU", "CPU")
 # What only looks at a tensor's shape, and so goes where the tensor is.
 _METADATA = ("Shape", "Size", "Rank")
+# Reads a reference; TensorFlow has it run with the variable, once all the others are placed.
+_MOVED_TO_VARIABLES = ("Switch",)
 _PARTS = ("job", "replica", "task", "device_type", "device_index")
 # How errors call these parts.
 _CALLED = {"device_type": "type", "device_index": "id"}
@@ -102,10 +104,10 @@ class Placer:
         found = {op: None}
         waiting = [op]
         while waiting:
-            for tensor in waiting.pop()._inputs:
-                if is_handle(tensor) and tensor.op not in found and tensor.op not in self._assigned:
-                    found[tensor.op] = None
-                    waiting.append(tensor.op)
+            for maker in _makers_of_handles(waiting.pop()):
+                if maker not in found and maker not in self._assigned:
+                    found[maker] = None
+                    waiting.append(maker)
         return list(found)
 
     def place(self, ops: Iterable[Operation]) -> None:
@@ -137,6 +139,9 @@ class Placer:
             group = self._group(op)
             self._prefer(group, {self._assigned.get(taker) for taker in op._outputs[0].consumers()})
             self._settle(op, group)
+        for op in new:
+            if op.type in _MOVED_TO_VARIABLES and op._inputs[0].dtype._is_ref_dtype:
+                self._assigned[op] = self.number_of(op._inputs[0].op)
 
     def _prefer(self, group: _Group, numbers: set[int | None]) -> None:
         """Chooses a device if all the operations around are on this one, and it will do."""
@@ -195,10 +200,9 @@ class Placer:
         # What a function does with the handles that it is given is done where they are.
         if is_call(op) or op.type == "IdentityN" or "Dataset" in op.type:
             return
-        for tensor in op._inputs:
-            if is_handle(tensor):
-                self._add(tensor.op)
-                self._follow(op, tensor.op)
+        for maker in _makers_of_handles(op):
+            self._add(maker)
+            self._follow(op, maker)
 
     def _follow(self, op: Operation, maker: Operation) -> None:
         """Joins the groups of an operation and of what makes its handle, whose device wins."""
@@ -316,6 +320,11 @@ class Placer:
             told = errors.InvalidArgumentError(None, op, text).message
             return errors.InvalidArgumentError(None, None, told)
         return _at(op, begin + text)
+
+
+def _makers_of_handles(op: Operation) -> list[Operation]:
+    """The operations whose references or resources an operation takes as such."""
+    return [tensor.op for index, tensor in enumerate(op._inputs) if takes_handle(op, index)]
 
 
 def _at(op: Operation, text: str) -> errors.OpError:

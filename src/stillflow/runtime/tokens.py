@@ -31,10 +31,11 @@ from stillflow.runtime.failures import (
     uninitialized,
 )
 from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
+from stillflow.runtime.inline import wants_reference
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.moves import carried
 from stillflow.runtime.ownership import kept_inputs
-from stillflow.runtime.trace import check, holds_handle, wants_reference
+from stillflow.runtime.trace import check, holds_handle
 from stillflow.runtime.values import fetch_converter, from_array
 
 # Where a token is: the frames around it, each with the number of its iteration.

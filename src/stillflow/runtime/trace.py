@@ -19,6 +19,7 @@ from stillflow.runtime.duplicates import Duplicates
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import as_op_error, fed_for_a_reference, no_kernel
 from stillflow.runtime.frames import Frame
+from stillflow.runtime.inline import wants_reference
 from stillflow.runtime.moves import HOST, Moves, is_of_host, settled
 from stillflow.runtime.shortcuts import Shortcuts
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
@@ -422,21 +423,6 @@ def check(op: Operation, node: PlanNode, facts: Facts) -> None:
 
 def holds_handle(tensor: Tensor) -> bool:
     return tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource"
-
-
-def wants_reference(op: Operation, index: int) -> bool:
-    """Whether input number `index` is declared as a reference."""
-    position = 0
-    for arg in op.card.signature.inputs:
-        count = 1
-        if arg.number_attr is not None:
-            count = op.attrs[arg.number_attr]
-        elif arg.type_list_attr is not None:
-            count = len(op.attrs[arg.type_list_attr])
-        if index < position + count:
-            return arg.is_ref
-        position += count
-    return False
 
 
 def both(a: Guard, b: Guard) -> Guard:

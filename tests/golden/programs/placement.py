@@ -6,6 +6,7 @@ Devices are read from the partition graphs of a run, as TensorFlow's placer left
 from __future__ import annotations
 
 import re
+import tempfile
 
 from ..registry import Run, program
 
@@ -334,3 +335,84 @@ def groups_softly(tf):
     # Placed, TensorFlow looks for the handed on variable on the other device, and does not find it.
     del cases["resources_apart_handed_on"]
     return runs(tf, cases, allow_soft_placement=True)
+
+
+def two_references(tf, first="/cpu:1", second="/cpu:2"):
+    """Variables on devices of their own."""
+    return [
+        on(tf, device, tf.get_variable, name, initializer=[1.0, 2.0])
+        for name, device in (("a", first), ("b", second))
+    ]
+
+
+def reader_cases():
+    """Operations that are given references and declare values read them wherever they are."""
+
+    def case(device, use):
+        def build(tf):
+            a, b = two_references(tf)
+            made = on(tf, device, use, tf.raw_ops, a._ref(), b._ref())
+            return [a.initializer, b.initializer], getattr(made, "op", made)
+
+        return build
+
+    uses = {
+        "Add": lambda ops, a, b: ops.Add(x=a, y=b, name="r"),
+        "AddN": lambda ops, a, b: ops.AddN(inputs=[a, b], name="r"),
+        "Pack": lambda ops, a, b: ops.Pack(values=[a, b], name="r"),
+        "Identity": lambda ops, a, b: ops.Identity(input=b, name="r"),
+        "IdentityN": lambda ops, a, b: ops.IdentityN(input=[a, b], name="r")[0],
+        "Switch": lambda ops, a, b: ops.Switch(data=a, pred=True, name="r").output_true,
+        "Print": lambda ops, a, b: ops.Print(input=a, data=[b], first_n=0, name="r"),
+        "Assert": lambda ops, a, b: ops.Assert(condition=True, data=[a, b], name="r"),
+        "StringFormat": lambda ops, a, b: ops.StringFormat(inputs=[a, b], name="r"),
+        "Assign": lambda ops, a, b: ops.Assign(ref=a, value=b, name="r"),
+        "AssignAdd": lambda ops, a, b: ops.AssignAdd(ref=b, value=a, name="r"),
+        "ScatterAdd": lambda ops, a, b: ops.ScatterAdd(ref=b, indices=[0, 1], updates=a, name="r"),
+        "ApplyGradientDescent": lambda ops, a, b: ops.ApplyGradientDescent(
+            var=a, alpha=1.0, delta=b, name="r"
+        ),
+        "ApplyMomentum": lambda ops, a, b: ops.ApplyMomentum(
+            var=a, accum=b, lr=1.0, grad=b, momentum=0.5, name="r"
+        ),
+        "RefIdentity": lambda ops, a, b: ops.RefIdentity(input=b, name="r"),
+        "RefSelect": lambda ops, a, b: ops.RefSelect(index=0, inputs=[a, b], name="r"),
+    }  # fmt: skip
+    return {
+        f"{name} on {device}": case(device, use)
+        for name, use in uses.items() for device in (None, "/cpu:1", "/cpu:3")
+    }  # fmt: skip
+
+
+def saver_cases():
+    """A Saver made in a device scope, of variables on others."""
+
+    def case(first, second, device):
+        def build(tf):
+            variables = two_references(tf, first, second)
+            on(tf, device, tf.train.Saver, filename=tempfile.mkdtemp() + "/model")
+            init = [variable.initializer for variable in variables]
+            return init, tf.get_default_graph().get_operation_by_name("save/SaveV2")
+
+        return build
+
+    devices = (None, "/cpu:1", "/cpu:2")
+    return {
+        f"{first} {second} {device}": case(first, second, device)
+        for first in devices for second in devices for device in devices
+    }  # fmt: skip
+
+
+@program
+def readers_of_references(tf):
+    return runs(tf, reader_cases())
+
+
+@program
+def readers_of_references_softly(tf):
+    return runs(tf, reader_cases(), allow_soft_placement=True)
+
+
+@program
+def savers_in_device_scopes(tf):
+    return runs(tf, saver_cases(), allow_soft_placement=True)
