@@ -16,6 +16,7 @@ _PARTS = (
     "sources",
     "tensor_lists",
     "arrays",
+    "uneven",
     "hdf5",
     "libraries",
     "distribution",

@@ -1,36 +1,25 @@
 """Functions of NumPy that take what they used to take.
 
 ``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3; ``np.reshape`` takes the
-shape as ``newshape``, which NumPy 2.4 has dropped; ``np.array`` makes an array of lists from lists
-of different lengths, as do ``np.reshape``, ``np.mean`` and their like, which NumPy 1.24 has stopped
-to do, and with ``copy=False`` it copies where it has to, which NumPy 2 refuses; ``np.meshgrid`` and
-its like return lists, to which programs append, where NumPy 2 returns tuples; ``np.stack`` and its
-like take generators, which NumPy 1.24 refuses; ``np.fromstring`` takes bytes of numbers, which
-NumPy 2.3 has stopped to do. A number in a list prints as ``0.5``, not as ``np.float64(0.5)``.
+shape as ``newshape``, which NumPy 2.4 has dropped; ``np.meshgrid`` and its like return lists, to
+which programs append, where NumPy 2 returns tuples; ``np.stack`` and its like take generators,
+which NumPy 1.24 refuses; ``np.fromstring`` takes bytes of numbers, which NumPy 2.3 has stopped to
+do. A number in a list prints as ``0.5``, not as ``np.float64(0.5)``. Uneven lists are `uneven`'s.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from types import FrameType
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
+from stillflow.facade.revive.uneven import is_of_today
 from stillflow.facade.say import say
 
 _REFUSAL = "allow_pickle=False"
-_UNEVEN = "inhomogeneous"
-_NO_COPY = "Unable to avoid copy"
 _NOT_BINARY = "binary mode of fromstring"
-_OF_TODAY = ("numpy", "stillflow", "torch")
 _STACKS = ("stack", "hstack", "vstack", "dstack", "column_stack", "row_stack")
-_OF_ARRAYS = (
-    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "array_split", "copy", "cumsum",
-    "delete", "expand_dims", "flip", "insert", "max", "mean", "median", "min", "nonzero",
-    "ones_like", "prod", "ravel", "repeat", "reshape", "save", "sort", "squeeze", "std", "sum",
-    "take", "tile", "transpose", "unique", "var", "zeros_like",
-)  # fmt: skip
 _LISTS = ("meshgrid", "broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d")
 
 
@@ -38,7 +27,6 @@ def activate() -> None:
     """Patch NumPy when it is imported."""
     after_import("numpy", _patch_load)
     after_import("numpy", _patch_reshape)
-    after_import("numpy", _patch_array)
     after_import("numpy", _patch_lists)
     after_import("numpy", _patch_stacks)
     after_import("numpy", _patch_fromstring)
@@ -113,63 +101,11 @@ def _returning_lists(plain: Any) -> Any:
     @functools.wraps(plain)
     def call(*args: Any, **options: Any) -> Any:
         result = plain(*args, **options)
-        if type(result) is tuple and not _is_of_today(sys._getframe(1)):
+        if type(result) is tuple and not is_of_today(sys._getframe(1)):
             return list(result)
         return result
 
     return call
-
-
-def _patch_array(numpy: Any) -> None:
-    array = numpy.array
-    for name in ("array", "asarray", "ndim", "shape", "size"):
-        setattr(numpy, name, _as_before(getattr(numpy, name), array))
-    for name in _OF_ARRAYS:
-        setattr(numpy, name, _of_uneven(getattr(numpy, name), array))
-
-
-def _of_uneven(plain: Any, array: Any) -> Any:
-    """A function of an array, which takes lists of different lengths for an array of lists."""
-    at = 1 if plain.__name__ == "save" else 0
-
-    @functools.wraps(plain)
-    def call(*args: Any, **options: Any) -> Any:
-        try:
-            return plain(*args, **options)
-        except ValueError as error:
-            if len(args) <= at or _UNEVEN not in str(error) or _is_of_today(sys._getframe(1)):
-                raise
-            uneven = args[at]
-        say(f"np.{plain.__name__} takes lists of different lengths for an array of lists here")
-        return plain(*args[:at], array(uneven, dtype=object), *args[at + 1 :], **options)
-
-    return call
-
-
-def _as_before(plain: Any, array: Any) -> Any:
-    @functools.wraps(plain)
-    def make(*args: Any, **options: Any) -> Any:
-        try:
-            return plain(*args, **options)
-        except ValueError as error:
-            if _is_of_today(sys._getframe(1)):
-                raise
-            if plain is array and _NO_COPY in str(error):
-                return plain(*args, **{**options, "copy": None})
-            if _UNEVEN not in str(error):
-                raise
-            if not args or len(args) > 1 or options.get("dtype") is not None:
-                raise
-        say(f"np.{plain.__name__} takes lists of different lengths for an array of lists here")
-        return plain(array(args[0], dtype=object), **options)
-
-    return make
-
-
-def _is_of_today(caller: FrameType) -> bool:
-    """Whether a library of today calls, which relies on what NumPy does now."""
-    module = str(caller.f_globals.get("__name__", ""))
-    return module.partition(".")[0] in _OF_TODAY
 
 
 def _patch_load(numpy: Any) -> None:

@@ -7,13 +7,16 @@ functions of librosa take by place what 0.10 takes by name only; ``scipy.ndimage
 arrays of one angle, as it did before SciPy 1.3; ``tensorboard.summary`` has the functions of
 TensorFlow 1, which since TensorBoard 2 are in its ``v1``; a program may call a flag ``log_dir``,
 as one of absl's has been called since TensorFlow 1.15 loads it; ``random.sample`` takes sets and
-the keys of dictionaries, ``random.shuffle`` a function that draws, as they did before Python 3.11.
+the keys of dictionaries, ``random.shuffle`` a function that draws, as they did before Python 3.11;
+``logging`` formats arrays of one element as numbers; assertions of ``unittest`` take arrays of
+different shapes for unequal, and empty ones for false.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Set
 from typing import Any
 
@@ -24,6 +27,8 @@ from stillflow.facade.say import say
 def activate() -> None:
     """Patch these libraries when they are imported."""
     after_import("random", _patch_random)
+    after_import("unittest.case", _patch_assertions)
+    after_import("logging", _patch_logging)
     after_import("yaml", _patch_yaml)
     after_import("pandas", _patch_pandas)
     after_import("scipy.ndimage", _patch_ndimage)
@@ -31,6 +36,53 @@ def activate() -> None:
     after_import("stillflow.platform.flags", _patch_flags)
     for module, names in _BY_PLACE.items():
         after_import(module, functools.partial(_patch_by_place, names.split()))
+
+
+def _patch_assertions(case: Any) -> None:
+    kind = case.TestCase
+    kind._baseAssertEqual = _comparing(kind._baseAssertEqual, "eq")
+    kind.assertNotEqual = _comparing(kind.assertNotEqual, "ne")
+
+
+def _comparing(plain: Callable[..., None], name: str) -> Callable[..., None]:
+    """An assertion of two values, which fails where arrays cannot be compared, as it used to."""
+
+    @functools.wraps(plain)
+    def check(self: Any, first: Any, second: Any, msg: Any = None) -> None:
+        try:
+            plain(self, first, second, msg)
+            return
+        except ValueError as error:
+            from stillflow.facade.revive import comparisons
+
+            if not comparisons.is_of_arrays(error):
+                raise
+        if not comparisons.truth(comparisons.compared(getattr(operator, name), first, second)):
+            sign = {"eq": "!=", "ne": "=="}[name]
+            standard = f"{first!r} {sign} {second!r}"
+            raise self.failureException(self._formatMessage(msg, standard)) from None
+
+    return check
+
+
+def _patch_logging(logging: Any) -> None:
+    kind = logging.LogRecord
+    plain = kind.getMessage
+
+    @functools.wraps(plain)
+    def get_message(self: Any) -> str:
+        try:
+            text: str = plain(self)
+        except TypeError:
+            from stillflow.facade.revive import scalars
+
+            values = scalars.formattable(str(self.msg), self.args)
+            if values is None:
+                raise
+            text = str(self.msg) % values
+        return text
+
+    kind.getMessage = get_message
 
 
 def _patch_random(random: Any) -> None:

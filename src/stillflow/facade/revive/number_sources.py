@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from stillflow.facade.revive import rewrite
 
 _PREFIX = "__stillflow_"
-COMBINE, ADDED, TOTAL = (f"{_PREFIX}{name}__" for name in ("combine", "added", "total"))
+COMBINE, ADDED, ADDED_AT, TOTAL = (
+    f"{_PREFIX}{name}__" for name in ("combine", "added", "added_at", "total")
+)
 _OPERATOR = _PREFIX + "operator_{}__"
 _OPERATORS = ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow")
 _NAMES = {kind: _OPERATOR.format(kind) for kind in _OPERATORS}
 # {name in rewritten code: name in `promotion`} and {...: name in `operator`}
-HELPERS = {COMBINE: "combine", ADDED: "added", TOTAL: "total"}
+HELPERS = {COMBINE: "combine", ADDED: "added", ADDED_AT: "added_at", TOTAL: "total"}
 OPERATORS = {
     _NAMES["Add"]: "add",
     _NAMES["Sub"]: "sub",
@@ -32,6 +34,11 @@ _METHODS = frozenset({"run", "eval", "mean", "std", "var", "astype", "numpy"})
 _KEEPING = frozenset({"sum", "min", "max", "dot", "copy", "reshape", "flatten", "ravel", "T"})
 _BUILTINS = frozenset({"abs", "max", "min", "sum", "round", "zip", "enumerate", "list", "sorted"})
 _GROWING = frozenset({"append", "extend", "insert"})
+# Functions of NumPy that do what the operators do.
+_COMBINING = frozenset({
+    "add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "mod", "remainder",
+    "power", "maximum", "minimum", "fmax", "fmin",
+})  # fmt: skip
 _DIVISIONS = (rewrite.DIVIDE, rewrite.DIVIDE_INTO)
 # What gives a value a name, directly or as what a function returns or a list holds.
 _GIVING = (
@@ -41,15 +48,27 @@ _GIVING = (
 _PASSES = 10
 
 
-def rewritten(tree: ast.Module) -> ast.Module | None:
-    """Return a module's tree after its repair, None if it needs none."""
-    repair = _Repair(_Values(tree))
+def rewritten(tree: ast.Module, values: Values | None = None) -> ast.Module | None:
+    """Return a module's tree after its repair, None if it needs none.
+
+    Args:
+      tree: the module.
+      values: its values of NumPy's; found in the tree if None.
+    """
+    repair = _Repair(values or Values(tree))
     tree = repair.visit(tree)
     return ast.fix_missing_locations(tree) if repair.changed else None
 
 
-class _Values:
-    """What in a module stands for values of NumPy's."""
+class Values:
+    """Names and expressions of a module that may stand for values of NumPy's.
+
+    Attributes:
+      modules: the names under which it knows NumPy, or a module of NumPy's.
+      functions: functions whose results may be NumPy's.
+      names: variables.
+      attributes: attributes of any object.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
         self.modules: set[str] = set()
@@ -171,7 +190,7 @@ def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
 
 
 class _Repair(ast.NodeTransformer):
-    def __init__(self, values: _Values) -> None:
+    def __init__(self, values: Values) -> None:
         self.values = values
         self.changed = False
 
@@ -187,11 +206,15 @@ class _Repair(ast.NodeTransformer):
         self.generic_visit(node)
         if wanted:
             beside = ast.parse(ast.unparse(node.target), mode="eval").body
-            node.value = self._call(ADDED, [node.value, beside], node.value)
+            name = ADDED_AT if isinstance(node.target, ast.Subscript) else ADDED
+            node.value = self._call(name, [node.value, beside], node.value)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         function = node.func
+        if self._combines(node):
+            self.generic_visit(node)
+            return self._call(COMBINE, [function, *node.args], node)
         wanted = isinstance(function, ast.Name) and any(map(self.values.holds, node.args))
         self.generic_visit(node)
         if not wanted or not isinstance(function, ast.Name):
@@ -202,6 +225,18 @@ class _Repair(ast.NodeTransformer):
             self.changed = True
             node.func = ast.copy_location(_name(TOTAL), function)
         return node
+
+    def _combines(self, call: ast.Call) -> bool:
+        """Return whether a call is of a function of NumPy's that combines two operands."""
+        return (
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr in _COMBINING
+            and isinstance(call.func.value, ast.Name)
+            and call.func.value.id in self.values.modules
+            and len(call.args) == 2
+            and not call.keywords
+            and not any(isinstance(operand, ast.Starred) for operand in call.args)
+        )
 
     def _meets(self, kind: ast.operator, left: ast.expr, right: ast.expr) -> bool:
         """Return whether an operation may be one of NumPy's values, and is not one of text."""

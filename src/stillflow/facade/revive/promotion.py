@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.facade.revive import scalars
 from stillflow.facade.say import say
 
 _CHANGED = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
@@ -47,6 +48,13 @@ def added(value: Any, target: Any) -> Any:
     if _CHANGED and number and type(target) in _PYTHON:
         return np.promote_types(value.dtype, _PYTHON[type(target)]).type(value)
     return value
+
+
+def added_at(value: Any, target: Any) -> Any:
+    """Return what is added to an item in place: a number where the item of an array is one."""
+    if isinstance(target, np.generic):
+        value = scalars.one(value)
+    return added(value, target)
 
 
 def total(values: Any, *start: Any, **options: Any) -> Any:

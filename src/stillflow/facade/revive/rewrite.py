@@ -126,7 +126,7 @@ class Division(ast.NodeTransformer):
             return [keep], where[0], where[1]
         if isinstance(target, ast.Subscript):
             keep, name = self._keep(target.value)
-            keep_index, index = self._keep(_slice(target.slice))
+            keep_index, index = self._keep(as_expression(target.slice))
             where_ = [ast.Subscript(_name(name), _name(index), how) for how in (_store, _load)]
             return [keep, keep_index], where_[0], where_[1]
         assert isinstance(target, ast.Name)
@@ -145,13 +145,13 @@ def _name(name: str) -> ast.Name:
     return ast.Name(name, _load)
 
 
-def _slice(index: ast.expr) -> ast.expr:
+def as_expression(index: ast.expr) -> ast.expr:
     """Return a subscript as an expression: ``slice(a, b)`` for ``a:b``."""
     if isinstance(index, ast.Slice):
         parts = [part or ast.Constant(None) for part in (index.lower, index.upper, index.step)]
         return ast.Call(ast.Name("slice", _load), parts, [])
     if isinstance(index, ast.Tuple):
-        return ast.Tuple([_slice(part) for part in index.elts], _load)
+        return ast.Tuple([as_expression(part) for part in index.elts], _load)
     return index
 
 

@@ -93,13 +93,15 @@ def _view(method: str) -> Callable[[Any], Any]:
 
 
 def _itemset(array: Any, *args: Any) -> None:
+    from stillflow.facade.revive.scalars import set_item
+
     *index, value = args
     if not index:
-        array[...] = value
+        set_item(array, ..., value)
     elif len(index) == 1 and not isinstance(index[0], tuple):
-        array.flat[index[0]] = value
+        set_item(array.flat, index[0], value)
     else:
-        array[index[0] if len(index) == 1 else tuple(index)] = value
+        set_item(array, index[0] if len(index) == 1 else tuple(index), value)
 
 
 def _newbyteorder(array: Any, new_order: str = "S") -> Any:

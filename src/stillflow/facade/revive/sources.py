@@ -23,7 +23,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING
 
 from stillflow.facade import revive
-from stillflow.facade.revive import indexing, old_protos, py2builtins, runtime
+from stillflow.facade.revive import indexing, old_protos, py2builtins, runtime, scalar_sources
 from stillflow.facade.say import say
 
 if TYPE_CHECKING:
@@ -182,17 +182,20 @@ def _indexed(tree: ast.Module, path: str) -> ast.Module:
 
 
 def _with_numbers(tree: ast.Module, path: str) -> CodeType | None:
-    """Compile a tree with arithmetic of NumPy's numbers as it was; None if it has none."""
-    from stillflow.facade.revive import number_sources, rewrite
+    """Compile a tree with NumPy's numbers and arrays as they were; None if it has none."""
+    from stillflow.facade.revive import number_sources, rewrite, scalar_sources
 
-    repaired = number_sources.rewritten(tree)
-    if repaired is None:
+    values = number_sources.Values(tree)
+    tree, wanted = scalar_sources.rewritten(tree, values)
+    repaired = number_sources.rewritten(tree, values)
+    if repaired is not None:
+        tree = repaired
+        wanted[_HERE + "promotion"] = number_sources.HELPERS
+        wanted["operator"] = {**wanted.get("operator", {}), **number_sources.OPERATORS}
+    if not wanted:
         return None
-    rewrite.import_first(
-        repaired,
-        {_HERE + "promotion": number_sources.HELPERS, "operator": number_sources.OPERATORS},
-    )
-    made: CodeType = compile(repaired, path, "exec", dont_inherit=True)
+    rewrite.import_first(tree, wanted)
+    made: CodeType = compile(tree, path, "exec", dont_inherit=True)
     return made
 
 
@@ -215,7 +218,10 @@ def _with_names(tree: ast.Module, path: str) -> CodeType:
 
 def _suspicious(code: CodeType) -> bool:
     """Return whether code may have to be changed; cheap."""
-    return _of_old_days(code) or any(_NUMBERS & set(part.co_names) for part in _parts(code))
+    return _of_old_days(code) or any(
+        not _NUMBERS.isdisjoint(part.co_names) or scalar_sources.suspicious(part)
+        for part in _parts(code)
+    )
 
 
 def _of_old_days(code: CodeType) -> bool:
