@@ -344,3 +344,23 @@ def test_a_pattern_in_a_directory_that_is_not_there_is_refused(tmp_path, pattern
     with pytest.raises(errors.FailedPreconditionError, match="nowhere; Not a directory"):
         tf.gfile.Glob(str(tmp_path / pattern))
     assert tf.gfile.Glob(str(tmp_path / "no*" / "x")) == []
+
+
+def test_walking_goes_on_after_a_directory_that_is_missing(root):
+    seen = []
+    walked = list(tf.io.gfile.walk(root + "/missing", onerror=seen.append))
+    assert walked == [(root + "/missing", [], [])]
+    assert [type(error) for error in seen] == [errors.NotFoundError]
+
+
+def test_names_with_and_without_a_scheme_are_one_disk(tmp_path):
+    (tmp_path / "a").write_text("text")
+    tf.gfile.Rename(str(tmp_path / "a"), f"file://{tmp_path}/b")
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_scheme_of_capitals_is_unknown(tmp_path):
+    path = f"FILE://{tmp_path}"
+    expected = f"File system scheme 'FILE' not implemented (file: '{path}')"
+    assert failure(tf.gfile.Exists, path) == ("UnimplementedError", expected)
+    assert not tf.gfile.IsDirectory(path)

@@ -105,13 +105,6 @@ def test_long_files_of_all_sizes_survive(tmp_path):
         assert list(read_records(str(tmp_path / "f"), kind)) == records
 
 
-def test_gzip_files_of_several_members_are_read(tmp_path):
-    first = write(tmp_path / "a", [b"one"], "GZIP")
-    second = write(tmp_path / "b", [b"two"], "GZIP")
-    (tmp_path / "f").write_bytes(first + second)
-    assert list(read_records(str(tmp_path / "f"), "GZIP")) == [b"one", b"two"]
-
-
 def test_a_truncated_file_gives_what_is_whole(tmp_path):
     records = [b"one", b"", b"three" * 3]
     data = write(tmp_path / "f", records)

@@ -13,7 +13,7 @@ from stillflow.files import tensor_types
 from stillflow.files.bundle_format import index_path
 from stillflow.files.bundle_reader import BundleReader
 from stillflow.files.checkpoint_paths import advice
-from stillflow.files.local_path import is_remote, plain_path
+from stillflow.files.local_path import is_remote, plain_prefix
 from stillflow.files.tensor_slice import Shape, TensorSlice, parse_shape_and_slice, shape_text
 from stillflow.files.v1_checkpoint import V1Reader
 
@@ -31,7 +31,7 @@ def open_checkpoint(prefix: str) -> BundleReader | V1Reader:
         from stillflow.files.staging import open_remote
 
         return open_remote(prefix)
-    prefix = plain_path(prefix)
+    prefix = plain_prefix(prefix)
     if os.path.exists(index_path(prefix)):
         return BundleReader(prefix)
     return V1Reader(prefix)

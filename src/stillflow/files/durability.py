@@ -197,7 +197,7 @@ class WriteBack:
 
 
 def _key(prefix: str) -> str:
-    return prefix if is_remote(prefix) else os.path.abspath(plain_path(prefix))
+    return prefix if is_remote(prefix) else os.path.abspath(plain_path(prefix + "x"))[:-1]
 
 
 write_back = WriteBack()

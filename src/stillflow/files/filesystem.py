@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, TypeAlias
 
 from stillflow import errors
-from stillflow.files.failures import os_errors
+from stillflow.files.failures import from_os, os_errors
+from stillflow.files.local_path import plain_path
 
 _SCHEME = re.compile(r"([a-zA-Z][0-9a-zA-Z.+]*)://")
 _COPIED_AT_ONCE = 1 << 20
@@ -38,12 +39,18 @@ class LocalFileSystem:
 
     def path(self, name: str) -> str:
         """The operating system's path of a name."""
-        return name[len("file://") :] if name.startswith("file://") else name
+        return plain_path(name)
 
     def open(self, name: str, mode: str) -> IO[bytes]:
         """Opens a file, `mode` is "rb", "wb" or "ab"."""
+        path = self.path(name)
         with os_errors(name):
-            return open(self.path(name), mode)
+            try:
+                return open(path, mode)
+            except IsADirectoryError as error:
+                if mode != "rb":
+                    raise
+                raise from_os(error, path) from None  # TensorFlow notices when it reads
 
     def entry(self, name: str) -> Entry:
         """What is known about a file or directory."""
@@ -201,7 +208,7 @@ def file_system(name: str) -> FileSystem:
     match = _SCHEME.match(name)
     if match is None or match[1] == "file":
         return _LOCAL
-    return _remote(match[1].lower(), name)
+    return _remote(match[1], name)
 
 
 def _remote(scheme: str, name: str) -> RemoteFileSystem:

@@ -47,10 +47,10 @@ class FileStatistics:
 
 
 def _entry(name: str) -> Entry | None:
-    """What is known about a path, None if it leads to nothing."""
+    """Return what is known about a path, None if it leads to nothing or cannot be reached."""
     try:
         return file_system(name).entry(name)
-    except (errors.NotFoundError, errors.FailedPreconditionError):
+    except errors.OpError:
         return None
 
 
@@ -130,12 +130,15 @@ def recursive_create_dir_v2(path: Any) -> None:
     """Makes a directory and those above it that are not there."""
     name = name_of(path)
     scheme, separator, rest = name.rpartition("://")
-    parts = rest.split("/")
-    for count in range(1, len(parts) + 1):
-        if parts[count - 1]:
-            folder = scheme + separator + "/".join(parts[:count])
-            if count == len(parts) or not file_exists_v2(folder):
-                create_dir_v2(folder)
+    missing = []
+    while rest and not file_exists_v2(scheme + separator + rest):
+        rest, slash, last = rest.rpartition("/")
+        rest = rest or slash
+        missing.append(last)
+    for part in reversed(missing):
+        if part:
+            rest = f"{rest.rstrip('/')}/{part}" if rest else part
+            create_dir_v2(scheme + separator + rest)
 
 
 @export("gfile.MakeDirs")

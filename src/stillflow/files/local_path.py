@@ -1,12 +1,12 @@
-"""Where on the disk a path leads that may be written as a URI."""
+"""Names of files as paths of the operating system: URIs, and the cleaning that TensorFlow does."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 
-from stillflow import errors
-
 _SCHEME = re.compile(r"([a-zA-Z][0-9a-zA-Z.+]*)://")
+_FILE = "file://"
 
 
 def is_remote(name: str) -> bool:
@@ -16,18 +16,20 @@ def is_remote(name: str) -> bool:
 
 
 def plain_path(name: str) -> str:
-    """The path; `file://` is taken off, other schemes stay."""
-    return name.removeprefix("file://")
+    """Return the path of the operating system that a name stands for.
 
-
-def local_path(name: str) -> str:
-    """The path on the disk; `file://` is taken off.
-
-    Raises:
-      UnimplementedError: If it leads elsewhere.
+    TensorFlow cleans names by their text: "gone/../data//t.txt/" is "data/t.txt", also where
+    `gone` does not exist or is a symbolic link. A URI "file://host/path" is "/path", as written.
     """
-    if is_remote(name):
-        raise errors.unimplemented(
-            f"This takes local files only, not {name}: copy it with tf.gfile.Copy"
-        )
-    return plain_path(name)
+    if name.startswith(_FILE):
+        slash = name.find("/", len(_FILE))
+        return name[slash:] if slash >= 0 else ""
+    if not name or is_remote(name):
+        return name
+    path = posixpath.normpath(name)
+    return path[1:] if path.startswith("//") else path
+
+
+def plain_prefix(prefix: str) -> str:
+    """Return the path of a checkpoint, where "folder/" stands for "folder/.index" and its like."""
+    return prefix if is_remote(prefix) else plain_path(prefix + "x")[:-1]

@@ -22,23 +22,24 @@ def matching(pattern: str) -> list[str]:
       pattern: a path in which `*`, `?`, `[abc]`, `[a-z]` and `[!a]` stand for characters of one
         part of a path, hidden files included, and a backslash takes their meaning from them.
 
-    A pattern that begins with one of these gives names that begin with "./".
+    A pattern without a directory gives names that begin with "./". Directories are listed, never
+    guessed: "..", "." and empty parts after the first wildcard, or just before it, match nothing.
 
     Raises:
       NotFoundError, FailedPreconditionError: If the directory that it begins with is not there, or
         is none; in stores of objects, which have no directories, nothing matches then.
     """
     system = file_system(pattern)
-    special = _SPECIAL.search(pattern)
     fixed = fixed_part(pattern)
-    folder = fixed.rpartition("/")[0]
-    if folder and isinstance(system, LocalFileSystem):
-        _check_directory(system, folder)
-    if special is None:
-        return [pattern] if pattern and not pattern.endswith("/") and system.exists(pattern) else []
     start, slash, rest = fixed.rpartition("/")
-    *folders, last = (rest + pattern[special.start() :]).split("/")
-    found = [start + slash or "./"]
+    if isinstance(system, LocalFileSystem):
+        if not slash:
+            start, slash = ".", "/"
+        _check_directory(system, start or "/")
+        if start.endswith("/"):
+            return []
+    *folders, last = (rest + pattern[len(fixed) :]).split("/")
+    found = [start + slash]
     for part in folders:
         found = [name + "/" for folder in found for name in _inside(system, folder, part)]
     return [name for folder in found for name in _inside(system, folder, last)]
@@ -70,13 +71,20 @@ def _inside(system: FileSystem, folder: str, part: str) -> list[str]:
     """Returns the names of what is in a folder and matches one part of a pattern."""
     if _SPECIAL.search(part) is None:
         name = folder + part
-        return [name] if part and system.exists(name) else []
+        return [name] if part not in ("", ".", "..") and _is_listed(system, name) else []
     expression = _expression(part)
     try:
         children = system.children(folder)
     except errors.OpError:  # a file, or a directory that may not be read
         return []
     return [folder + child for child in children if expression.fullmatch(child)]
+
+
+def _is_listed(system: FileSystem, name: str) -> bool:
+    """Return True if a directory lists a name, also one of a link to nothing."""
+    if isinstance(system, LocalFileSystem):
+        return os.path.lexists(system.path(name))
+    return system.exists(name)
 
 
 @functools.lru_cache(256)

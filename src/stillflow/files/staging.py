@@ -18,7 +18,7 @@ from stillflow.files.bundle_format import data_path, index_path
 from stillflow.files.bundle_reader import BundleReader
 from stillflow.files.filesystem import copy_bytes, file_system, open_file
 from stillflow.files.gfile import get_matching_files_v2
-from stillflow.files.local_path import is_remote, plain_path
+from stillflow.files.local_path import is_remote, plain_path, plain_prefix
 from stillflow.files.v1_checkpoint import V1Reader
 
 
@@ -33,7 +33,7 @@ def written(prefix: str) -> Iterator[str]:
       OpError: If it cannot be copied there.
     """
     if not is_remote(prefix):
-        yield plain_path(prefix)
+        yield plain_prefix(prefix)
         return
     with tempfile.TemporaryDirectory(prefix="checkpoint") as folder:
         local = os.path.join(folder, os.path.basename(prefix))
@@ -91,6 +91,11 @@ def open_remote(prefix: str) -> BundleReader | V1Reader:
     return RemoteV1Reader(prefix)
 
 
+def open_bundle(prefix: str) -> BundleReader:
+    """Opens a checkpoint of format V2, on the disk or elsewhere."""
+    return RemoteBundleReader(prefix) if is_remote(prefix) else BundleReader(plain_prefix(prefix))
+
+
 def open_v1(pattern: str) -> V1Reader:
     """Opens a V1 checkpoint, on the disk or elsewhere."""
     return RemoteV1Reader(pattern) if is_remote(pattern) else V1Reader(plain_path(pattern))
@@ -99,7 +104,7 @@ def open_v1(pattern: str) -> V1Reader:
 def merge(prefixes: Sequence[str], target: str) -> None:
     """Makes one checkpoint of several, wherever they are; see `bundle_merge.merge`."""
     if not is_remote(target):
-        bundle_merge.merge([plain_path(prefix) for prefix in prefixes], plain_path(target))
+        bundle_merge.merge([plain_prefix(prefix) for prefix in prefixes], plain_prefix(target))
         return
     with tempfile.TemporaryDirectory(prefix="checkpoint") as folder, written(target) as local:
         parts = []

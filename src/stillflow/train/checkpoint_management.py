@@ -14,7 +14,7 @@ from stillflow.files import checkpoint_state, gfile
 from stillflow.files.bundle_reader import is_cut_off
 from stillflow.files.durability import write_back
 from stillflow.files.failures import os_errors
-from stillflow.files.local_path import is_remote, plain_path
+from stillflow.files.local_path import is_remote, plain_path, plain_prefix
 from stillflow.graph.export import export
 from stillflow.platform import compat
 from stillflow.platform import tf_logging as logging
@@ -214,10 +214,12 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 def _whole(latest: str, kept: Sequence[str]) -> str:
     """The latest checkpoint, or the last of those kept that is whole if this one is not."""
-    if is_remote(latest) or not is_cut_off(plain_path(latest)):
+    if is_remote(latest) or not is_cut_off(plain_prefix(latest)):
         return latest
     for path in reversed(kept):
-        if path != latest and checkpoint_exists_internal(path) and not is_cut_off(plain_path(path)):
+        if path == latest or not checkpoint_exists_internal(path):
+            continue
+        if not is_cut_off(plain_prefix(path)):
             logging.warning("The checkpoint %s is cut off: %s is used instead", latest, path)
             return path
     return latest

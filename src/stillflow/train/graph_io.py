@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from stillflow.files import gfile, whole_file
-from stillflow.files.local_path import plain_path
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 
@@ -28,7 +27,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
         message = graph_or_graph_def.as_graph_def()
     else:
         message = graph_or_graph_def
-    directory = plain_path(os.fspath(logdir))
+    directory = os.fspath(logdir)
     if directory:
         gfile.recursive_create_dir_v2(directory)
     path = os.path.join(directory, name)

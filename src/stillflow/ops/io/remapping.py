@@ -12,13 +12,14 @@ from stillflow.files import tensor_types
 from stillflow.files.bundle_reader import BundleReader
 from stillflow.files.failures import os_errors
 from stillflow.files.filesystem import open_file
+from stillflow.files.staging import open_bundle
 from stillflow.files.tensor_slice import TensorSlice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.io.stored import text
+from stillflow.ops.io.stored import path_in
 
 generate_vocab_remapping_op = op(
     """
@@ -73,7 +74,7 @@ def _file_name(value: Any, what: str) -> str:
         )
     if not value[()]:
         raise errors.invalid_argument("new vocab filename cannot be empty.")
-    return text(value)
+    return path_in(value)
 
 
 def _words(path: str, size: int = -1) -> list[bytes]:
@@ -147,7 +148,7 @@ def load_and_remap_matrix_kernel(node: Node) -> Any:
                     f"of being equal to num_cols={columns}"
                 )
             _check_unique(column_ids)
-        reader = BundleReader(text(path))
+        reader = open_bundle(path_in(path))
         key = name.reshape(-1)[0]
         shape = _check_stored(reader, key, columns if not column_ids.size else None)
         result = np.zeros((rows, columns), np.float32)

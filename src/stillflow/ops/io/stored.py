@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from stillflow.files import tensor_types
-from stillflow.files.local_path import local_path
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 
@@ -37,8 +36,3 @@ def from_stored(array: np.ndarray, dtype: DType, device: Any) -> Any:
 def path_in(value: np.ndarray) -> str:
     """The path in a string tensor of one element."""
     return str(value.reshape(-1)[0].decode(errors="surrogateescape"))
-
-
-def text(value: np.ndarray) -> str:
-    """The path on the disk in a string tensor of one element."""
-    return local_path(path_in(value))

@@ -17,7 +17,7 @@ from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.io.stored import text
+from stillflow.ops.io.stored import path_in
 from stillflow.ops.strings.kernels import strings_of
 
 read_file_op = op(
@@ -56,7 +56,7 @@ def read_file_shape(node: Node) -> Any:
 def read_file_kernel(node: Node) -> Any:
     def read(filename: Any) -> Any:
         _scalar(filename, "Input filename")
-        path = text(filename)
+        path = path_in(filename)
         with open_file(path) as file, os_errors(path):
             return strings_of([file.read()], ())
 
@@ -76,10 +76,8 @@ def write_file_kernel(node: Node) -> Any:
     def write(filename: Any, contents: Any) -> None:
         _scalar(filename, "Input filename")
         _scalar(contents, "Contents")
-        path = text(filename)
-        folder = path.rpartition("/")[0]
-        if folder and not gfile.file_exists(folder):
-            gfile.recursive_create_dir(folder)
+        path = path_in(filename)
+        gfile.recursive_create_dir_v2(path.rpartition("/")[0])
         with open_file(path, "wb") as file, os_errors(path):
             file.write(contents[()])
             file.flush()
@@ -102,7 +100,7 @@ def matching_files_kernel(node: Node) -> Any:
                 "Input patterns tensor must be scalar or vector, but had shape: "
                 f"{shape_text(pattern.shape)}"
             )
-        names = [name for each in pattern.reshape(-1) for name in matching(text(np.array(each)))]
+        names = [name for each in pattern.reshape(-1) for name in matching(path_in(np.array(each)))]
         found = sorted(name.encode(errors="surrogateescape") for name in names)
         return strings_of(found, (len(found),))
 

@@ -9,7 +9,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
-from stillflow.ops.io.stored import from_stored, text, to_stored
+from stillflow.ops.io.stored import from_stored, path_in, to_stored
 from stillflow.ops.lookup.tables import StaticTable, Table, invalid
 from stillflow.ops.lookup.text_files import Columns, fill_from_file
 
@@ -234,7 +234,7 @@ def _from_text_file_kernel(node: Any) -> Any:
             )
         if not filename.item():
             raise invalid("filename cannot be empty.")
-        fill_from_file(table, text(filename), vocab_size, columns)
+        fill_from_file(table, path_in(filename), vocab_size, columns)
 
     return initialize
 
