@@ -9,9 +9,11 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.files.failures import data_loss
+from stillflow.platform import tf_logging as logging
 
 _WINDOW = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 _CHUNK = 1 << 18
+_MAGIC = b"\x1f\x8b\x08"  # a member of a gzip file begins so
 _ZLIB_ERROR = re.compile(r"Error (-\d+)[^:]*(?:: (.*))?")
 
 
@@ -88,7 +90,10 @@ class CompressedWriter:
 
 
 class DecompressedReader:
-    """Unpacks a compressed file while it is read; gzip files of several members too.
+    """Unpacks a compressed file while it is read.
+
+    A gzip file may have several members, with zeros between them: all are read, where TensorFlow
+    ends after the first one. Other bytes behind the compressed data are ignored with a warning.
 
     Args:
       file: the compressed file; closed with this.
@@ -100,6 +105,7 @@ class DecompressedReader:
         self._kind = kind
         self._stream = zlib.decompressobj(_WINDOW[kind])
         self._input = b""
+        self._is_over = False
 
     def read(self, size: int) -> bytes:
         """Returns up to `size` bytes, none at the end, also at the end of a stream cut off.
@@ -107,23 +113,48 @@ class DecompressedReader:
         Raises:
           DataLossError: If these are no compressed bytes, or damaged ones.
         """
-        while True:
+        while not self._is_over:
+            if self._stream.eof and not self._begin_member():
+                break
             if not self._input:
                 self._input = self._file.read(_CHUNK)
                 if not self._input:
-                    return b""
-            if self._stream.eof:
-                if self._kind != "GZIP":
-                    return b""
-                self._stream = zlib.decompressobj(_WINDOW[self._kind])
+                    break
             try:
                 data = self._stream.decompress(self._input, size)
             except zlib.error as error:
-                path = str(getattr(self._file, "name", "") or "the file")
-                raise data_loss(inflate_error(error), path) from None
+                raise data_loss(inflate_error(error), self._path) from None
             self._input = self._stream.unconsumed_tail or self._stream.unused_data
             if data:
                 return data
+        return b""
+
+    def _begin_member(self) -> bool:
+        """Begin the next member of a gzip file; return False if there is none."""
+        if self._kind == "GZIP":
+            self._skip_padding()
+            if self._input.startswith(_MAGIC):
+                self._stream = zlib.decompressobj(_WINDOW[self._kind])
+                return True
+        if self._input or self._file.read(1):
+            logging.warning("%s: ignoring bytes behind the end of its compressed data", self._path)
+        self._is_over = True
+        return False
+
+    def _skip_padding(self) -> None:
+        """Go to the next byte that is not zero, with as many as tell a member behind it."""
+        while True:
+            self._input = self._input.lstrip(b"\0")
+            if len(self._input) >= len(_MAGIC):
+                return
+            more = self._file.read(_CHUNK)
+            if not more:
+                return
+            self._input += more
+
+    @property
+    def _path(self) -> str:
+        return str(getattr(self._file, "name", "") or "the file")
 
     @property
     def has_ended(self) -> bool:

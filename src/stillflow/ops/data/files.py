@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -324,28 +323,43 @@ class _FixedFile(RecordFile):
         self.kind = kind
 
     def __iter__(self) -> Iterator[bytes]:
-        with open_bytes(self.name, self.kind, 0) as file, os_errors(self.name):
-            if self.kind:
-                content = b"".join(_chunks(file, self.name, _SMALLEST_BUFFER))
-                if len(content) < self.header:
-                    raise errors.out_of_range("EOF reached")
-                file = io.BytesIO(content)
-            end = self._end(file.seek(0, 2))
+        if self.kind:
+            yield from self._unpacked()
+            return
+        with open_bytes(self.name, "", 0) as file, os_errors(self.name):
+            body = file.seek(0, 2) - self.header - self.footer
+            if body % self.record:
+                raise invalid(self._remainder(body))
             file.seek(self.position)
-            while self.position < end:
+            while self.position < self.header + body:
                 self.position += self.record
                 yield file.read(self.record)
 
-    def _end(self, size: int) -> int:
-        """Where the records end."""
-        body = size - self.header - self.footer
-        if body % self.record:
-            raise invalid(
-                f"Excluding the header ({self.header} bytes) and footer ({self.footer} bytes), "
-                f'input file "{self.name}" has body length {body} bytes, which is not an exact '
-                f"multiple of the record length ({self.record} bytes)."
-            )
-        return self.header + body
+    def _unpacked(self) -> Iterator[bytes]:
+        """Yield the records of a compressed file, whose size shows at its end only."""
+        held, skipped = b"", 0
+        with open_bytes(self.name, self.kind, 0) as file:
+            for chunk in _chunks(file, self.name, _SMALLEST_BUFFER):
+                skipping = min(max(self.position - skipped, 0), len(chunk))
+                skipped += skipping
+                held += chunk[skipping:]
+                start = 0
+                while len(held) - start >= self.record + self.footer:
+                    self.position += self.record
+                    skipped += self.record
+                    yield held[start : start + self.record]
+                    start += self.record
+                held = held[start:]
+        body = skipped + len(held) - self.header - self.footer
+        if body % self.record or body < 0:
+            raise errors.data_loss(self._remainder(body))
+
+    def _remainder(self, body: int) -> str:
+        return (
+            f"Excluding the header ({self.header} bytes) and footer ({self.footer} bytes), "
+            f'input file "{self.name}" has body length {body} bytes, which is not an exact '
+            f"multiple of the record length ({self.record} bytes)."
+        )
 
 
 def _fixed_kernel(node: Node) -> Any:
