@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import stat
 from pathlib import Path
 
 import pytest
 
+import stillflow
 from stillflow.cli.doctor import main
 from stillflow.cli.health.facts import Facts, Gpu, gather
 from stillflow.cli.health.findings import GOOD, NEEDED, NOTE, WRONG, findings
@@ -137,6 +139,10 @@ def test_here_a_program_runs(capsys):
     assert main(["--json"]) == 0
     entries = json.loads(capsys.readouterr().out)
     assert {"topic", "level", "text", "remedy"} == set(entries[0])
+    told = {entry["topic"]: entry["text"] for entry in entries}  # all that a report needs
+    assert told["Stillflow"].startswith(stillflow.__stillflow_version__)
+    assert platform.machine() in told["Stillflow"]
+    assert {"Python", "torch", "numpy", "native"} <= told.keys()
 
 
 def test_what_is_needed_is_what_the_package_asks_for():

@@ -34,6 +34,7 @@ class Facts:
 
     Attributes:
       python, bits, executable, system: of the interpreter.
+      machine: the operating system, its release and the processor; for reports.
       packages: {distribution: version}, None for those that are not installed.
       torch_error: why torch cannot be imported; None if it can.
       torch_cuda: the CUDA version torch is built for; None for a build without CUDA.
@@ -56,6 +57,7 @@ class Facts:
     bits: int = 64
     executable: str = ""
     system: str = "Linux"
+    machine: str = ""
     packages: dict[str, str | None] = field(default_factory=dict)
     torch_error: str | None = None
     torch_cuda: str | None = None
@@ -86,6 +88,7 @@ def gather() -> Facts:
         bits=8 * struct.calcsize("P"),
         executable=sys.executable,
         system=platform.system(),
+        machine=platform.platform(),
         packages={name: _version(name) for name in PACKAGES},
         visible=os.environ.get("CUDA_VISIBLE_DEVICES"),
         library_path=os.environ.get("LD_LIBRARY_PATH", ""),

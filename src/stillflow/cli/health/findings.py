@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from stillflow import __stillflow_version__
 from stillflow.cli.health.facts import Facts
 
 GOOD, NOTE, WRONG = "ok", "note", "wrong"
@@ -47,6 +48,10 @@ class Finding(NamedTuple):
 def findings(facts: Facts) -> list[Finding]:
     """Judges the facts, most basic things first."""
     return [finding for look in _LOOKS for finding in look(facts)]
+
+
+def _stillflow(facts: Facts) -> Iterator[Finding]:
+    yield Finding("Stillflow", GOOD, f"{__stillflow_version__} on {facts.machine or facts.system}")
 
 
 def _python(facts: Facts) -> Iterator[Finding]:
@@ -215,8 +220,8 @@ def _native(facts: Facts) -> Iterator[Finding]:
 
 
 _LOOKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
-    _python, _packages, _torch, _driver, _cuda, _old_libraries, _devices, _tensorflow, _compiler,
-    _native,
+    _stillflow, _python, _packages, _torch, _driver, _cuda, _old_libraries, _devices, _tensorflow,
+    _compiler, _native,
 )  # fmt: skip
 
 
