@@ -285,7 +285,10 @@ def test_deleting_spares_what_links_lead_to(tmp_path):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "f").write_text("")
     (tmp_path / "gone").mkdir()
-    os.symlink(tmp_path / "kept", tmp_path / "gone" / "link")
+    try:
+        os.symlink(tmp_path / "kept", tmp_path / "gone" / "link")
+    except OSError:
+        pytest.skip("only administrators make symbolic links here")
     tf.gfile.DeleteRecursively(str(tmp_path / "gone"))
     assert (tmp_path / "kept" / "f").exists()
     assert not (tmp_path / "gone").exists()

@@ -25,6 +25,7 @@ from stillflow.util.deprecation import deprecated
 
 _CHUNK = 1 << 18
 _BUFFER = 1 << 16
+_pread: Any = getattr(os, "pread", None)  # None on Windows
 
 
 @export("io.TFRecordCompressionType", "python_io.TFRecordCompressionType")
@@ -249,7 +250,13 @@ class Cursor:
         self.path = path
         self.offset = offset
         self.rest = 0
-        self._source = _Positioned(file) if _is_plain(file) else _Sequential(file, offset)
+        self._source: _Positioned | _Sequential
+        if _is_plain(file) and _pread is not None:
+            self._source = _Positioned(file)
+        else:
+            if _is_plain(file):
+                file.seek(offset)
+            self._source = _Sequential(file, offset)
         self._known: dict[bytes, int] = {}
 
     def __iter__(self) -> Iterator[bytes]:
@@ -294,11 +301,11 @@ class _Positioned:
         size = _CHUNK
         if wanted > size:  # nobody allocates what a damaged length asks for
             size = max(size, min(wanted, os.fstat(self._descriptor).st_size - offset))
-        data = os.pread(self._descriptor, size, offset)
+        data = _pread(self._descriptor, size, offset)
         if not data or len(data) >= min(wanted, size):
             return data
         parts, count = [data], len(data)
-        while count < wanted and (data := os.pread(self._descriptor, _CHUNK, offset + count)):
+        while count < wanted and (data := _pread(self._descriptor, _CHUNK, offset + count)):
             parts.append(data)
             count += len(data)
         return b"".join(parts)
@@ -325,7 +332,7 @@ class _Sequential:
 
 def _is_plain(file: Any) -> bool:
     """Whether a file is one of the operating system's, of which any part can be read."""
-    return hasattr(os, "pread") and isinstance(file, io.BufferedReader) and file.seekable()
+    return isinstance(file, io.BufferedReader) and file.seekable()
 
 
 def read_records(path: Any, kind: str = "") -> Iterator[bytes]:

@@ -6,7 +6,6 @@ cannot fit is refused by its size, in the words of TF's allocator.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from math import prod
@@ -14,6 +13,7 @@ from math import prod
 from stillflow.errors import resource_exhausted
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.dtypes import DType, cpp_name
+from stillflow.util.machine_memory import total_bytes
 
 _LARGEST = 2**63 - 1
 
@@ -21,10 +21,7 @@ _LARGEST = 2**63 - 1
 @cache
 def machine_memory() -> int:
     """The bytes of memory that the machine has; where it does not say, more than any needs."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return _LARGEST
+    return total_bytes() or _LARGEST
 
 
 def require_room(dims: Sequence[int], dtype: DType, *, touched: bool = True) -> None:

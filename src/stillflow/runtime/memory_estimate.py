@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import torch
 
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.steps import Step
+from stillflow.util.machine_memory import available_bytes, room_below_limit
 
 # Operations whose result is their first input's memory.
 _VIEWS = frozenset({
@@ -63,37 +63,14 @@ def fitting_batch(
     return int(min((room - peak.fixed) * batch / peak.growing for peak in growing))
 
 
-def free_bytes(device: torch.device) -> int:
-    """The memory that a device, or this machine, has left."""
+def free_bytes(device: torch.device) -> int | None:
+    """The memory that a device, or this machine, has left; None if the system does not tell."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(_KEPT_BACK * (free + unused))
-    left = [_available()]
-    try:
-        import resource
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if limit != resource.RLIM_INFINITY:
-            with open("/proc/self/statm", encoding="ascii") as file:
-                left.append(limit - int(file.read().split()[0]) * resource.getpagesize())
-    except (ImportError, OSError, ValueError):  # not on this system
-        pass
-    return int(_KEPT_BACK * max(0, min(left)))
-
-
-def _available() -> int:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) << 10
-    except OSError:
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 0
+    left = [room for room in (available_bytes(), room_below_limit()) if room is not None]
+    return int(_KEPT_BACK * max(0, min(left))) if left else None
 
 
 def _peaks(steps: Sequence[Step], values: Mapping[str, Any], batch: int) -> list[_Size]:

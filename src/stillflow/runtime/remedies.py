@@ -137,7 +137,8 @@ def _smaller_batch(
     held = sum(_size(value) for value, name in tensors if name in made)
     missing = float(tried[1]) * _UNITS[tried[2]]
     free = free_bytes(tensors[0][0].device)
-    fits = fitting_batch(steps, values, batch, held + min(missing, free))
+    room = missing if free is None else min(missing, free)
+    fits = fitting_batch(steps, values, batch, held + room)
     if fits is not None and 1 <= _NEAR * fits < batch:
         advice = f"by the sizes of its tensors, about {int(_NEAR * fits)} or fewer fit."
         return [f"It was fed {batch} examples at a time; {advice}"]

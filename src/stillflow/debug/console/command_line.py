@@ -171,11 +171,11 @@ def _protected(arguments: list[str]) -> list[str]:
 
 def _complete(completions: Callable[[str], list[str]]) -> None:
     """Lets the tab key complete words, where the terminal can."""
-    if not sys.stdin.isatty():
+    if sys.platform == "win32" or not sys.stdin.isatty():
         return
     try:
         import readline
-    except ImportError:  # Windows
+    except ImportError:  # a Python that was built without
         return
 
     def complete(text: str, state: int) -> str | None:
