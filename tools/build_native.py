@@ -54,7 +54,10 @@ def build(folder: Path) -> Path | None:
     spec.loader.exec_module(native)
     target = folder / native.FILE
     unfinished = target.with_suffix(f".{os.getpid()}")
-    position, libraries = ([], []) if sys.platform == "win32" else (["-fPIC"], ["-lm"])
+    # GCC keeps a part of its own in a library that other Windows machines have not.
+    position, libraries = (
+        (["-static-libgcc"], []) if sys.platform == "win32" else (["-fPIC"], ["-lm"])
+    )
     sources = sorted(map(str, FOLDER.glob("*.c")))
     subprocess.run(
         [

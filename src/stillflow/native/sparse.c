@@ -245,8 +245,10 @@ PUBLIC int64_t are_within(const void *items, int64_t bytes, int64_t number, int6
                           int64_t most) {
     Integers numbers = {items, bytes};
     int64_t outside = 0;
-    for (int64_t i = 0; i < number; i++)
-        outside |= (at(numbers, i) < least) | (at(numbers, i) > most);
+    for (int64_t i = 0; i < number; i++) {
+        outside |= at(numbers, i) < least;
+        outside |= at(numbers, i) > most;
+    }
     return !outside;
 }
 
