@@ -16,7 +16,7 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONUNBUFFERED=1
 RUN pip install "torch>=2.11,<2.14" ${TORCH_INDEX:+--index-url "$TORCH_INDEX"}
 COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src
-COPY tools/build_stubs.py /src/tools/
+COPY tools/build_*.py /src/tools/
 RUN pip install "/src[image,cli]" "tensorboard>=2.16" && rm -rf /src
 
 # Programs are mounted here and write as whoever runs them: docker run --user "$(id -u):$(id -g)" ...

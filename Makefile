@@ -6,15 +6,15 @@ VENV ?= .venv
 OUT ?= out
 JOBS ?= 2
 
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-gpu test-all browser demo lint tables bench conformance clean
+.PHONY: help test test-gpu test-all browser demo lint lint-platforms tables bench conformance release-check clean
 
 help: ## show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down)
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" $(ARGS)
@@ -45,6 +45,12 @@ lint: $(VENV)/installed-dev ## style, types, layers, budgets, generated files
 	$(BIN)/python tools/check_budgets.py
 	$(BIN)/python tools/make_api.py --check
 	$(BIN)/python tools/readme_tables.py --check
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(wildcard .github/workflows/*.yml)
+	$(BIN)/zizmor --offline --quiet .github
+
+lint-platforms: $(VENV)/installed-dev ## types as Windows and macOS have them
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 
 tables: $(VENV)/installed-test ## write anew: public names, known gaps, the README's coverage table
 	$(BIN)/python tools/make_api.py
@@ -57,15 +63,18 @@ bench: $(VENV)/installed-test ## benchmarks, side by side with whatever peers ar
 conformance: $(VENV)/installed-test ## TensorFlow's own unit tests (CONTRIBUTING.md says what to set)
 	PYTHON=$(BIN)/python OUT=$(OUT) JOBS=$(JOBS) tools/conformance.sh $(ARGS)
 
+release-check: $(VENV)/installed-release ## build wheel and sdist, install each elsewhere, try what is installed
+	$(BIN)/python tools/release_check.py --out $(OUT)/dist
+
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) $(OUT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
-$(BIN)/python:
+$(VENV)/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Stillflow needs Python 3.10 or later")'
 	$(PYTHON) -m venv $(VENV)
 
 # A stamp per set of packages; a change of what is asked for installs again, nothing else does.
-$(VENV)/installed-%: pyproject.toml constraints.txt $(wildcard src/stillflow/native/*.[ch]) | $(BIN)/python
+$(VENV)/installed-%: pyproject.toml constraints.txt $(wildcard src/stillflow/native/*.[ch]) | $(VENV)/pyvenv.cfg
 	@echo "installing stillflow[$*] into $(VENV) (the first time takes a few minutes)"
 	$(PIP) --editable '.[$*]'
 	@touch $@
