@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stillflow.graph import attr_kinds, removed_ops
@@ -132,8 +132,7 @@ class Importer:
         self.made: dict[str, Operation] = {}
         self.producer_ops = {op.name: op for op in getattr(producer_op_list, "op", ())}
         self.late: list[tuple[Operation, int, str]] = []
-        # A node of the same name as a scope gets a number; a scope of our own nobody else uses.
-        self.scopes = set() if prefix else _scopes(graph)
+        self.names = _Names(graph, prefix, self.nodes)
         self.functions: dict[str, Any] = {}  # of the GraphDef's library
 
     def run(self, wanted: Sequence[str]) -> list[Any]:
@@ -312,7 +311,7 @@ class Importer:
         shapes = attrs.pop("_output_shapes", None)
         complete_attrs(card, attrs, inputs)
         types = output_types(card, attrs)
-        name = _free_name(graph, self._full(node), self.scopes)
+        name = self.names.take(self._full(node))
         op = Operation._of_card(card, graph, name, inputs, attrs, types, controls)
         try:
             infer_shapes(op)
@@ -474,27 +473,48 @@ class Importer:
         return others
 
 
-def _scopes(graph: Graph) -> set[str]:
-    """All that stands before a slash in the names of operations."""
+class _Names:
+    """Names for imported nodes: their own, with a number where the graph has such a node or scope.
+
+    Imported nodes use up names of nodes alone. A scope of the same name can still be opened, and
+    the names in it get numbers one by one.
+    """
+
+    def __init__(self, graph: Graph, prefix: str, own: Iterable[str]) -> None:
+        begin = f"{prefix}/" if prefix else ""
+        self._graph = graph
+        self._there = _with_scopes(name for name in graph._by_name if name.startswith(begin))
+        self._own = own
+        self._own_and_scopes: set[str] | None = None
+
+    def take(self, name: str) -> str:
+        """The name that a node gets; it is in use from now on."""
+        found, number = name, 0
+        while found in self._there or (number and found in self._imported()):
+            number += 1
+            found = f"{name}_{number}"
+        if number:  # names in a scope of its own are looked for without the scope
+            self._there.add(found)
+        self._graph._names_in_use.setdefault(found.lower(), 1)
+        return found
+
+    def _imported(self) -> set[str]:
+        """Names and scopes of the GraphDef, which no number may lead to."""
+        if self._own_and_scopes is None:
+            self._own_and_scopes = _with_scopes(self._own)
+        return self._own_and_scopes
+
+
+def _with_scopes(names: Iterable[str]) -> set[str]:
+    """Names, and all that stands before a slash in them."""
     found: set[str] = set()
-    for name in graph._by_name:
-        while "/" in name and (name := name.rpartition("/")[0]) not in found:
+    for name in names:
+        while name not in found:
             found.add(name)
+            if "/" not in name:
+                break
+            name = name.rpartition("/")[0]
     return found
-
-
-def _free_name(graph: Graph, name: str, scopes: set[str]) -> str:
-    """`name`, with a number where the graph has such an operation or scope; marked as used."""
-    key = name.lower()
-    result, number = name, 1
-    while result in graph._by_name or result in scopes:
-        result = f"{name}_{number}"
-        number += 1
-    graph._names_in_use[result.lower()] = graph._names_in_use.get(result.lower(), 0) + 1
-    parts = key.split("/")
-    for end in range(1, len(parts)):
-        graph._names_in_use.setdefault("/".join(parts[:end]), 1)
-    return result
 
 
 # Ops whose shapes were stated wrongly by older versions: their own rule is right.
