@@ -8,7 +8,7 @@ traced back to its operation.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +44,7 @@ class Emitter:
         self.lines: list[str] = []
         self.ops: dict[int, Operation] = {}  # source line -> operation
         self.filename = f"{PLAN}{next(_numbers)}>"
+        self.fed: Collection[Tensor] = ()
         self.owns_raw = False  # whether raw values must not share memory with anything
         self.depth = 1  # of the code that is being written
         self._open: Guard = ()
@@ -167,9 +168,10 @@ class Emitter:
         raw: Sequence[tuple[Tensor, Value]],
         convert: Any,
     ) -> None:
-        for tensor, value in fetches:
+        computed = [tensor for tensor, _ in fetches if tensor not in self.fed]
+        for tensor, value in sorted(fetches, key=lambda fetch: fetch[0].name):
             if value.guard is None or value.guard:
-                missing = self.bind(_raise_dead(tensor.op), "u")
+                missing = self.bind(_raise_dead(tensor, computed), "u")
                 self.line((), f"if not ({_exists(value)}): {missing}()")
         parts = []
         for tensor, value in fetches:
@@ -221,9 +223,9 @@ def _raise_uninitialized(op: Operation | None) -> Callable[[Any], None]:
     return fail
 
 
-def _raise_dead(op: Operation) -> Callable[[], None]:
+def _raise_dead(tensor: Tensor, fetched: Sequence[Tensor]) -> Callable[[], None]:
     def fail() -> None:
-        raise dead_fetch(op)
+        raise dead_fetch(tensor, fetched)
 
     return fail
 

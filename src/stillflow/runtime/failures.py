@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stillflow import errors
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.op_text import attributes_text
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 
 
 def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
@@ -93,19 +93,31 @@ def uninitialized(op: Operation, message: str) -> BaseException:
     return errors.FailedPreconditionError(op.node_def, op, message + where)
 
 
-def dead_fetch(op: Operation) -> BaseException:
-    """The error for fetching a value of a branch that was not taken."""
+def dead_fetch(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
+    """The error for fetching a value of a branch that was not taken.
+
+    Args:
+      tensor: the fetch.
+      fetched: all fetches of the run but those that are fed.
+    """
     return errors.InvalidArgumentError(
         None,
         None,
-        f"Retval[0] does not have value\n\t'{op.name}' is in a branch that was not taken",
+        f"Retval[{_place(tensor, fetched)}] does not have value\n\t"
+        f"'{tensor.op.name}' is in a branch that was not taken",
     )
 
 
-def fetched_in_loop(op: Operation) -> BaseException:
-    """The error for fetching what has a value in every iteration of a loop."""
+def fetched_in_loop(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
+    """The error for a fetch that has a value in more than one iteration of a loop."""
     return errors.InternalError(
-        op.node_def,
-        op,
-        f"Retval[0] has already been set.\n\t'{op.name}' is inside a loop; fetch what leaves it",
+        tensor.op.node_def,
+        tensor.op,
+        f"Retval[{_place(tensor, fetched)}] has already been set.\n\t"
+        f"'{tensor.op.name}' is inside a loop; fetch what leaves it",
     )
+
+
+def _place(tensor: Tensor, fetched: Iterable[Tensor]) -> int:
+    """The number of a fetch; TensorFlow sorts them by name."""
+    return sum(name < tensor.name for name in {each.name for each in fetched})

@@ -22,7 +22,6 @@ from stillflow.runtime.dropouts import join_dropouts
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.ends import take_ends
 from stillflow.runtime.facts import Facts
-from stillflow.runtime.failures import fetched_in_loop
 from stillflow.runtime.folded_norms import fold_normalizations
 from stillflow.runtime.frames import LateEntry, find_frames, has_loops
 from stillflow.runtime.inline import inline, is_call
@@ -105,9 +104,9 @@ def make_plan(
     try:
         with at_work, flushed:
             tracer.run(find_frames(ops, feeds, ops is by_creation).units if loops else ops)
-    except (LateEntry, Unstructured):
+        fetched = _fetched(tracer, (*tensors, *raw))
+    except (LateEntry, Unstructured, _FetchedInLoop):
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
-    fetched = _fetched(tracer, (*tensors, *raw))
     if tracer.moves is not None:
         for place, (tensor, value) in enumerate(fetched[: len(tensors)]):
             fetched[place] = tensor, tracer.moves.fetch(value, tensor)
@@ -125,7 +124,7 @@ def make_plan(
         steps = segments.captured(steps, names_out)
         steps = take_ends(steps, names_out, roots, tracer.memory)
     writer = emitter(steps, tracer.constants, tracer.memory)
-    writer.owns_raw = own
+    writer.owns_raw, writer.fed = own, feeds
     converted = len(tensors)
 
     def convert(tensor: Tensor, copy: bool) -> Any:
@@ -136,13 +135,17 @@ def make_plan(
     return waiting_at_the_end(function) if facts.begun else function
 
 
+class _FetchedInLoop(Exception):
+    """A fetch has a value in iterations of a loop; the token executor counts in how many."""
+
+
 def _fetched(tracer: Tracer, tensors: Sequence[Tensor]) -> list[tuple[Tensor, Value]]:
     """What is given back for tensors; of a variable, what it holds."""
     fetched = []
     for tensor in tensors:
         value = tracer.values.get(tensor)
         if value is None:
-            raise fetched_in_loop(tensor.op)
+            raise _FetchedInLoop
         state = tracer.facts.handles.get(tensor)
         is_variable = state is None or hasattr(state, "value")
         if tensor.dtype._is_ref_dtype and value.is_handle and is_variable:

@@ -27,6 +27,7 @@ from stillflow.runtime.failures import (
     as_op_error,
     dead_fetch,
     fed_for_a_reference,
+    fetched_in_loop,
     no_kernel,
     uninitialized,
 )
@@ -72,6 +73,7 @@ def token_plan(
         what operations take is looked at as closely then as where a plan knows its shapes.
     """
     users = _users(ops)
+    wanted = {*fetched, *raw}
     made: dict[Operation, Callable[..., Any]] = {}
 
     def kernel_of(op: Operation, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -84,8 +86,10 @@ def token_plan(
     def run(*arrays: Any) -> list[Any]:
         interrupts = current_interrupt(), facts.resources.interrupt
         machine = _Machine(ops, kernel_of, users, interrupts, see)
+        machine.wanted = wanted
         with at_work, torch.inference_mode(), flushed:
             machine.start(dict(zip(feeds, map(from_array, arrays), strict=True)))
+        machine.check_found(fetched)
         results = []
         for tensor in fetched:
             value = machine.fetch(tensor)
@@ -201,6 +205,7 @@ class _Machine:
         self.left: set[tuple[Operation, Tag]] = set()  # Exits that gave a value
         self.dead_exits: dict[tuple[Operation, Tag], _Frame] = {}
         self.found: dict[Tensor, Any] = {}
+        self.wanted: set[Tensor] = set()  # fetched, and may be in a loop
         self.fed: dict[Tensor, Any] = {}
 
     def start(self, fed: dict[Tensor, Any]) -> None:
@@ -236,10 +241,15 @@ class _Machine:
             self.give(op, [DEAD], tag)
         return bool(innermost)
 
+    def check_found(self, fetched: Sequence[Tensor]) -> None:
+        """Raises the error for the first of the fetches, by name, that has no value."""
+        dead = [tensor for tensor in fetched if self.found.get(tensor, DEAD) is DEAD]
+        if dead:
+            computed = [tensor for tensor in fetched if tensor not in self.fed]
+            raise dead_fetch(min(dead, key=lambda tensor: tensor.name), computed)
+
     def fetch(self, tensor: Tensor) -> Any:
-        value = self.found.get(tensor, DEAD)
-        if value is DEAD:
-            raise dead_fetch(tensor.op)
+        value = self.found[tensor]
         if tensor.dtype._is_ref_dtype and hasattr(value, "value"):
             return read_state(tensor.op, value)
         return value
@@ -251,6 +261,10 @@ class _Machine:
             self.see(tensor, value, tag)
         if not tag:
             self.found[tensor] = value
+        elif tensor in self.wanted and value is not DEAD:
+            if tensor in self.found:
+                raise fetched_in_loop(tensor, self.wanted - self.fed.keys())
+            self.found[tensor] = value  # what exists in one iteration alone can be fetched
         for op, index in self.users.get(tensor, ()):
             self.arrive(op, index, value, tag)
 
