@@ -194,3 +194,9 @@ print("end")
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert run.stdout.split() == ["end", "synced"]
+
+
+def test_an_empty_state_file_beside_no_checkpoint_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").touch()
+    with pytest.raises(ValueError, match=r"^Invalid checkpoint state loaded from"):
+        tf.train.latest_checkpoint(str(tmp_path))

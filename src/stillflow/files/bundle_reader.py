@@ -19,7 +19,12 @@ from stillflow.files.bundle_entry import Entry
 from stillflow.files.bundle_format import HEADER_KEY, Array, data_path, index_path
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.slice_assembly import assemble
-from stillflow.files.tensor_slice import TensorSlice
+from stillflow.files.tensor_slice import TensorSlice, key_text
+
+_UNREADABLE = (
+    "Unable to read file ({}). Perhaps the file is corrupt or was produced by a newer version of "
+    "TensorFlow with format changes ({}"
+)
 
 _PIECE = 1 << 20
 _SMALL = 1 << 14  # tensors of less bytes are read together
@@ -51,13 +56,19 @@ class BundleReader:
     Raises:
       NotFoundError: If there is no index.
       DataLossError: If it is damaged, or no index at all; when reading, if the data are.
+      OutOfRangeError: When reading, if a data file is cut off.
       InvalidArgumentError: If a newer version wrote it that this one must not read.
     """
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.path = index_path(prefix)
-        self._raw = dict(sstable.Table(self._read_index(), self.path).items())
+        table = sstable.Table(self._read_index(), self.path)
+        try:
+            self._raw = dict(table.items())
+        except errors.DataLossError as error:
+            detail = f"failed to seek to header entry): {error.message}"
+            raise errors.data_loss(_UNREADABLE.format(self.path, detail)) from None
         self._parsed: dict[bytes, Entry] = {}
         header = self._read_header()
         self.shards = header.num_shards
@@ -91,14 +102,14 @@ class BundleReader:
         if found is None:
             raw = self._raw.get(key)
             if raw is None:
-                raise errors.not_found(f"Key {_text(key)} not found in checkpoint")
+                raise errors.not_found(f"Key {key_text(key)} not found in checkpoint")
             try:
                 found = bundle_entry.decode(bytes(raw))
             except ValueError:
-                message = f"Entry for key {_text(key)} not parseable."
+                message = f"Entry for key {key_text(key)} not parseable."
                 raise data_loss(message, self.path) from None
             if found is None:
-                raise data_loss(f"Invalid tensor shape: {_text(key)}", self.path)
+                raise data_loss(f"Invalid tensor shape: {key_text(key)}", self.path)
             self._parsed[key] = found
         return found
 
@@ -216,7 +227,7 @@ class BundleReader:
             found = self.entry(piece_key)
             if found.shape != piece.shape_in(entry.shape) or found.number != entry.number:
                 raise data_loss(
-                    f"The part {piece} of {_text(key)} has the wrong shape or type", self.path
+                    f"The part {piece} of {key_text(key)} has the wrong shape or type", self.path
                 )
             return self._view(piece_key, found)
 
@@ -271,10 +282,10 @@ class BundleReader:
         if entry.number == tensor_types.RESOURCE:
             raise errors.unimplemented(
                 f"Restoring data type {tensor_types.name_of(entry.number)} not yet supported: "
-                f"{_text(key)} in {self.path}"
+                f"{key_text(key)} in {self.path}"
             )
         if entry.number not in tensor_types.STORAGE and entry.number != tensor_types.VARIANT:
-            raise data_loss(f"Invalid type in bundle entry: key {_text(key)}", self.path)
+            raise data_loss(f"Invalid type in bundle entry: key {key_text(key)}", self.path)
         if entry.number in tensor_types.OF_BYTES:
             fits, words = entry.size >= count or not entry.size, f"is at least {count}"
         else:
@@ -282,19 +293,18 @@ class BundleReader:
             fits, words = entry.size == size, f"{size}"
         if not fits:
             raise data_loss(
-                f"Invalid size in bundle entry: key {_text(key)}; stored size {entry.size}; "
+                f"Invalid size in bundle entry: key {key_text(key)}; stored size {entry.size}; "
                 f"expected size {words}",
                 self.path,
             )
         if not 0 <= entry.shard < self.shards:
-            raise data_loss(f"Invalid shard in bundle entry: key {_text(key)}", self.path)
+            raise data_loss(f"Invalid shard in bundle entry: key {key_text(key)}", self.path)
         descriptor, size, path = self._open(entry.shard)
         if entry.offset < 0 or entry.offset + entry.size > size:
-            raise data_loss(
-                f"{_text(key)} lies at bytes {entry.offset} to {entry.offset + entry.size} of a "
-                f"file of {size} bytes: the file is truncated, or not the one of this index",
-                path,
-                entry.offset,
+            place = f"{entry.offset} to {entry.offset + entry.size}"
+            raise errors.out_of_range(
+                f"Read less bytes than requested\n{key_text(key)} lies at bytes {place} of {path}, "
+                f"which has {size} bytes: the file is truncated, or not the one of this index"
             )
         return descriptor, path
 
@@ -310,7 +320,7 @@ class BundleReader:
                 piece = memory[position : position + _PIECE]
                 got = _read_at(descriptor, piece, entry.offset + position)
             if not got:
-                raise data_loss(f"{_text(key)} is cut off", path, entry.offset + position)
+                raise data_loss(f"{key_text(key)} is cut off", path, entry.offset + position)
             if numbers:
                 crc = crc32c.extend(crc, octets[position : position + got])
             position += got
@@ -325,7 +335,7 @@ class BundleReader:
         with os_errors(path):
             got = _read_at(descriptor, memoryview(content), start)
         if got < len(content):
-            raise data_loss(f"{_text(key)} is cut off", path, start + got)
+            raise data_loss(f"{key_text(key)} is cut off", path, start + got)
         summed = bytes(content)
         for entry, key in run:
             place = entry.offset - start
@@ -452,20 +462,13 @@ def _close_all(descriptors: list[int]) -> None:
 
 
 def _corrupt(path: str, detail: str) -> errors.InternalError:
-    return errors.internal(
-        f"Unable to read file ({path}). Perhaps the file is corrupt or was produced by a newer "
-        f"version of TensorFlow with format changes ({detail})"
-    )
+    return errors.internal(_UNREADABLE.format(path, f"{detail})"))
 
 
 def _wrong_sum(key: bytes, entry: Entry, crc: int, path: str) -> errors.DataLossError:
     return data_loss(
         f"Checksum does not match: stored {crc32c.unmask(entry.crc32c):08d} vs. "
-        f"calculated on the restored bytes {crc}\nof {_text(key)}",
+        f"calculated on the restored bytes {crc}\nof {key_text(key)}",
         path,
         entry.offset,
     )
-
-
-def _text(key: bytes) -> str:
-    return key.decode(errors="backslashreplace")

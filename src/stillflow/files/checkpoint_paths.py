@@ -87,7 +87,7 @@ def _last(state_path: str) -> str | None:
 
     try:
         state = checkpoint_state.read(state_path)
-    except (errors.OpError, ParseError):
+    except (errors.OpError, ParseError, UnicodeDecodeError):
         return None
     if state is None or not state.model_checkpoint_path:
         return None

@@ -16,6 +16,7 @@ from stillflow.files.checkpoint_paths import advice
 from stillflow.files.local_path import is_remote, plain_prefix
 from stillflow.files.tensor_slice import Shape, TensorSlice, parse_shape_and_slice, shape_text
 from stillflow.files.v1_checkpoint import V1Reader
+from stillflow.platform.compat import as_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -76,7 +77,7 @@ class CheckpointReader:
           NotFoundError: If there is none of this name.
           DataLossError: If its bytes do not fit their checksum.
         """
-        key = name.encode() if isinstance(name, str) else name
+        key = as_bytes(name)
         array = self._reader.lookup(key)
         return array if array.shape else array[()]
 

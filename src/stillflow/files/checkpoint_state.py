@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from stillflow import errors
 from stillflow.files import durability, whole_file
 from stillflow.files.local_path import is_remote, plain_path
 
@@ -33,6 +32,7 @@ def read(path: str) -> Any:
     Raises:
       OpError: If it cannot be read.
       google.protobuf.text_format.ParseError: If it is no such message.
+      UnicodeDecodeError: If it is no text.
     """
     from google.protobuf import text_format
 
@@ -44,7 +44,8 @@ def read(path: str) -> Any:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise errors.invalid_argument(f"{path} is no text: {error}") from None
+        error.reason += f"\n{path} is no text"
+        raise
     state = CheckpointState()
     text_format.Merge(text, state)
     return state

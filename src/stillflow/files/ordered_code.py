@@ -13,10 +13,24 @@ def encode_string(text: bytes) -> bytes:
     return _SPECIAL.sub(lambda found: _ESCAPES[found.group()], text) + b"\0\1"
 
 
+def decode_string(code: bytes) -> tuple[bytes, bytes]:
+    """The string that a code begins with, and the rest; ValueError if it begins with none."""
+    raw, end, rest = code.partition(b"\0\1")
+    if not end:
+        raise ValueError("the code of a string has no end")
+    return raw.replace(b"\0\xff", b"\0").replace(b"\xff\0", b"\xff"), rest
+
+
 def encode_unsigned(value: int) -> bytes:
     """A number that is not negative: how many bytes, then these, the highest first."""
     size = (value.bit_length() + 7) // 8
     return bytes([size]) + value.to_bytes(size, "big")
+
+
+def decode_unsigned(code: bytes) -> tuple[int, bytes]:
+    """The number that a code begins with, and the rest."""
+    end = 1 + code[0]
+    return int.from_bytes(code[1:end], "big"), code[end:]
 
 
 def encode_signed(value: int) -> bytes:
@@ -26,3 +40,14 @@ def encode_signed(value: int) -> bytes:
     # As many ones as there are bytes, then a zero unless the number's own bits reach so far.
     header = ((1 << size) - 1) << (8 * size - size)
     return ((value & (1 << 8 * size) - 1) ^ header).to_bytes(size, "big")
+
+
+def decode_signed(code: bytes) -> tuple[int, bytes]:
+    """The number of 64 bits that a code begins with, and the rest."""
+    if not code[0] & 0x80:
+        magnitude, rest = decode_signed(bytes(octet ^ 0xFF for octet in code))
+        return ~magnitude, code[len(code) - len(rest) :]
+    bits = f"{int.from_bytes(code[:2].ljust(2, bytes(1)), 'big'):016b}"
+    size = len(bits) - len(bits.lstrip("1"))
+    header = ((1 << size) - 1) << (8 * size - size)
+    return int.from_bytes(code[:size], "big") ^ header, code[size:]

@@ -91,6 +91,24 @@ class TensorSlice(NamedTuple):
         return b"".join(parts)
 
 
+def key_text(key: bytes) -> str:
+    """The key of a tensor, or of a part of one, as messages show it."""
+    if key.startswith(b"\0"):
+        try:
+            name, rest = ordered_code.decode_string(key[1:])
+            rank, rest = ordered_code.decode_unsigned(rest)
+            extents = []
+            for _ in range(rank):
+                start, rest = ordered_code.decode_signed(rest)
+                length, rest = ordered_code.decode_signed(rest)
+                extents.append((start, length))
+            part = TensorSlice(tuple(extents))
+            return f"{name.decode(errors='backslashreplace')} (slice {part})"
+        except (IndexError, ValueError):
+            pass  # no key that a checkpoint has
+    return key.decode(errors="backslashreplace")
+
+
 def parse_shape_and_slice(spec: str) -> tuple[Shape, TensorSlice, Shape]:
     """Reads `4 3 0,2:-`: the shape of the whole, the part, and the part's shape.
 

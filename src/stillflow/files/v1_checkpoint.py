@@ -155,6 +155,14 @@ class V1Reader:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self._paths = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern))
+        if pattern.endswith("/"):
+            self._paths = []
+        parent = os.path.dirname(pattern)
+        if parent and not glob.has_magic(parent) and not os.path.isdir(parent):
+            raise errors.invalid_argument(
+                "Unsuccessful TensorSliceReader constructor: Failed to get matching files on "
+                f"{pattern}: Not found: {parent}; No such file or directory{advice(pattern)}"
+            )
         if not self._paths:
             raise errors.not_found(
                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
@@ -170,15 +178,16 @@ class V1Reader:
 
         from stillflow.protos import SavedTensorSlices
 
-        raw = table.get(_META_KEY)
+        why = ""
         try:
+            raw = table.get(_META_KEY)
             message = None if raw is None else SavedTensorSlices.FromString(bytes(raw))
-        except DecodeError:
-            message = None
+        except (DecodeError, errors.DataLossError) as error:
+            message, why = None, f"\n{error}"
         if message is None:
             raise errors.internal(
                 "Failed to find the saved tensor slices at the beginning of the checkpoint file: "
-                f"{table.path}"
+                f"{table.path}{why}"
             )
         bundle_format.check_versions(message.meta.versions, VERSION, MIN_PRODUCER)
         for meta in message.meta.tensor:

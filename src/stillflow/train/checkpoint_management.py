@@ -175,6 +175,8 @@ def _matching(pattern: str) -> list[str]:
     """The files a pattern names; brackets of a plain path mean themselves."""
     if is_remote(pattern):
         return gfile.get_matching_files_v2(pattern)
+    if pattern.endswith("/"):  # directories are listed, which gives no name of that form
+        return []
     pattern = plain_path(pattern)
     if os.path.exists(pattern):
         return [pattern]
@@ -225,12 +227,12 @@ def _whole(latest: str, kept: Sequence[str]) -> str:
     return latest
 
 
-def _newest(directory: str, state_path: str) -> str | None:
+def _newest(directory: str, state_path: str) -> str:
     """The newest whole checkpoint in a directory whose state file has lost what it said."""
     found = _matching(os.path.join(directory, "*.index"))
     found = [path for path in found if not is_cut_off(path.removesuffix(".index"))]
     if not found:
-        return None
+        raise ValueError("Invalid checkpoint state loaded from " + directory)
     newest = max(found, key=os.path.getmtime).removesuffix(".index")
     logging.warning("%s is empty: the newest checkpoint, %s, is used", state_path, newest)
     return newest
