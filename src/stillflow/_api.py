@@ -2299,6 +2299,7 @@ TABLE = {
     "contrib.tpu.TPUConfig": "contrib.tpu.run_config:TPUConfig",
     "contrib.tpu.TPUEstimator": "contrib.tpu.estimator:TPUEstimator",
     "contrib.tpu.TPUEstimatorSpec": "contrib.tpu.estimator_spec:TPUEstimatorSpec",
+    "contrib.tpu.Topology": "contrib.tpu.topology:Topology",
     "contrib.tpu.batch_parallel": "contrib.tpu.sharding:batch_parallel",
     "contrib.tpu.bfloat16_scope": "contrib.tpu.bfloat16:bfloat16_scope",
     "contrib.tpu.core": "ops.tpu.system:core",

@@ -8,6 +8,7 @@ _HERE: dict[str, dict[str, str]] = {
     "ops.tpu_ops": {"*": f"{_OPS}.replicas {_OPS}.feeds"},
     "tpu.bfloat16": {"_get_custom_getter": f"{_OURS}.bfloat16:custom_getter"},
     "tpu.error_handling": {"*": f"{_OURS}.error_handling"},
+    "tpu.topology": {"*": f"{_OURS}.topology"},
     "tpu.tpu": {
         "_TPU_REPLICATE_ATTR": f"{_OURS}.context:ATTRIBUTE",
         "*": f"{_OURS}.replication {_OURS}.sharding {_OURS}.inference {_OURS}.context "

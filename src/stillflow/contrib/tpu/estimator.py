@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from stillflow.contrib.tpu.estimator_spec import TPUEstimatorSpec
 from stillflow.contrib.tpu.run_config import RunConfig, parse_iterations_per_loop
@@ -24,6 +24,16 @@ from stillflow.util.function_utils import fn_args
 
 # Parameters that the estimator adds itself.
 _BATCH_SIZE, _USE_TPU, _CONTEXT = "batch_size", "use_tpu", "context"
+
+
+class BatchConfig(NamedTuple):
+    """Settings of the function that batches requests to a served model."""
+
+    num_batch_threads: int
+    max_batch_size: int
+    batch_timeout_micros: int
+    allowed_batch_sizes: Any
+    max_enqueued_batches: int = 10
 
 
 class ExportSavedModelApiVersion(enum.Enum):
