@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableSequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -27,6 +28,43 @@ class TrackableReference(NamedTuple):
     ref: Any
 
 
+class References(MutableSequence[TrackableReference]):
+    """List of the parts in a dictionary, which changes with it."""
+
+    def __init__(self, tracked: dict[str, Any]) -> None:
+        self._tracked = tracked
+
+    def __len__(self) -> int:
+        return len(self._tracked)
+
+    def __getitem__(self, index: Any) -> Any:
+        return [TrackableReference(*item) for item in self._tracked.items()][index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        parts = self[:]
+        parts[index] = value
+        self._replace(parts)
+
+    def __delitem__(self, index: Any) -> None:
+        parts = self[:]
+        del parts[index]
+        self._replace(parts)
+
+    def insert(self, index: int, value: Any) -> None:
+        """Put a part before another one."""
+        parts = self[:]
+        parts.insert(index, value)
+        self._replace(parts)
+
+    def __repr__(self) -> str:
+        return repr(self[:])
+
+    def _replace(self, parts: list[Any]) -> None:
+        found = dict(parts)
+        self._tracked.clear()
+        self._tracked.update(found)
+
+
 @export("contrib.checkpoint.CheckpointableBase")
 class Trackable:
     """An object with parts. Each has a name, by which it is found in a checkpoint."""
@@ -40,10 +78,31 @@ class Trackable:
             object.__setattr__(self, "_deferred", {})
 
     @property
+    def _setattr_tracking(self) -> bool:
+        """True if a value assigned to an attribute becomes a part."""
+        return bool(self.__dict__.get("_self_setattr_tracking", True))
+
+    @_setattr_tracking.setter
+    def _setattr_tracking(self, value: bool) -> None:
+        object.__setattr__(self, "_self_setattr_tracking", value)
+
+    @property
     def _checkpoint_dependencies(self) -> list[TrackableReference]:
         """The parts."""
         self._maybe_initialize_trackable()
         return [TrackableReference(name, ref) for name, ref in self._tracked.items()]
+
+    @property
+    def _unconditional_checkpoint_dependencies(self) -> References:
+        """The parts as a list: parts put into it are tracked."""
+        self._maybe_initialize_trackable()
+        return References(self._tracked)
+
+    @property
+    def _unconditional_dependency_names(self) -> dict[str, Any]:
+        """The parts by name: parts put into it are tracked."""
+        self._maybe_initialize_trackable()
+        return self._tracked
 
     def _lookup_dependency(self, name: str) -> Any:
         """The part of a name, or None."""
@@ -109,7 +168,8 @@ class AutoTrackable(Trackable):
     """An object whose attributes are its parts, as far as they can be saved."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("_tracked", "_deferred"):
+        tracking = self.__dict__.get("_self_setattr_tracking", True)
+        if tracking and name not in ("_tracked", "_deferred"):
             from stillflow.train.tracking.data_structures import sticky_attribute_assignment
 
             if isinstance(value, NoDependency):
@@ -148,14 +208,21 @@ def no_automatic_dependency_tracking(method: Any) -> Any:
 
     @functools.wraps(method)
     def untracked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = self.__dict__.get("_self_setattr_tracking", True)
-        object.__setattr__(self, "_self_setattr_tracking", False)
-        try:
+        with no_automatic_dependency_tracking_scope(self):
             return method(self, *args, **kwargs)
-        finally:
-            object.__setattr__(self, "_self_setattr_tracking", before)
 
     return untracked
+
+
+@contextlib.contextmanager
+def no_automatic_dependency_tracking_scope(obj: Any) -> Iterator[None]:
+    """Assign attributes of an object inside without making the values its parts."""
+    before = obj.__dict__.get("_self_setattr_tracking", True)
+    object.__setattr__(obj, "_self_setattr_tracking", False)
+    try:
+        yield
+    finally:
+        object.__setattr__(obj, "_self_setattr_tracking", before)
 
 
 def _is_variable(thing: Any) -> bool:
