@@ -18,6 +18,7 @@ from stillflow.variables.store import VariableStore
 from stillflow.variables.variable_scope import (
     PureVariableScope,
     VariableScope,
+    default_variable_store,
     get_variable_scope_store,
     variable_scope,
     with_variable_store,
@@ -98,8 +99,7 @@ class Template(Trackable):
         self._variable_scope: VariableScope | None = None
         self._variables_created = False
         self._first_call = True
-        # Where operations run when they are called, nothing else keeps its variables.
-        self._store = VariableStore(keeps_eager=True) if executing_eagerly() else None
+        self._store = _eager_store() if executing_eagerly() else None
         if create_scope_now:
             scope_name = unique_name or get_variable_scope_store().unique(name)
             with PureVariableScope(scope_name, custom_getter=custom_getter) as scope:
@@ -108,8 +108,13 @@ class Template(Trackable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._store is None:
             return self._call_in_scope(args, kwargs)
-        with with_variable_store(self._store):
-            return self._call_in_scope(args, kwargs)
+        try:
+            with with_variable_store(self._store):
+                return self._call_in_scope(args, kwargs)
+        finally:
+            # Templates and scopes made by the function get the same names at its next call.
+            if self._variable_scope is not None:
+                get_variable_scope_store().close_inside(self._variable_scope.name)
 
     def _call_in_scope(self, args: Any, kwargs: Any) -> Any:
         if self._variable_scope is not None:
@@ -142,24 +147,28 @@ class Template(Trackable):
             raise
 
     def _call_again(self, args: Any, kwargs: Any) -> Any:
-        before = len(get_collection_ref(GraphKeys.GLOBAL_VARIABLES))
-        trainable_before = len(get_collection_ref(GraphKeys.TRAINABLE_VARIABLES))
+        before = self._made(GraphKeys.GLOBAL_VARIABLES)
+        trainable_before = self._made(GraphKeys.TRAINABLE_VARIABLES)
         result = self._func(*args, **kwargs)
-        trainable = get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
-        if len(trainable) != trainable_before:
+        trainable = self._made(GraphKeys.TRAINABLE_VARIABLES)
+        if len(trainable) != len(trainable_before):
             raise ValueError(
                 "Trainable variable created when calling a template after the first time, perhaps "
                 "you used tf.Variable when you meant tf.get_variable: "
-                f"{trainable[trainable_before:]}"
+                f"{_without(trainable, trainable_before)}"
             )
-        variables = get_collection_ref(GraphKeys.GLOBAL_VARIABLES)
-        if len(variables) != before:
+        variables = self._made(GraphKeys.GLOBAL_VARIABLES)
+        if len(variables) != len(before):
             logging.info(
                 "New variables created when calling a template after the first time, perhaps you "
                 "used tf.Variable when you meant tf.get_variable: %s",
-                variables[before:],
+                _without(variables, before),
             )
         return result
+
+    def _made(self, key: str) -> list[Any]:
+        """The variables there are: in its scope in eager execution, else in the graph."""
+        return list(get_collection_ref(key)) if self._store is None else self._collected(key)
 
     def _say_where(self, error: Exception) -> None:
         """Adds to an error's message where the template was made."""
@@ -193,9 +202,11 @@ class Template(Trackable):
 
     def _collected(self, key: str) -> list[Any]:
         if self._store is not None:
-            kept = sorted(self._store._vars.values(), key=lambda variable: str(variable.name))
-            if key == GraphKeys.LOCAL_VARIABLES:
+            scope = self.variable_scope_name
+            if key == GraphKeys.LOCAL_VARIABLES or scope is None:
                 return []
+            kept = sorted(self._store._vars.values(), key=lambda variable: str(variable.name))
+            kept = [variable for variable in kept if variable.name.startswith(scope)]
             every = key == GraphKeys.GLOBAL_VARIABLES
             return [variable for variable in kept if every or variable.trainable]
         return get_collection(key, self.variable_scope_name) if self._variables_created else []
@@ -226,6 +237,20 @@ class Template(Trackable):
     weights = variables
     trainable_weights = trainable_variables
     non_trainable_weights = non_trainable_variables
+
+
+def _eager_store() -> VariableStore:
+    """Return the store of variables that is open in eager execution, or a new one.
+
+    Nothing else keeps such variables; templates inside templates share the store.
+    """
+    current = default_variable_store()
+    return current if current.keeps_eager else VariableStore(keeps_eager=True)
+
+
+def _without(variables: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    known = {id(variable) for variable in others}
+    return [variable for variable in variables if id(variable) not in known]
 
 
 def without_common(stack: Sequence[str], base: Sequence[str]) -> Sequence[str]:
