@@ -348,3 +348,14 @@ def test_the_writer_of_the_first_programs_is_the_same_under_its_old_name(tmp_pat
     with SummaryWriter(str(tmp_path), None, 1, 1) as writer:
         writer.add_summary(summary(), 3)
     assert [event.step for event in events(tmp_path)] == [0, 3]
+
+
+def test_the_file_is_there_when_the_first_event_was_added(tmp_path):
+    for name in ("a", "b", "c"):
+        folder = tmp_path / name
+        writer = tf.summary.FileWriter(str(folder))
+        assert not list(folder.iterdir())
+        writer.add_summary(summary())
+        assert len(list(folder.iterdir())) == 1
+        writer.close()
+        assert len(list(folder.iterdir())) == 1

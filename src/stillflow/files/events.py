@@ -40,6 +40,11 @@ class EventsWriter:
         self._suffix = name_of(suffix)
         self._init()
 
+    def open(self) -> None:
+        """Make the file, unless it is open."""
+        if self._writer is None:
+            self._init()
+
     def _init(self) -> TFRecordWriter:
         """Makes the file, or a new one in place of one that has disappeared."""
         if self._writer is not None:

@@ -54,6 +54,7 @@ class EventFileWriter:
         _open.add(self)
 
     def _start(self) -> None:
+        self._file_made, self._making = False, threading.Lock()
         self._pile = _Pile(self._max_queue)
         self._worker = threading.Thread(
             target=_write,
@@ -86,8 +87,18 @@ class EventFileWriter:
 
     def add_serialized(self, *parts: bytes) -> None:
         """Adds an event that is serialized already, in parts; does nothing if closed."""
-        if not self._closed:
-            self._pile.add(parts, self._worker)
+        if self._closed:
+            return
+        if not self._file_made:
+            self._make_file()
+        self._pile.add(parts, self._worker)
+
+    def _make_file(self) -> None:
+        """Make the file before the first event is added: programs look for it right away."""
+        with self._making:
+            if not self._file_made:
+                self._losses.log_errors_of(self._events.open)
+                self._file_made = True
 
     def flush(self) -> None:
         """Waits until all events are with the operating system."""
@@ -153,7 +164,7 @@ class _Pile:
         self._size = 0
         self._unwritten = 0
         self._ended = False
-        self._hurry = False  # somebody waits for what is in the pile
+        self._hurry = True  # somebody waits for what is in the pile, or it is the first event
 
     def add(self, event: Sequence[bytes], worker: threading.Thread) -> None:
         with self._changed:
