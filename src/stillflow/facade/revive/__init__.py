@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 
 _PARTS = (
+    "almost_equal",
     "attributes",
     "submodules",
     "modules",
@@ -21,6 +22,7 @@ _PARTS = (
     "libraries",
     "distribution",
     "headless",
+    "pytest_modules",
 )
 _active = False
 

@@ -1,0 +1,55 @@
+"""Tests of old libraries, which pytest and unittest load and compare in their own ways."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+OLD = """
+import unittest
+
+import numpy as np
+
+
+class Case(unittest.TestCase):
+    def test_bytes(self):
+        assert np.zeros(2, np.uint8).tostring() == b"\\0\\0"
+
+    def test_double(self):
+        # The difference of float32 numbers is 6e-8, and that of doubles 3e-8.
+        self.assertAlmostEqual(2 / 3, np.float32(0.66666663))
+        self.assertAlmostEqual(np.float32(0.66666663), 2 / 3)
+        self.assertAlmostEqual(np.array(1.0), 1)
+        with self.assertRaises(AssertionError):
+            self.assertNotAlmostEqual(2 / 3, np.float32(0.66666663))
+
+
+def test_new():
+    assert [1] == [2]
+"""
+
+
+def run(folder, *launcher):
+    command = [sys.executable, *launcher, "-m", "pytest", "-q", "test_old.py"]
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="")
+    found = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    return found.stdout
+
+
+def test_test_modules_are_repaired_as_other_modules_are(tmp_path):
+    (tmp_path / "test_old.py").write_text(OLD)
+    launched = run(tmp_path, "-m", "stillflow")
+    assert "1 failed, 2 passed" in launched
+    assert "FAILED test_old.py::test_new" in launched
+    plain = run(tmp_path)
+    assert "FAILED test_old.py::Case::test_bytes" in plain
+    # The code that pytest keeps beside the tests is not mixed up.
+    assert "1 failed, 2 passed" in run(tmp_path, "-m", "stillflow")
+
+
+def test_other_test_modules_keep_their_messages(tmp_path):
+    (tmp_path / "test_old.py").write_text("def test_new():\n    assert [1] == [2]\n")
+    assert "At index 0 diff: 1 != 2" in run(tmp_path, "-m", "stillflow")
