@@ -19,6 +19,11 @@ from stillflow.ops.constants import shape_as_tensor
 from stillflow.variables.base import Variable
 
 
+def fft_kernel_label_map() -> Any:
+    """Return the context of a test of Fourier transforms: there is one kernel for each."""
+    return graphs.get_default_graph()._kernel_label_map({})
+
+
 class RegisterShape:
     """Decorates shape functions, which TensorFlow has ignored since 1.8."""
 
@@ -42,6 +47,43 @@ def unknown_shape(op: Any) -> list[TensorShape]:
 def scalar_shape(unused_op: Any) -> list[TensorShape]:
     """Return the shape of one scalar."""
     return [TensorShape([])]
+
+
+def broadcast_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
+    """Return the shape of the result of two shapes broadcast to each other.
+
+    Raises:
+      ValueError: they do not fit.
+    """
+    if shape_x.ndims is None or shape_y.ndims is None:
+        return TensorShape(None)
+    sizes = _broadcast(shape_x, shape_y)
+    if sizes is None:
+        raise ValueError(f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}")
+    return TensorShape(sizes)
+
+
+def is_broadcast_compatible(shape_x: TensorShape, shape_y: TensorShape) -> bool:
+    """Return True if two shapes, both of known rank, can be broadcast to each other."""
+    if shape_x.ndims is None or shape_y.ndims is None:
+        return False
+    return _broadcast(shape_x, shape_y) is not None
+
+
+def _broadcast(shape_x: TensorShape, shape_y: TensorShape) -> list[int | None] | None:
+    """Return the sizes of the result, None where they do not fit."""
+    sizes: list[int | None] = []
+    ends = (reversed(shape_x.as_list()), reversed(shape_y.as_list()))
+    for x, y in itertools.zip_longest(*ends, fillvalue=1):
+        if x is None or y is None:
+            # An unknown size has to be 1, or the same as a known one above 1.
+            known = [size for size in (x, y) if size is not None and size > 1]
+            sizes.append(known[0] if known else None)
+        elif x == y or 1 in (x, y):
+            sizes.append(y if x == 1 else x)
+        else:
+            return None
+    return sizes[::-1]
 
 
 def shape_to_tensor(

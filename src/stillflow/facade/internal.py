@@ -135,6 +135,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
     },
     "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
+    "tensorflow.python.eager.monitoring": {"*": "stillflow.eager.monitoring"},
     "tensorflow.python.eager.def_function": {
         "Function": "stillflow.functional.polymorphic:Function",
         "function": "stillflow.functional.polymorphic:function",
@@ -165,7 +166,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "ScopedTFStatus": "stillflow.facade.pywrap:ScopedTFStatus",
     },
     "tensorflow.python.framework.common_shapes": {
-        "call_cpp_shape_fn": "stillflow.facade.framework_ops:call_cpp_shape_fn",
+        **{name: f"stillflow.facade.framework_ops:{name}"
+           for name in ("broadcast_shape", "is_broadcast_compatible", "call_cpp_shape_fn")},
         "scalar_shape": "stillflow.facade.framework_ops:scalar_shape",
         "unknown_shape": "stillflow.facade.framework_ops:unknown_shape",
     },

@@ -15,6 +15,7 @@ MODULES = {f"{_KERAS}.engine.base_layer_utils": "stillflow.layers.base_layer_uti
 OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.backend": {
         "_initialize_variables": f"{_OURS}.backend.initialization:initialize_variables",
+        "depthwise_conv2d": f"{_OURS}.backend.convolution:depthwise_conv2d",
         "dtypes_module": "stillflow.graph.dtypes",
         "get_graph": "stillflow.layers.symbolic_graph:symbolic_graph",
         "local_conv": f"{_OURS}.backend.local_convolution:local_conv",
@@ -106,8 +107,13 @@ OBJECTS: dict[str, dict[str, str]] = {
         "OptimizerV2": f"{_OURS}.optimizers.base:OptimizerV2",
         "_var_key": f"{_OURS}.optimizers.base:_key",
     },
+    f"{_KERAS}.keras_parameterized": {
+        "TestCase": "stillflow.testing.keras_modes:TestCase",
+        "*": "stillflow.testing.keras_modes",
+    },
     f"{_KERAS}.testing_utils": {
-        "*": "stillflow.testing.random_classes",
+        "*": "stillflow.testing.random_classes stillflow.testing.keras_modes"
+             " stillflow.testing.layer_tests",
     },
     f"{_KERAS}.optimizers": {
         **{name: f"{_OURS}.optimizers.classic:{name}"
@@ -142,7 +148,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "trace_model_call": f"{_OURS}.saving.serving:serving_function",
     },
     f"{_KERAS}.utils.generic_utils": {
-        "*": f"{_OURS}.utils.objects {_OURS}.utils.arrays",
+        "to_snake_case": "stillflow.layers.names:to_snake_case",
+        "*": f"{_OURS}.utils.objects {_OURS}.utils.arrays {_OURS}.utils.generic",
     },
     f"{_KERAS}.utils.io_utils": {
         "ask_to_proceed_with_overwrite": f"{_OURS}.engine.network_weights:confirm_overwrite",

@@ -13,6 +13,7 @@ OBJECTS: dict[str, dict[str, str]] = {
              " stillflow.ops.arrays.unique stillflow.ops.control",
     },
     "tensorflow.python.ops.control_flow_ops": {
+        "_case_helper": "stillflow.ops.control_flow.case:case_helper",
         "_Enter": "stillflow.ops.control_flow.frames:enter",
         "_Identity": "stillflow.ops.control_flow.frames:hand_on",
         "_NextIteration": "stillflow.ops.control_flow.frames:next_iteration",
@@ -112,13 +113,27 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_bucketize": "stillflow.ops.math.counting:bucketize",
         "*": "stillflow.ops.math.reductions",
     },
+    "tensorflow.python.ops.spectral_ops_test_util": {
+        "fft_kernel_label_map": "stillflow.facade.framework_ops:fft_kernel_label_map",
+    },
     "tensorflow.python.ops.metrics_impl": {
+        "_aggregate_across_replicas": "stillflow.metrics.variables:across_replicas",
+        "_aggregate_variable": "stillflow.metrics.variables:read",
         "_at_k_name": "stillflow.metrics.class_sets:at_k_name",
         "_confusion_matrix_at_thresholds":
             "stillflow.metrics.confusion:confusion_matrix_at_thresholds",
+        "_clean_out_of_range_indices": "stillflow.metrics.class_sets:forget_unknown_classes",
         "_count_condition": "stillflow.metrics.counts:count_condition",
+        "_expand_and_tile": "stillflow.metrics.class_sets:repeat",
+        "_maybe_expand_labels": "stillflow.metrics.class_sets:expand_labels",
+        "_num_relevant": "stillflow.metrics.class_sets:count_relevant",
         "_remove_squeezable_dimensions": "stillflow.metrics.alignment:align",
+        "_safe_scalar_div": "stillflow.metrics.variables:safe_scalar_div",
+        "_sparse_average_precision_at_top_k":
+            "stillflow.metrics.average_precision:average_precision_of",
         "_streaming_confusion_matrix": "stillflow.metrics.classes:streaming_confusion_matrix",
+        "_streaming_sparse_average_precision_at_top_k":
+            "stillflow.metrics.average_precision:streaming_average_precision",
         "metric_variable": "stillflow.metrics.variables:metric_variable",
     },
     "tensorflow.python.ops.nccl_ops": {"*": "stillflow.ops.nccl"},

@@ -9,6 +9,32 @@ class ScopedTFStatus:
     """The status of a call into TensorFlow's compiled part, where there are no calls into."""
 
 
+class TF_Buffer:  # noqa: N801 - TensorFlow's name
+    """Bytes that a call into TensorFlow's compiled part gives back."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+
+def TF_GetAllOpList() -> TF_Buffer:
+    """Return a buffer with the serialized `OpList` of all operations."""
+    from stillflow.facade.op_registry import get_registered_ops
+    from stillflow.protos import OpList
+
+    return TF_Buffer(OpList(op=get_registered_ops().values()).SerializeToString())
+
+
+def TF_GetBuffer(buffer: TF_Buffer) -> bytes:
+    """Return the bytes in a buffer.
+
+    Raises:
+      TypeError: it is no buffer.
+    """
+    if not isinstance(buffer, TF_Buffer):
+        raise TypeError("in method 'TF_GetBuffer', argument 1 of type 'TF_Buffer *'")
+    return buffer._data
+
+
 def DeleteFile(filename: Any) -> None:
     """Delete a file.
 

@@ -97,7 +97,7 @@ def streaming_average_precision(
     """`average_precision_at_k` of predictions that are already the numbers of the best classes."""
     inputs = (predictions_idx, labels, weights)
     with name_scope(name, "average_precision_at_top_k", inputs) as scope:
-        precision = _average_precision(labels, predictions_idx)
+        precision = average_precision_of(labels, predictions_idx)
         if weights is not None:
             weights = float_weights(weights, precision, dtypes.float64)
             precision = multiply(precision, weights)
@@ -122,7 +122,7 @@ def streaming_average_precision(
         )
 
 
-def _average_precision(labels: Any, predictions_idx: Any) -> Tensor:
+def average_precision_of(labels: Any, predictions_idx: Any) -> Tensor:
     """The average precision of each example, float64."""
     with name_scope(None, "average_precision", (predictions_idx, labels)) as scope:
         predictions_idx = cast(predictions_idx, dtypes.int64, name="predictions_idx")

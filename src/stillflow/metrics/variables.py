@@ -104,6 +104,17 @@ def value_and_update(
     return value, update
 
 
+def safe_scalar_div(numerator: Tensor, denominator: Tensor, name: str | None) -> Tensor:
+    """Return `numerator / denominator`, 0 where the denominator is 0.
+
+    Raises:
+      ValueError: one of them has more than one dimension.
+    """
+    numerator.shape.with_rank_at_most(1)
+    denominator.shape.with_rank_at_most(1)
+    return div_no_nan(numerator, denominator, name=name)
+
+
 def mean_of(total: Any, count: Any, name: str | None) -> Tensor:
     """`total / count`, 0 where nothing was counted."""
     return div_no_nan(total, maximum(count, 0), name=name)

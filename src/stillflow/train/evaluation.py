@@ -39,7 +39,7 @@ class StopAfterNEvalsHook(SessionRunHook):
         self._log_progress = log_progress
         self._log_frequency = 1 if num_evals is None or num_evals < _MANY else num_evals // 10
 
-    def set_evals_completed_tensor(self, updated_eval_step: Any) -> None:
+    def _set_evals_completed_tensor(self, updated_eval_step: Any) -> None:
         """Says which tensor counts the rounds."""
         self._evals_completed = updated_eval_step
 
@@ -105,7 +105,7 @@ def evaluate_once(
         done = _counter_after(eval_ops)
         for hook in hooks:
             if isinstance(hook, StopAfterNEvalsHook):
-                hook.set_evals_completed_tensor(done)
+                hook._set_evals_completed_tensor(done)
     logging.info("Starting evaluation at " + time.strftime("%Y-%m-%dT%H:%M:%SZ", time.localtime()))
     creator = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_filename_with_path=checkpoint_path, master=master,

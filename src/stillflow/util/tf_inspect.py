@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import inspect as _inspect  # noqa: F401 - programs reach the plain module by this name
 from collections import namedtuple
 from collections.abc import Callable
 from inspect import (

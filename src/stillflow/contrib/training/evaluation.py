@@ -112,7 +112,7 @@ def evaluate_repeatedly(
         update = tf.assign_add(step, 1)
         for hook in hooks:
             if isinstance(hook, StopAfterNEvalsHook):
-                hook.set_evals_completed_tensor(update)
+                hook._set_evals_completed_tensor(update)
         eval_ops = with_counter(eval_ops, update)
     final = FinalOpsHook(final_ops, final_ops_feed_dict)
     hooks.append(final)

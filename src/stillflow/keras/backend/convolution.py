@@ -130,6 +130,31 @@ def separable_conv2d(
     return _as_given(y, first)
 
 
+def depthwise_conv2d(
+    x: Any, depthwise_kernel: Any, strides: Any = (1, 1), padding: str = "valid",
+    data_format: Any = None, dilation_rate: Any = (1, 1),
+) -> Any:  # fmt: skip
+    """Convolve each channel along two axes with filters of its own.
+
+    Args:
+      x: the input.
+      depthwise_kernel: [height, width, input channels, filters of a channel].
+      strides: two, in a tuple.
+      padding, data_format, dilation_rate: of the convolution.
+
+    Raises:
+      ValueError: the format is none.
+    """
+    first = _channels_first(data_format)
+    # A list of strides does not add up with a tuple, as in TensorFlow.
+    strides = (1,) + strides + (1,)
+    y = tf.nn.depthwise_conv2d(
+        _channels_last(x, first), depthwise_kernel, strides=strides, padding=_padding(padding),
+        rate=dilation_rate, data_format="NHWC",
+    )  # fmt: skip
+    return _as_given(y, first)
+
+
 def _pooled(
     x: Any, sizes: Any, strides: Any, padding: str, data_format: Any, kinds: dict[str, Any],
     mode: str,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import marshal
 import sys
 import types
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from stillflow import nest
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import Dimension, TensorShape
 from stillflow.keras.backend.initialization import track_variable
+from stillflow.keras.utils.generic import func_dump, func_load
 from stillflow.keras.utils.objects import deserialize_keras_object
 from stillflow.layers.base_layer import Layer
 from stillflow.layers.shape_inference import inferred_output_shape
@@ -139,9 +138,7 @@ def _shapes(structure: Any) -> Any:
 def _described(value: Any) -> tuple[Any, str, Any]:
     """(content, "lambda", "function" or "raw", the module's name)."""
     if isinstance(value, types.FunctionType):
-        code = base64.encodebytes(marshal.dumps(value.__code__, 2)).decode("ascii")
-        cells = tuple(cell.cell_contents for cell in value.__closure__ or ()) or None
-        return (code, value.__defaults__, cells), "lambda", value.__module__
+        return func_dump(value), "lambda", value.__module__
     if callable(value):
         return value.__name__, "function", value.__module__
     return value, "raw", None
@@ -155,14 +152,4 @@ def _restored(content: Any, kind: str, module: Any, custom_objects: dict[str, An
         return deserialize_keras_object(content, scope, custom_objects, "function in Lambda layer")
     if kind != "lambda":
         raise TypeError("Unknown function type:", kind)
-    encoded, defaults, cells = content
-    try:
-        code = marshal.loads(base64.b64decode(encoded.encode("ascii")))
-    except (ValueError, EOFError, TypeError) as error:
-        raise ValueError(
-            "The code of a Lambda layer was written by another version of Python; make the layer "
-            "anew in the program"
-        ) from error
-    closure = tuple(types.CellType(value) for value in cells or ()) or None
-    given = tuple(defaults) if isinstance(defaults, list) else defaults
-    return types.FunctionType(code, scope, "<lambda>", given, closure)
+    return func_load(content, globs=scope)

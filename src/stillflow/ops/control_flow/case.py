@@ -9,6 +9,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.packing import stack
@@ -64,6 +65,30 @@ def smart_case(
     return _nested(smart_cond, predicates, actions, default, exclusive, name)
 
 
+def case_helper(
+    cond_fn: Callable[..., Any],
+    pred_fn_pairs: Any,
+    default: Action | None,
+    exclusive: bool,
+    name: str,
+    allow_python_preds: bool = False,
+    **cond_kwargs: Any,
+) -> Any:
+    """`case` by another function than `cond`.
+
+    Args:
+      cond_fn: called with a condition, `true_fn`, `false_fn` and `cond_kwargs`.
+      pred_fn_pairs, default, exclusive, name: as for `case`.
+      allow_python_preds: conditions may be Python bools.
+
+    Raises:
+      TypeError: if the pairs are of other types.
+    """
+    predicates, actions = _checked(pred_fn_pairs, exclusive, name, allow_python_preds)
+    choose = functools.partial(cond_fn, **cond_kwargs)
+    return _nested(choose, predicates, actions, default, exclusive, name)
+
+
 def _nested(
     choose: Callable[..., Any],
     predicates: Sequence[Any],
@@ -91,6 +116,13 @@ def _checked(
     if not isinstance(pairs, (list, tuple, dict)):
         raise TypeError("fns must be a list, tuple, or dict")
     if isinstance(pairs, collections.OrderedDict):
+        pairs = list(pairs.items())
+    elif isinstance(pairs, dict) and executing_eagerly():
+        if not exclusive:
+            raise ValueError(
+                "Unordered dictionaries are not supported for the `pred_fn_pairs` argument when "
+                "`exclusive=False` and eager mode is enabled."
+            )
         pairs = list(pairs.items())
     elif isinstance(pairs, dict):
         pairs = sorted(pairs.items(), key=lambda pair: pair[0].name)
