@@ -245,7 +245,7 @@ def _stand_in(graph: Graph, tensor: Tensor) -> Tensor:
 
 def as_eager_error(error: Exception, op_type: str, name: str | None) -> Exception:
     """What went wrong in an operation that was called, as TF says it."""
-    kind, message = kind_and_message(error)
+    kind, message = kind_and_message(error, op_type)
     text = f"{message} [Op:{op_type}]"
     return kind(None, None, text if name is None else f"{text} name: {name}")
 

@@ -405,8 +405,25 @@ def _types(args: Sequence[Arg], attrs: dict[str, Any]) -> list[DType]:
         dtype = arg.dtype if arg.dtype is not None else attrs[arg.type_attr or ""]
         if arg.is_ref:
             dtype = dtype._as_ref
-        types.extend([dtype] * (attrs[arg.number_attr] if arg.number_attr else 1))
+        types.extend([dtype] * (_count(attrs, arg.number_attr) if arg.number_attr else 1))
     return types
+
+
+_MOST_TENSORS = 1 << 20  # of one argument of an operation
+
+
+def _count(attrs: dict[str, Any], name: str) -> int:
+    """How many tensors a list argument has, before there are so many.
+
+    Raises:
+      ValueError: if there are more than an operation can have.
+    """
+    count: int = attrs[name]
+    if count > 2**31 - 1:
+        raise ValueError(f"Attr {name} has value {count} out of range for an int32")
+    if count > _MOST_TENSORS:
+        raise ValueError(f"Attr {name} has value {count}; the limit is {_MOST_TENSORS} tensors")
+    return count
 
 
 def results(op: Operation) -> Any:

@@ -36,6 +36,8 @@ class Graph(Scopes, Collections):
     # How the last loss was reduced, and whether an optimizer divided it among replicas.
     _last_loss_reduction: str | None = None
     _is_loss_scaled_by_optimizer = False
+    # The policy of a graph from outside; None for a program's own graph. See `graph/trust.py`.
+    _trust: Any = None
 
     def __init__(self) -> None:
         Scopes.__init__(self)

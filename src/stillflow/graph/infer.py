@@ -9,6 +9,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation
 from stillflow.graph.summarize import summarize
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.util.raised import is_deliberate
 
 
 def as_dims(dims: Any) -> tuple[int | None, ...] | None:
@@ -31,14 +32,31 @@ def infer_shapes(op: Operation) -> None:
     except InvalidSize as error:
         raise ValueError(str(error)) from None
     except ValueError as error:
+        if not is_deliberate(error):
+            raise ValueError(_unusable(op)) from error
         raise ValueError(explain(op, error)) from None
+    except Exception as error:
+        if is_deliberate(error):  # an error of another type, with a text for users
+            raise
+        raise ValueError(_unusable(op)) from error
     if op._inputs and op._outputs and op._inputs[0]._handle_dtype is not None:
         _pass_handle_data(op)
     if card.value_part is not None:
         node.evaluates = False  # the numpy of cards is enough until somebody asks
-        value = card.value_part(node)
+        try:
+            value = card.value_part(node)
+        except Exception as error:
+            if is_deliberate(error) or not op._inputs:  # a constant without a value is none
+                raise
+            value = None  # a run says it, with the operation's name
         if value is not None:
             op._values = list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _unusable(op: Operation) -> str:
+    """The message where a shape rule cannot make anything of an op's inputs and attributes."""
+    problem = ValueError(f"{op.type} cannot have these inputs and attributes")
+    return describe(problem, op, _Staged(op, set()))
 
 
 # What these take out of a list may be a list too, but not the same.

@@ -18,6 +18,29 @@ from stillflow.util.machine_memory import total_bytes
 _LARGEST = 2**63 - 1
 
 
+MOST_DIMENSIONS = 254  # of TF's shapes
+
+
+def require_possible(dims: Sequence[int], dtype: DType, *, touched: bool = True) -> None:
+    """Raise for a result that has too many dimensions, or more elements than memory holds.
+
+    Args:
+      dims: of the result.
+      dtype: of its elements.
+      touched: False where it may share the memory of something else.
+
+    Raises:
+      ValueError: if it has more dimensions, or elements, than any tensor can.
+      ResourceExhaustedError: if the machine cannot hold it.
+    """
+    if len(dims) > MOST_DIMENSIONS:
+        raise ValueError(
+            f"A tensor would have {len(dims)} dimensions; the limit is {MOST_DIMENSIONS}"
+        )
+    if touched:
+        require_room(dims, dtype)
+
+
 @cache
 def machine_memory() -> int:
     """The bytes of memory that the machine has; where it does not say, more than any needs."""

@@ -146,7 +146,8 @@ class Emitter:
         self.line(step.guard, f"{step.outputs[0]} = {call}", step.op)
 
     def boolean(self, step: Step) -> None:
-        self.line(step.guard, f"{step.outputs[0]} = bool({step.inputs[0]})", step.op)
+        function = "bool" if step.function is None else self.bind(step.function, "f")
+        self.line(step.guard, f"{step.outputs[0]} = {function}({step.inputs[0]})", step.op)
 
     def alias(self, step: Step) -> None:
         index = self.bind(torch.tensor(step.arguments[0], dtype=torch.int32), "a")

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import dis
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stillflow import errors
+from stillflow.graph import dims as dims_lib
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.op_text import attributes_text
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.util.raised import is_deliberate
 
 
-def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
-    """Turns what a kernel raised into a `tf.errors` exception that names the operation."""
+def as_op_error(
+    error: BaseException, op: Operation | None, given: Sequence[Any] | None = None
+) -> BaseException:
+    """Turns what a kernel raised into a `tf.errors` exception that names the operation.
+
+    Args:
+      error: the exception.
+      op: the operation; None where it is not known.
+      given: the values that the kernel took, where they are known.
+    """
     if op is None or isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
         return error
     where = f"\n\t [[{{{{node {op.name}}}}}]]"
@@ -21,22 +33,74 @@ def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
             return error
         kind_of_error: Any = type(error)
         return kind_of_error(op.node_def, op, error.message + where)
-    kind, message = kind_and_message(error)
+    told = [*map(_described, op._inputs)] if given is None else [*map(_described, given)]
+    kind, message = kind_and_message(error, op.type, told)
     return kind(op.node_def, op, message + where)
 
 
-def kind_and_message(error: BaseException) -> tuple[Any, str]:
-    """The class of `tf.errors` for what a kernel raised, and what it says."""
+def kind_and_message(
+    error: BaseException, op_type: str, inputs: Sequence[str] = ()
+) -> tuple[Any, str]:
+    """The class of `tf.errors` for what a kernel raised, and its message.
+
+    A text of Python's or of a library's is about this program's inside; the message then tells the
+    operation and its inputs instead, and the exception stays the cause of the new one.
+
+    Args:
+      error: the exception.
+      op_type: the type of the operation.
+      inputs: the types and shapes of its inputs.
+    """
     if isinstance(error, errors.OpError):
         return type(error), error.message
     message = str(error).strip("\n") or type(error).__name__
     if isinstance(error, MemoryError) or "allocate" in message or "out of memory" in message:
-        return errors.ResourceExhaustedError, f"OOM when allocating a tensor: {message}"
+        return errors.ResourceExhaustedError, f"OOM when allocating a tensor{_amount(message)}"
+    own = is_deliberate(error)
     if isinstance(error, NotImplementedError) or "not implemented for" in message:
-        return errors.UnimplementedError, message
+        told = f"{op_type} is not implemented for {_listed(inputs)}"
+        return errors.UnimplementedError, message if own else told
+    if isinstance(error, AttributeError) and _is_handle(error.obj):
+        kind = type(error.obj).__name__
+        told = f"Trying to access resource using the wrong type. {op_type} was given a {kind}"
+        return errors.InvalidArgumentError, told
+    if isinstance(error, RecursionError):
+        told = f"{op_type}: functions or values are nested too deeply"
+        return errors.ResourceExhaustedError, told
     if isinstance(error, (RuntimeError, ValueError, IndexError, ArithmeticError)):
-        return errors.InvalidArgumentError, message
-    return errors.InternalError, message
+        told = f"{op_type} cannot be computed for {_listed(inputs)}"
+        return errors.InvalidArgumentError, message if own else told
+    told = f"{op_type} failed for {_listed(inputs)}; this is a fault of Stillflow"
+    return errors.InternalError, message if own else told
+
+
+_AMOUNT = re.compile(r"allocate (\d[\d.]* ?(?:bytes|[KMGT]i?B))")
+
+
+def _amount(message: str) -> str:
+    """How much memory could not be had; a GPU's report stays whole."""
+    found = _AMOUNT.search(message)
+    if "CUDA" in message or (found is None and message != "MemoryError"):
+        return f": {message}"
+    return "" if found is None else f" of {found[1]}"
+
+
+def _is_handle(thing: Any) -> bool:
+    """Return True for state of a session, such as a variable, a table or a queue."""
+    return type(thing).__module__.startswith("stillflow.") and not isinstance(thing, type)
+
+
+def _listed(inputs: Sequence[str]) -> str:
+    return f"inputs {', '.join(inputs)}" if inputs else "its attributes"
+
+
+def _described(value: Any) -> str:
+    """The type and the shape of a tensor, or of a value: `float [2,3]`."""
+    if isinstance(value, Tensor):
+        return f"{cpp_name(value.dtype)} {dims_lib.to_string(value._dims)}"
+    text = value.dtype == object
+    name = "string" if text else cpp_name(str(value.dtype).removeprefix("torch."))
+    return f"{name} {dims_lib.to_string(tuple(value.shape))}"
 
 
 def named_error(error: BaseException, ops: Mapping[int, Operation], filename: str) -> BaseException:
@@ -46,12 +110,28 @@ def named_error(error: BaseException, ops: Mapping[int, Operation], filename: st
       ops: the operations of the source's lines.
       filename: the name that the source was compiled under.
     """
-    frame, op = error.__traceback__, None
-    while frame is not None:
-        if frame.tb_frame.f_code.co_filename == filename:
-            op = ops.get(frame.tb_lineno)
-        frame = frame.tb_next
-    return as_op_error(error, op)
+    trace, found = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == filename:
+            found = trace
+        trace = trace.tb_next
+    op = None if found is None else ops.get(found.tb_lineno)
+    if op is None or isinstance(error, errors.OpError):
+        return as_op_error(error, op)
+    given = _taken(found)
+    return as_op_error(error, op, given if len(given) == len(op._inputs) else None)
+
+
+def _taken(trace: Any) -> list[Any]:
+    """The arrays that the statement takes at which an exception passed."""
+    code, values = trace.tb_frame.f_code, trace.tb_frame.f_locals
+    ranges = [(start, end) for start, end, line in code.co_lines() if line == trace.tb_lineno]
+    names: list[str] = []
+    for step in dis.get_instructions(code):
+        if "LOAD_FAST" in step.opname and any(a <= step.offset < b for a, b in ranges):
+            names += step.argval if isinstance(step.argval, tuple) else [step.argval]
+    taken = [values[name] for name in dict.fromkeys(names) if name in values]
+    return [value for value in taken if hasattr(value, "shape") and hasattr(value, "dtype")]
 
 
 def no_kernel(op: Operation) -> BaseException:
@@ -63,6 +143,29 @@ def no_kernel(op: Operation) -> BaseException:
         return kernels_elsewhere(op)
     message = f"Stillflow has no kernel for op {op.type} yet"
     return errors.UnimplementedError(op.node_def, op, message)
+
+
+def no_loop(op: Operation, tensor: Tensor) -> BaseException:
+    """The error for a Merge of a value that goes round although nothing begins a loop."""
+    message = f"{op.type} is not in a while context: no Enter leads to '{tensor.name}'"
+    return errors.InvalidArgumentError(op.node_def, op, message)
+
+
+def no_scalar(shape: Sequence[int | None]) -> errors.OpError:
+    """The error for a predicate that is no scalar."""
+    text = dims_lib.to_string(tuple(shape))
+    return errors.invalid_argument(f"The second input must be a scalar, but it has shape {text}")
+
+
+def truth_of(value: Any) -> bool:
+    """The truth of a predicate whose rank no plan knows.
+
+    Raises:
+      InvalidArgumentError: if it is no scalar.
+    """
+    if value.ndim:
+        raise no_scalar(value.shape)
+    return bool(value)
 
 
 def kernels_elsewhere(op: Operation) -> errors.OpError:

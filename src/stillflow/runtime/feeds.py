@@ -34,7 +34,10 @@ def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
     if isinstance(value, TensorHandle):
         value = to_array(value.value())
     dtype = tensor.dtype.base_dtype
-    kind = dtype.as_numpy_dtype
+    try:
+        kind = dtype.as_numpy_dtype
+    except KeyError:  # the handle of a resource, or a variant
+        raise TypeError(f"Tensor {tensor} of type {dtype.name} cannot be fed") from None
     if isinstance(value, int) and not _holds(kind, value):
         raise TypeError(
             f"Type of feed value {value} with type {type(value)} is not compatible with "

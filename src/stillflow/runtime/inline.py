@@ -29,6 +29,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.functional.nodes import disabled_rewriter_config
 from stillflow.ops.functional.symbolic import gradient_body
+from stillflow.runtime.call_sizes import MOST_CALLS, checked_calls
 from stillflow.runtime.prune import needed_ops
 
 # What orders operations without doing anything.
@@ -82,6 +83,8 @@ class Inliner:
         self.kept: list[Operation] = []
         self.fed: set[Tensor] = set()
         self._late: list[tuple[Operation, int, Tensor, Scope]] = []
+        self._calls = 0  # made so far, those inside of others included
+        self._known_calls: dict[str, int] = {}  # by function
 
     @property
     def knows_devices(self) -> bool:
@@ -267,6 +270,12 @@ class Inliner:
     ) -> tuple[list[Tensor], list[Operation]]:
         """Copies a body; gives its results, and the operations that stand for all it did."""
         name = function if isinstance(function, str) else function.name
+        if not call.scope.names:
+            self._calls += checked_calls(call.op, call.op.graph, name, self._known_calls)
+            if self._calls > MOST_CALLS:
+                raise errors.ResourceExhaustedError(
+                    call.op.node_def, call.op, f"A run makes more than {MOST_CALLS} calls"
+                )
         prefix = f"{call.name}/{part}"
         scope = Scope(prefix, pivot, (*call.scope.names, name))
         scope.device = self._device_for(call)

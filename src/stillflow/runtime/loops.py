@@ -124,7 +124,7 @@ class LoopTracer(Tracer):
     def predicate_name(self) -> str:
         condition = self.loop.condition
         assert condition is not None
-        return self.predicate(self.values[condition._outputs[0]], condition)
+        return self.predicate(condition._outputs[0], condition)
 
     def when(self, guard: Guard) -> tuple[bool | None, Guard]:
         """Whether a guard holds in the body (True), at the end (False) or always; and the rest."""

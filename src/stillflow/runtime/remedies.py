@@ -19,7 +19,7 @@ from stillflow.runtime.steps import Step
 _LARGEST = 5
 _HELD = "The run held"
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_TRIED = re.compile(r"[Tt]ried to allocate ([\d.]+) (bytes|KiB|MiB|GiB)")
+_TRIED = re.compile(r"(?:ried to allocate|allocating a tensor of) ([\d.]+) (bytes|KiB|MiB|GiB)")
 _NEAR = 0.8  # so much of what is estimated is told: kernels need memory of their own
 
 # So many times a graph may grow between runs before a program is told.

@@ -8,8 +8,46 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
+from stillflow.graph import trust
 from stillflow.graph.operation import Operation
+from stillflow.graph.trust import Policy
 from stillflow.runtime.interrupts import Interrupt
+
+
+class Bounds:
+    """The policy of the graph that a session runs, shared by all views of its state.
+
+    Attributes:
+      policy: None for a graph that is trusted.
+    """
+
+    def __init__(self, forget_plans: Callable[[], Any]) -> None:
+        self.policy: Policy | None = None
+        self._forget_plans = forget_plans
+
+    def limit(self, graph: Any, policy: Policy | None, alone: bool) -> None:
+        """Take the policy of a graph, or else of the context that the session was made in.
+
+        Args:
+          graph: what the session runs.
+          policy: that of the context.
+          alone: False where tasks of a cluster share the run.
+
+        Raises:
+          UnimplementedError: if a cluster would run a graph that is limited.
+        """
+        policy = trust.of(graph) or policy
+        if policy is not self.policy:
+            self.policy = policy
+            self._forget_plans()
+        if self.policy is not None and not alone:
+            self.policy = None  # the state is not this session's alone
+            raise errors.unimplemented("A cluster does not run graphs that are not trusted")
+
+    def check(self, node: Any) -> None:
+        """Raise PermissionDeniedError for a node that the policy does not allow."""
+        if self.policy is not None:
+            self.policy.check(node)
 
 
 class Resources:
@@ -32,6 +70,7 @@ class Resources:
         self.from_array = from_array
         self.interrupt = Interrupt()
         self._on_host: Resources | None = None
+        self.bounds = Bounds(lambda: self.forget("function", ""))
 
     def on_host(self) -> Resources:
         """The same state, for operations that run on the host whatever devices there are."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.graph import default_session
+from stillflow.graph import default_session, trust
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
@@ -61,6 +61,7 @@ class BaseSession:
             self._default_config() if config is None else config
         )
         self._closed = self._cancelled = self._aborted = False
+        self._policy = trust.current()  # of graphs from outside
         if self._server is None:
             targets.ALONE.add(self)
         # What runs on the tasks of a cluster; None for a session by itself.
@@ -446,6 +447,7 @@ class BaseSession:
         if self._resources is None:
             with self._lock:  # threads that run for the first time share what is made here
                 self._resources = self._resources or self._make_resources()
+        self._resources.bounds.limit(self._graph, self._policy, alone=self._master is None)
         return self._resources
 
     def _make_resources(self) -> Resources:

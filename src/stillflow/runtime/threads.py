@@ -196,7 +196,7 @@ def _elements(tensor: Tensor, facts: Facts | _Guess) -> float:
 
 
 def _product(sizes: Sequence[int | None]) -> float:
-    return float(prod(inf if size is None else size for size in sizes))
+    return prod(inf if size is None else float(size) for size in sizes)
 
 
 def _inner(op: Operation, facts: Facts | _Guess) -> float:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from stillflow.errors import InvalidArgumentError
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
@@ -122,7 +121,9 @@ def kernel_function(
         return lambda: value
     if op.card.kernel_part is None:
         raise no_kernel(op)
-    made = op.card.kernel_part(PlanNode(op, facts) if node is None else node)
+    seen = PlanNode(op, facts) if node is None else node
+    facts.resources.bounds.check(seen)
+    made = op.card.kernel_part(seen)
     if isinstance(made, Handle):
         return lambda *_: made.state
     function: Callable[..., Any]
@@ -370,8 +371,8 @@ def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[
     check(op, node, known)
     try:
         return kernel_function(op, known, node)
-    except ValueError as error:
-        raise as_op_error(InvalidArgumentError(None, None, str(error)), op) from error
+    except Exception as error:
+        raise as_op_error(error, op) from error
 
 
 def _gives_reference(op: Operation) -> bool:

@@ -14,10 +14,18 @@ from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime import containers
+from stillflow.runtime.checks import check, refusal
 from stillflow.runtime.distributed import crossings
 from stillflow.runtime.duplicates import Duplicates
 from stillflow.runtime.facts import Facts, PlanNode
-from stillflow.runtime.failures import as_op_error, fed_for_a_reference, no_kernel
+from stillflow.runtime.failures import (
+    as_op_error,
+    fed_for_a_reference,
+    no_kernel,
+    no_loop,
+    no_scalar,
+    truth_of,
+)
 from stillflow.runtime.frames import Frame
 from stillflow.runtime.inline import wants_reference
 from stillflow.runtime.moves import HOST, Moves, is_of_host, settled
@@ -154,7 +162,10 @@ class Tracer:
         if not card.foldable or not op._outputs:
             return False
         if card.value_part is not None and op.type != "Const":
-            known = card.value_part(node)
+            try:
+                known = card.value_part(node)
+            except Exception as error:
+                raise refusal(op, error) from error
             arrays: Sequence[Any] = known if isinstance(known, (list, tuple)) else [known]
             if any(array is not None for array in arrays):
                 from_array = facts.resources.from_array
@@ -233,10 +244,11 @@ class Tracer:
         """The function an op runs, with its arguments (input tensors or constants)."""
         if op.card.kernel_part is None:
             raise no_kernel(op)
+        self.facts.resources.bounds.check(node)
         try:
             made = op.card.kernel_part(node)
-        except ValueError as error:
-            raise _refusal(op, error) from error
+        except Exception as error:
+            raise refusal(op, error) from error
         if isinstance(made, Call):
             return made.function, made.args, made.kwargs
         return made, op._inputs, {}
@@ -386,39 +398,22 @@ class Tracer:
         if self.moves is not None:
             self.moves.put(name, self.moves.device_of(op))
 
-    def predicate(self, value: Value, op: Operation) -> str:
-        """The local name of a tensor's truth, computed once."""
+    def predicate(self, tensor: Tensor, op: Operation) -> str:
+        """The local name of a tensor's truth, computed once.
+
+        Raises:
+          InvalidArgumentError: if it is no scalar.
+        """
+        value = self.values[tensor]
         if value.name not in self._predicates:
+            dims = self.facts.dims(tensor)
+            if dims:  # a list of sizes; () is a scalar
+                raise as_op_error(no_scalar(dims), op)
             name = self._predicates[value.name] = self.name("p")
             step = Step("bool", op, [name], [value.name], value.guard)
+            step.function = None if dims == () else truth_of
             self.steps.append(step)
         return self._predicates[value.name]
-
-
-def _refusal(op: Operation, error: ValueError) -> BaseException:
-    """What a check or kernel refused, as the error of a run."""
-    return as_op_error(errors.InvalidArgumentError(None, None, str(error)), op)
-
-
-def check(op: Operation, node: PlanNode, facts: Facts) -> None:
-    """Applies the card's shape rule to concrete shapes; what it refuses is a run-time error.
-
-    Args:
-      op: the operation.
-      node: what its card sees of it.
-      facts: where the shapes of what it gives are noted.
-
-    Raises:
-      InvalidArgumentError: if the rule, or the card's check, refuses them.
-    """
-    card = op.card
-    try:
-        if card.check_part is not None:
-            card.check_part(node)
-        if card.shape_part is not None:
-            facts.set_dims(op, card.shape_part(node))
-    except ValueError as error:
-        raise _refusal(op, error) from None
 
 
 def holds_handle(tensor: Tensor) -> bool:
@@ -449,13 +444,15 @@ def _switch(tracer: Tracer, op: Operation) -> None:
     if op.type == "Switch" and data.dtype._is_ref_dtype and source.is_handle:
         source = tracer.read(op, source, guard)
     truth = tracer.facts.value(predicate)
+    if truth is not None and truth.ndim and guard is not None:
+        raise as_op_error(no_scalar(truth.shape), op)
     for branch, tensor in enumerate(op._outputs):
         if guard is None or (truth is not None and bool(truth) != bool(branch)):
             tracer.values.setdefault(tensor, Value("dead", None))
             continue
         inner: Guard = guard
         if truth is None:
-            name = tracer.predicate(tracer.values[predicate], op)
+            name = tracer.predicate(predicate, op)
             inner = both(guard, ((name, bool(branch)),))
         tracer.set_output(tensor, Value(source.name, inner, source.roots, source.is_handle))
         tracer.facts._dims[tensor] = tracer.facts.dims(data)
@@ -466,6 +463,8 @@ def _merge(tracer: Tracer, op: Operation) -> None:
     """Merge takes whichever input exists."""
     alive = []
     for index, tensor in enumerate(op._inputs):
+        if tensor not in tracer.values:
+            raise no_loop(op, tensor)
         guard = tracer.values[tensor].guard
         if guard is not None:
             value = tracer.argument(op, index, tensor, guard)

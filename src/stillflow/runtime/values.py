@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
@@ -76,6 +77,10 @@ def _fetch(value: Any) -> Any:
         array = value.numpy()
     except (RuntimeError, TypeError):  # it is on a GPU, or a view that NumPy does not know
         array = to_array(value)
+    except ValueError:
+        raise errors.internal(
+            f"A value of {value.ndim} dimensions cannot be fetched: NumPy holds fewer"
+        ) from None
     if not array.flags.c_contiguous:
         return array.copy()  # nor does it keep a larger tensor alive of which it is a part
     return array if array.ndim else array[()]

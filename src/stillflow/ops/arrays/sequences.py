@@ -19,6 +19,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.kernels import torch_type
+from stillflow.ops.memory import require_room
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
@@ -59,6 +60,9 @@ def _shown(*numbers: Any) -> str:
     return "/".join(str(number).removesuffix(".0") for number in numbers)
 
 
+_MANY = 1 << 20  # elements, from where on memory is looked at
+
+
 def range_length(start: Any, limit: Any, delta: Any) -> int:
     """How many numbers a range has.
 
@@ -84,6 +88,7 @@ def range_array(start: Any, limit: Any, delta: Any) -> np.ndarray:
     """The numbers; those of a floating-point range are added up one by one, as TF does."""
     count = range_length(start, limit, delta)
     dtype = np.asarray(start).dtype
+    require_room((count,), dtypes.as_dtype(dtype))
     if dtype.kind in "iu":
         first, step = int(start), int(delta)
         return np.arange(first, first + count * step, step, dtype=dtype)
@@ -110,6 +115,8 @@ def range_kernel(node: Any) -> Any:
             first, end, step = int(start), int(limit), int(delta)
             if step == 0 or (end - first) * step < 0:
                 range_length(first, end, step)  # says what is wrong
+            if abs(end - first) > _MANY:
+                require_room((range_length(first, end, step),), dtype)
             return torch.arange(first, end, step, dtype=kind)
 
         return integers
@@ -192,13 +199,18 @@ def lin_space_kernel(node: Node) -> Any:
         count = int(num)
         if count <= 0:
             raise ValueError(f"Requires num > 0: {count}")
+        require_room((count,), node.T)
         first, last = dtype(start.item()), dtype(stop.item())
-        points = np.full(count, first, dtype)
+        points = torch.empty(count, dtype=kind)
+        step = dtype(0) if count == 1 else (last - first) / dtype(count - 1)
+        for begin in range(0, count, _MANY):  # in pieces, as each takes more memory than it gives
+            places = np.arange(begin, min(begin + _MANY, count)).astype(dtype)
+            piece = (first + step * places).astype(np.float64)
+            points[begin : begin + _MANY] = torch.from_numpy(piece).to(kind)
+        points[0] = float(first)
         if count > 1:
-            step = (last - first) / dtype(count - 1)
-            points[1:] = first + step * np.arange(1, count).astype(dtype)
-            points[-1] = last
-        return torch.from_numpy(points.astype(np.float64)).to(kind)
+            points[-1] = float(last)
+        return points
 
     return space
 

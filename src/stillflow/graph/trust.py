@@ -1,0 +1,232 @@
+"""The policy for graphs from outside: which effects their operations may have.
+
+Each op card states an effect. A program's own graph is trusted: its operations may do anything, as
+in TensorFlow. A graph that comes from a file, with no program of the user's behind it, is limited
+to operations that compute and keep state; others raise PermissionDeniedError when a run needs them.
+
+    with trust.limited("pure"):
+        predict = tf.contrib.predictor.from_saved_model(folder)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from typing import Any, get_args
+
+from stillflow import errors
+from stillflow.graph.card import Effect, find
+
+EFFECTS: tuple[str, ...] = get_args(Effect)
+_HARMLESS = frozenset({"pure", "state"})
+# Arguments of operations that name the file to read.
+_FILE_ARGUMENTS = frozenset({"prefix", "file_pattern", "filename", "filenames"})
+# The report's name for operations whose graph is a string that only a run knows.
+HIDDEN = "runs a graph that is data"
+
+
+class Policy:
+    """The effects that are allowed to the operations of one graph, its functions included.
+
+    Attributes:
+      effects: the allowed effects.
+    """
+
+    def __init__(self, effects: Iterable[str]) -> None:
+        self.effects = frozenset(effects) | _HARMLESS
+        self._granted: dict[Any, set[str]] = {}
+
+    def check(self, node: Any) -> None:
+        """Raise the error of an operation whose effect is not allowed.
+
+        Args:
+          node: the operation as its card sees it while a plan is made.
+
+        Raises:
+          PermissionDeniedError: if so.
+        """
+        op, effect = node.op, node.op.card.effect
+        if effect in self.effects or op.name in self._granted.get(op.graph, ()):
+            return
+        if op.card.harmless is not None and op.card.harmless(node):
+            return
+        allowed = ", ".join(each for each in EFFECTS if each in self.effects)
+        raise errors.PermissionDeniedError(
+            op.node_def,
+            op,
+            f"{op.type} {_SAID[effect]}, and this graph comes from outside: only these effects "
+            f"are allowed: {allowed}. Trust the graph if you know where it comes from "
+            f"(--trust all, or stillflow.graph.trust).\n\t [[{{{{node {op.name}}}}}]]",
+        )
+
+    @contextlib.contextmanager
+    def granting(self, graph: Any, files: Iterable[Any]) -> Iterator[None]:
+        """Let operations read the files that some tensors name, which the caller feeds.
+
+        Args:
+          graph: the graph of the operations.
+          files: the tensors.
+        """
+        names = {op.name for op in _readers(graph, set(files))}
+        before = self._granted.get(graph, set())
+        self._granted[graph] = before | names
+        try:
+            yield
+        finally:
+            self._granted[graph] = before
+
+
+_SAID = {
+    "reads files": "reads files", "writes files": "writes files", "runs Python": "runs Python",
+    "network": "uses the network",
+}  # fmt: skip
+_default: ContextVar[Policy | None] = ContextVar("stillflow_trust", default=None)
+
+
+def policy(trust: str | Iterable[str]) -> Policy | None:
+    """Return the policy of a word: "all" (None), "pure", or effects that are allowed as well.
+
+    Raises:
+      ValueError: if there is no such effect.
+    """
+    if trust == "all":
+        return None
+    effects = [trust] if isinstance(trust, str) else list(trust)
+    for effect in effects:
+        if effect not in EFFECTS:
+            raise ValueError(f"trust is 'all' or effects among {EFFECTS}, not {effect!r}")
+    return Policy(effects)
+
+
+@contextlib.contextmanager
+def limited(trust: str | Iterable[str] = "pure") -> Iterator[None]:
+    """Limit the graphs that are imported, and the sessions that are made, in this context.
+
+    Args:
+      trust: "pure", "all" for no limit, or effects that are allowed besides computing.
+    """
+    token = _default.set(policy(trust))
+    try:
+        yield
+    finally:
+        _default.reset(token)
+
+
+def current() -> Policy | None:
+    """Return the policy of the context, None where everything is trusted."""
+    return _default.get()
+
+
+def limit(graph: Any, trust: str | Iterable[str] | Policy | None = "pure") -> None:
+    """Limit what sessions run of a graph, from now on.
+
+    Args:
+      graph: a `tf.Graph`.
+      trust: as for `limited`, or a policy.
+    """
+    is_made = trust is None or isinstance(trust, Policy)
+    graph._trust = trust if is_made else policy(trust)  # type: ignore[arg-type]
+    graph._edition += 1  # plans that sessions have are made again
+
+
+def of(graph: Any) -> Policy | None:
+    """Return the policy of a graph, None where it is trusted."""
+    found: Policy | None = graph._trust
+    return found
+
+
+@contextlib.contextmanager
+def reading(graph: Any, files: Iterable[Any]) -> Iterator[None]:
+    """Let operations of a graph read the files that the caller feeds for these tensors, by name."""
+    found = of(graph)
+    if found is None:
+        yield
+        return
+    tensors = [graph.as_graph_element(each, allow_operation=False) for each in files]
+    with found.granting(graph, tensors):
+        yield
+
+
+def _readers(graph: Any, files: set[Any]) -> Iterator[Any]:
+    """The operations whose file is named by one of the tensors."""
+    for op in graph.get_operations():
+        if op.card.effect != "reads files":
+            continue
+        for arg, tensor in zip(op.card.signature.inputs, op.inputs, strict=False):
+            if arg.name in _FILE_ARGUMENTS and _source(tensor) in files:
+                yield op
+
+
+def _source(tensor: Any) -> Any:
+    """The tensor itself, behind operations that pass it on."""
+    while tensor.op.type in ("Identity", "ExpandDims", "Reshape"):
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def effects_of(graph_def: Any) -> dict[str, list[str]]:
+    """Return the op types of a GraphDef, its functions included, by effects beyond state.
+
+    Op types that Stillflow does not know are under "unknown".
+    """
+    library = graph_def.library.function
+    functions = {function.signature.name for function in library}
+    nodes = [*graph_def.node, *(node for function in library for node in function.node_def)]
+    found: dict[str, list[str]] = {}
+    for op_type in sorted({node.op for node in nodes} - functions):
+        card = find(op_type)
+        if card is None:
+            found.setdefault("unknown", []).append(op_type)
+        elif card.effect not in _HARMLESS:
+            found.setdefault(card.effect, []).append(op_type)
+        elif card.calls and not any(a.element == "func" for a in card.signature.attrs.values()):
+            found.setdefault(HIDDEN, []).append(op_type)
+    return found
+
+
+def effects_of_model(meta_graph_def: Any) -> dict[str, list[str]]:
+    """Return the same of a MetaGraphDef, without its saver's operations.
+
+    A saver reads and writes the files that its caller names. Its operations count where a
+    signature reaches them, or where they name files of their own.
+    """
+    graph_def = meta_graph_def.graph_def
+    nodes = {node.name: node for node in graph_def.node}
+    file = meta_graph_def.saver_def.filename_tensor_name.partition(":")[0]
+    outputs = [
+        info.name.partition(":")[0]
+        for signature in meta_graph_def.signature_def.values()
+        for info in signature.outputs.values()
+    ]
+    reached = _reached(nodes, outputs)
+    kept = type(graph_def)()
+    kept.library.CopyFrom(graph_def.library)
+    kept.node.extend(
+        node
+        for node in graph_def.node
+        if node.name in reached or node.op not in _OF_SAVERS or not _named_by(nodes, node, file)
+    )
+    return effects_of(kept)
+
+
+_OF_SAVERS = frozenset({"SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "Restore",
+                        "SaveSlices", "RestoreSlice"})  # fmt: skip
+
+
+def _reached(nodes: dict[str, Any], names: Iterable[str]) -> set[str]:
+    """The nodes that some nodes need."""
+    found: set[str] = set()
+    left = list(names)
+    while left:
+        name = left.pop()
+        if name not in found and name in nodes:
+            found.add(name)
+            left += [text.lstrip("^").partition(":")[0] for text in nodes[name].input]
+    return found
+
+
+def _named_by(nodes: dict[str, Any], node: Any, file: str) -> bool:
+    """Return True where the file of a saver's operation follows from the saver's file name."""
+    place = 1 if node.op == "MergeV2Checkpoints" else 0  # what is written comes second
+    return bool(file) and file in _reached(nodes, [node.input[place].partition(":")[0]])
