@@ -52,6 +52,8 @@ class Card:
       keeps: positions of inputs whose memory the op holds on to after it ran (Assign).
       view: whether an output may share memory with an input.
       effect: an `Effect`; by default "state" where the signature says stateful, else "pure".
+      harmless: a function of the node, True where attributes and known values rule the effect out,
+        as the empty file name of a cache does.
       calls: whether it calls functions, which may have any effect.
       beside: whether another thread may do its work while the plan goes on; only for pure ops
         with one output whose kernels take long and release Python's lock. A function of the
@@ -68,6 +70,7 @@ class Card:
         keeps: Sequence[int] = (),
         view: bool = False,
         effect: Effect | None = None,
+        harmless: Callable[[Any], bool] | None = None,
         differentiable: bool = True,
         calls: bool = False,
         beside: bool | Callable[[Any], bool] = False,
@@ -84,6 +87,7 @@ class Card:
         self.beside = beside
         self.elsewhere = elsewhere
         self._effect = effect
+        self.harmless = harmless
         self.shape_part: Callable[..., Any] | None = None
         self.check_part: Callable[..., Any] | None = None
         self.value_part: Callable[..., Any] | None = None

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from stillflow.graph import attr_kinds, removed_ops
+from stillflow.graph import attr_kinds, removed_ops, trust
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.api import name_scope
 from stillflow.graph.build import complete_attrs, input_types, output_types
@@ -74,6 +74,8 @@ def import_graph_def(
             with name_scope("_inputs"):
                 input_map = {key: convert_to_tensor(v) for key, v in input_map.items()}
     _check_graph(graph, input_map)
+    if graph._trust is None and trust.current() is not None:
+        trust.limit(graph, trust.current())
     importer = Importer(graph, graph_def, scope.rstrip("/"), input_map, producer_op_list)
     found = importer.run(names or ())
     return None if names is None else found
@@ -220,7 +222,9 @@ class Importer:
                 seen.add(node.name)
         for node in self.graph_def.node:
             check_form(node)
-            if find(node.op) is None and self._function(node.op) is None:
+            if node.op in self.functions:
+                self._check_not_an_op(node.op)
+            elif find(node.op) is None and self._function(node.op) is None:
                 raise unregistered(node.op)
             for text in node.input:
                 if not self._is_known(text):
@@ -245,10 +249,20 @@ class Importer:
 
             self.functions = {function.name: function for function in from_library(library)}
 
+    def _check_not_an_op(self, name: str) -> None:
+        from stillflow.graph.functions import check_not_an_op
+
+        check_not_an_op(name)
+
     def _add_functions(self) -> None:
         for name, function in self.functions.items():
-            if name not in self.graph._functions:
+            known = self.graph._functions.get(name)
+            if known is None:
                 self.graph._add_function(function)
+            else:
+                from stillflow.graph.functions import check_same
+
+                check_same(getattr(known, "library_function", known), function)
 
     def _sources(self, node: Any) -> list[str]:
         """The nodes that have to be there first: not what closes a loop that is entered."""

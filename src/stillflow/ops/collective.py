@@ -21,7 +21,8 @@ _GROUP = """T: {float, half, double, int32, int64}
     instance_key: int"""
 _BROADCAST = f'{_GROUP}\nshape: shape\ncommunication_hint: string = "auto"\nflags: stateful'
 
-collective_reduce_op = op(f"""
+collective_reduce_op = op(
+    f"""
     CollectiveReduce(input: T) -> data: T
     {_GROUP}
     merge_op: {{"Min", "Max", "Mul", "Add"}}
@@ -30,10 +31,14 @@ collective_reduce_op = op(f"""
     wait_for: list(int) = []
     communication_hint: string = "auto"
     flags: stateful
-""")
-collective_gather_op = op(f"CollectiveGather(input: T) -> data: T\n{_BROADCAST}")
-collective_bcast_send_op = op(f"CollectiveBcastSend(input: T) -> data: T\n{_BROADCAST}")
-collective_bcast_recv_op = op(f"CollectiveBcastRecv() -> data: T\n{_BROADCAST}")
+""",
+    effect="network",
+)
+collective_gather_op = op(f"CollectiveGather(input: T) -> data: T\n{_BROADCAST}", effect="network")
+collective_bcast_send_op = op(
+    f"CollectiveBcastSend(input: T) -> data: T\n{_BROADCAST}", effect="network"
+)
+collective_bcast_recv_op = op(f"CollectiveBcastRecv() -> data: T\n{_BROADCAST}", effect="network")
 
 collective_reduce_op.shape(lambda node: node.dims(0))
 

@@ -105,12 +105,16 @@ def print_tensors(
 
 # ---- PrintV2
 
-print_v2_op = op(r"""
+print_v2_op = op(
+    r"""
     PrintV2(input: string)
     output_stream: string = "stderr"
     end: string = "\n"
     flags: stateful
-""")
+""",
+    effect="writes files",
+    harmless=lambda node: not node.output_stream.startswith(b"file:"),
+)
 
 
 @print_v2_op.shape
@@ -153,6 +157,9 @@ def print_v2_kernel(node: Node) -> Any:
         )
 
     def show(text: Any) -> None:
+        if text.ndim:
+            shape = dims_lib.to_string(text.shape)
+            raise ValueError(f"Input is expected to be scalar, but got {shape}")
         _write(stream, text[()].decode(errors="replace") + end)
 
     return show

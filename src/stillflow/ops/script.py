@@ -29,16 +29,23 @@ _SIGNATURE = """(input: [Tin]) -> output: [Tout]
     Tin: list(type) >= 0
     Tout: list(type) >= 0
 """
-py_func_op = op(f"PyFunc{_SIGNATURE}    flags: stateful", differentiable=False)
+py_func_op = op(
+    f"PyFunc{_SIGNATURE}    flags: stateful", differentiable=False, effect="runs Python"
+)
 # Called in every step, unless it always gets the same.
-py_func_stateless_op = op(f"PyFuncStateless{_SIGNATURE}", differentiable=False, effect="state")
-eager_py_func_op = op("""EagerPyFunc(input: [Tin]) -> output: [Tout]
+py_func_stateless_op = op(
+    f"PyFuncStateless{_SIGNATURE}", differentiable=False, effect="runs Python"
+)
+eager_py_func_op = op(
+    """EagerPyFunc(input: [Tin]) -> output: [Tout]
     token: string
     is_async: bool = false
     Tin: list(type) >= 0
     Tout: list(type) >= 0
     flags: stateful
-""")
+""",
+    effect="runs Python",
+)
 
 _CODES: tuple[tuple[tuple[type[BaseException], ...], type[errors.OpError]], ...] = (
     ((ValueError, TypeError), errors.InvalidArgumentError),

@@ -6,7 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow import errors
 from stillflow.files import sniff, whole_file
+from stillflow.graph import trust
 from stillflow.graph.api import get_collection
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
@@ -164,7 +166,8 @@ class SavedModelLoader:
             assets = get_asset_tensors(self.export_dir, message, import_scope)
             op = get_init_op(message, import_scope)
             if op is not None:
-                sess.run(fetches=[op], feed_dict=assets)
+                with trust.reading(sess.graph, assets):
+                    sess.run(fetches=[op], feed_dict=assets)
 
     def load(
         self, sess: Any, tags: Sequence[str], import_scope: str | None = None, **kwargs: Any
@@ -187,9 +190,19 @@ def get_asset_tensors(
         assets = [AssetFileDef.FromString(one.value) for one in packed]
     prefix = f"{import_scope}/" if import_scope else ""
     directory = os.path.join(export_dir, names.ASSETS_DIRECTORY)
+    if trust.current() is not None:
+        _check_inside(directory, [asset.filename for asset in assets])
     return {
         prefix + asset.tensor_info.name: os.path.join(directory, asset.filename) for asset in assets
     }
+
+
+def _check_inside(directory: str, files: Sequence[str]) -> None:
+    """Raise PermissionDeniedError for an asset's file that is not in the folder of assets."""
+    for file in files:
+        path = os.path.normpath(os.path.join(directory, file))
+        if not path.startswith(os.path.normpath(directory) + os.sep):
+            raise errors.permission_denied(f"The asset {file!r} is outside of {directory}")
 
 
 def get_init_op(message: Any, import_scope: str | None = None) -> Any:

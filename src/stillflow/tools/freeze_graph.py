@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow.graph import trust
 from stillflow.graph.importer import import_graph_def
 from stillflow.protos import GraphDef, MetaGraphDef, SaverDef
 from stillflow.tools import saved_model_utils
@@ -245,6 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("input_meta_graph", "", "TensorFlow 'MetaGraphDef' file to load."),
         ("input_saved_model_dir", "", "Path to the dir with TensorFlow 'SavedModel' file."),
         ("saved_model_tags", "serve", "The tags of the SavedModel's graph, comma separated."),
+        ("trust", "pure", "all: let the graph read and write files and run Python."),
     ).parse_args(arguments)
     versions = {1: SaverDef.V1, 2: SaverDef.V2}
     if flags.checkpoint_version not in versions:
@@ -252,7 +254,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"Invalid checkpoint version (must be '1' or '2'): {flags.checkpoint_version}"
         )
     flags.checkpoint_version = versions[flags.checkpoint_version]
-    freeze_graph(**vars(flags))
+    arguments_of_function = vars(flags)
+    with trust.limited(arguments_of_function.pop("trust")):
+        freeze_graph(**arguments_of_function)
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph import trust
 from stillflow.graph.graph import Graph
 from stillflow.protos import DataType
 from stillflow.runtime.session import Session
@@ -39,8 +40,6 @@ __all__ = [
     "show",
 ]
 
-# They reach files and the terminal of whoever runs the model.
-_OP_BLACKLIST = frozenset({"WriteFile", "ReadFile", "PrintV2"})
 _HEAD = "The given SavedModel SignatureDef contains the following"
 
 
@@ -122,10 +121,14 @@ def run(args: Any) -> None:
     for name in ("init_tpu", "tf_debug"):
         if getattr(args, name):
             raise errors.unimplemented(f"--{name} is not supported")
-    feeds = load_inputs_from_input_arg_string(args.inputs, args.input_exprs, args.input_examples)
-    run_saved_model_with_feed_dict(
-        args.dir, args.tag_set, args.signature_def, feeds, args.outdir, args.overwrite, args.worker
+    feeds = load_inputs_from_input_arg_string(
+        args.inputs, args.input_exprs, args.input_examples, args.allow_python
     )
+    with trust.limited(args.trust):
+        run_saved_model_with_feed_dict(
+            args.dir, args.tag_set, args.signature_def, feeds, args.outdir, args.overwrite,
+            args.worker,
+        )  # fmt: skip
 
 
 def run_saved_model_with_feed_dict(
@@ -187,7 +190,7 @@ def _save(output: Any, directory: str, key: str, overwrite: bool) -> None:
 
 
 def scan(args: Any) -> None:
-    """Says which graphs have operations that reach files or the terminal."""
+    """Says which graphs have operations that do more than compute and keep state."""
     if args.tag_set:
         scan_meta_graph_def(get_meta_graph_def(args.dir, args.tag_set))
     else:
@@ -197,12 +200,13 @@ def scan(args: Any) -> None:
 
 def scan_meta_graph_def(meta_graph_def: Any) -> None:
     """As `scan`, for one graph, its functions included."""
-    graph = meta_graph_def.graph_def
-    nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
-    found = _OP_BLACKLIST & {node.op for node in nodes}
+    effects = trust.effects_of_model(meta_graph_def)
     tags = list(meta_graph_def.meta_info_def.tags)
-    if found:
-        print(f"MetaGraph with tag set {tags} contains the following blacklisted ops:", {*found})
+    if effects:
+        found = {op for ops in effects.values() for op in ops}
+        print(f"MetaGraph with tag set {tags} contains the following blacklisted ops:", found)
+        for effect, ops in sorted(effects.items()):
+            print(f"  {effect}: {', '.join(ops)}")
     else:
         print(f"MetaGraph with tag set {tags} does not contain blacklisted ops.")
 
@@ -232,8 +236,11 @@ _COMMANDS: dict[str, tuple[Any, str, list[tuple[str, dict[str, Any]]]]] = {
                                  "help": "the signature"}),
             ("--inputs", {"default": "", "help": "key=file;key=file[name]: arrays in .npy, .npz "
                                                  "or pickle files"}),
-            ("--input_exprs", {"default": "", "help": "key=expression;key=expression: Python, "
-                                                      "with NumPy as np"}),
+            ("--input_exprs", {"default": "", "help": "key=expression;key=expression: literals, "
+                                                      "arithmetic, arrays of NumPy, which is np"}),
+            ("--allow_python", {"action": "store_true", "help": "let expressions be any Python"}),
+            ("--trust", {"default": "pure", "choices": ["pure", "all"],
+                         "help": "all: let the model read and write files and run Python"}),
             ("--input_examples", {"default": "", "help": "key=[{feature:values}]: examples"}),
             ("--outdir", {"help": "where the outputs are written"}),
             ("--overwrite", {"action": "store_true", "help": "replace files that are there"}),
@@ -244,7 +251,7 @@ _COMMANDS: dict[str, tuple[Any, str, list[tuple[str, dict[str, Any]]]]] = {
     ),
     "scan": (
         scan,
-        "Find operations that reach files or the terminal.",
+        "Find operations that read or write files, run Python or use the network.",
         [_DIR, ("--tag_set", {"help": _TAGS})],
     ),
 }  # fmt: skip

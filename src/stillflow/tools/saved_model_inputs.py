@@ -12,6 +12,7 @@ import numpy as np
 
 from stillflow.files.file_io import FileIO
 from stillflow.protos import Example
+from stillflow.tools import expressions
 from stillflow.util import pickles
 
 
@@ -36,15 +37,18 @@ def preprocess_inputs_arg_string(inputs_str: str) -> dict[str, tuple[str, str | 
     return found
 
 
-def preprocess_input_exprs_arg_string(input_exprs_str: str, safe: bool = False) -> dict[str, Any]:
+def preprocess_input_exprs_arg_string(
+    input_exprs_str: str, safe: bool = False, allow_python: bool = False
+) -> dict[str, Any]:
     """Evaluates `key=expression;other=expression`; NumPy is `np` in them.
 
     Args:
       input_exprs_str: The expressions.
       safe: Whether they have to be literals.
+      allow_python: Whether they may be any Python, rather than what makes arrays.
 
     Raises:
-      RuntimeError: If it has another form, or one is no literal.
+      RuntimeError: If it has another form, or an expression is not allowed.
     """
     found: dict[str, Any] = {}
     for text in filter(bool, input_exprs_str.split(";")):
@@ -54,9 +58,20 @@ def preprocess_input_exprs_arg_string(input_exprs_str: str, safe: bool = False) 
                 f'--input_exprs "{input_exprs_str}" format is incorrect. Please follow'
                 '"<input_key>=<python expression>"'
             )
-        # Whoever writes the command line may run what he likes.
-        found[key] = _literal(expression) if safe else eval(expression, {"np": np})
+        found[key] = _literal(expression) if safe else _value(expression, allow_python)
     return found
+
+
+def _value(expression: str, allow_python: bool) -> Any:
+    if allow_python:
+        return eval(expression, {"np": np})
+    try:
+        return expressions.evaluate(expression)
+    except ValueError as error:
+        raise RuntimeError(
+            f'Expression "{expression}" is not allowed: {error} '
+            "--allow_python evaluates any Python; use it for expressions of your own alone."
+        ) from None
 
 
 def _literal(expression: str) -> Any:
@@ -107,7 +122,7 @@ def _serialized(features: dict[str, Any]) -> bytes:
 
 
 def load_inputs_from_input_arg_string(
-    inputs_str: str, input_exprs_str: str, input_examples_str: str
+    inputs_str: str, input_exprs_str: str, input_examples_str: str, allow_python: bool = False
 ) -> dict[str, Any]:
     """The values of inputs by key; later arguments win over earlier ones, with a warning.
 
@@ -115,15 +130,16 @@ def load_inputs_from_input_arg_string(
       inputs_str: See `preprocess_inputs_arg_string`.
       input_exprs_str: See `preprocess_input_exprs_arg_string`.
       input_examples_str: See `preprocess_input_examples_arg_string`.
+      allow_python: See `preprocess_input_exprs_arg_string`.
 
     Raises:
       RuntimeError: If a file has not the array, or several and none is named.
     """
     files = preprocess_inputs_arg_string(inputs_str)
-    expressions = preprocess_input_exprs_arg_string(input_exprs_str)
+    evaluated = preprocess_input_exprs_arg_string(input_exprs_str, allow_python=allow_python)
     examples = preprocess_input_examples_arg_string(input_examples_str)
     found = {key: _array(file, name) for key, (file, name) in files.items()}
-    for key, value in expressions.items():
+    for key, value in evaluated.items():
         if key in found:
             warnings.warn(
                 f"input_key {key} has been specified with both --inputs and --input_exprs options. "

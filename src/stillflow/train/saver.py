@@ -13,6 +13,7 @@ from stillflow import errors
 from stillflow.files.checkpoint_paths import advice
 from stillflow.files.durability import write_back
 from stillflow.files.local_path import is_remote, plain_path
+from stillflow.graph import trust
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
@@ -442,7 +443,9 @@ class Saver:
             if self._is_immediate:
                 restore_now(self._saveables(), prefix)
                 return
-            sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
+            file = self.saver_def.filename_tensor_name
+            with trust.reading(sess.graph, [file]):
+                sess.run(self.saver_def.restore_op_name, {file: prefix})
         except errors.NotFoundError as error:
             self._restore_objects(sess, prefix, error)
         except errors.InvalidArgumentError as error:

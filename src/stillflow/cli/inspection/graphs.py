@@ -17,6 +17,7 @@ from stillflow.files.kinds import Kind
 from stillflow.graph import dtypes
 from stillflow.graph.card import find
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.graph.trust import effects_of
 from stillflow.protos import GraphDef, MetaGraphDef, SavedModel
 
 Report = dict[str, Any]
@@ -124,11 +125,8 @@ def graph_report(graph: Any) -> Report:
     for function in functions.values():
         ops.update(node.op for node in function.node_def)
     used = {name.lstrip("^").partition(":")[0] for node in graph.node for name in node.input}
-    effects: dict[str, list[str]] = {}
-    for op in sorted(ops):
-        card = find(op)
-        if card is not None and card.effect not in ("pure", "state"):
-            effects.setdefault(card.effect, []).append(op)
+    effects = effects_of(graph)
+    effects.pop("unknown", None)  # they are told as not supported
     return {
         "nodes": len(graph.node),
         "producer": graph.versions.producer,

@@ -27,10 +27,21 @@ prefetch_dataset_op = unary(
     "PrefetchDataset", "buffer_size: int64",
     f"{TYPED}\nslack_period: int = 0\nlegacy_autotune: bool = true",
 )  # fmt: skip
-cache_dataset_op = unary("CacheDataset", "filename: string", TYPED)
-cache_dataset_v2_op = unary(
-    "CacheDatasetV2", "filename: string, cache: resource", f"{TYPED}\nflags: stateful"
+
+
+def _in_memory(node: Node) -> bool:
+    """Return True for a cache that is known to have no file."""
+    file = node.value(1)
+    return file is not None and file.size == 1 and not file.item()
+
+
+cache_dataset_op = unary(
+    "CacheDataset", "filename: string", TYPED, effect="writes files", harmless=_in_memory
 )
+cache_dataset_v2_op = unary(
+    "CacheDatasetV2", "filename: string, cache: resource", f"{TYPED}\nflags: stateful",
+    effect="writes files", harmless=_in_memory,
+)  # fmt: skip
 anonymous_memory_cache_op = op(
     "AnonymousMemoryCache() -> (handle: resource, deleter: variant)\nflags: stateful"
 )

@@ -13,7 +13,10 @@ from stillflow.graph.importer import import_graph_def
 from stillflow.ops.data.pipeline import invalid, scalar
 
 dataset_from_graph_op = op(
-    "DatasetFromGraph(graph_def: string) -> handle: variant", effect="state", differentiable=False
+    "DatasetFromGraph(graph_def: string) -> handle: variant",
+    effect="state",
+    calls=True,
+    differentiable=False,
 )
 dataset_from_graph_op.shape(lambda node: ())
 
