@@ -13,6 +13,7 @@ _FIELDS = {
     "string": "s", "int": "i", "float": "f", "bool": "b", "type": "type", "shape": "shape",
     "tensor": "tensor", "func": "func",
 }  # fmt: skip
+_REFERENCES = 100  # numbers of the types of references are beyond it
 _KINDS = {field: kind for kind, field in _FIELDS.items()}
 
 
@@ -27,17 +28,22 @@ def check(message: Any, kind: str, attr: str, node: Any, minimum: int | None = N
       minimum: How long a list, or how large an integer, has to be at least.
 
     Raises:
-      ValueError: If it is of another kind, of a type that does not exist, or too short or small.
+      ValueError: If it is of another kind, of a type that does not exist or of references, or
+        too short or small.
     """
     found = _kind_of(message, kind)
     if found == kind:
         types = list(message.list.type) if kind == "list(type)" else []
         types += [message.type] if kind == "type" else []
         bad = next((number for number in types if number not in DataType.values()), None)
-        if bad is None:
+        reference = next((number for number in types if number > _REFERENCES), None)
+        if bad is None and reference is None:
             _check_minimum(message, kind, attr, minimum)
             return
         problem = f"AttrValue has invalid DataType enum: {bad}"
+        if bad is None:
+            name = cpp_name(as_dtype(reference))
+            problem = f"AttrValue must not have reference type value of {name}"
     elif found is None:
         problem = f"AttrValue missing value with expected type '{kind}'"
     else:

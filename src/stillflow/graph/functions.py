@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.graph import attrs as attr_values
-from stillflow.graph.card import Card
+from stillflow.graph.card import Card, find
 from stillflow.graph.dtypes import as_dtype
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.function_defs import body_of, function_def
@@ -135,9 +135,15 @@ def from_library(library: Any) -> list[LibraryFunction]:
     """The functions of a `FunctionDefLibrary` message.
 
     Raises:
-      ValueError: if it names functions that it does not have.
+      ValueError: if it names functions that it does not have, or has two of one name.
     """
-    functions = {f.signature.name: LibraryFunction(_copied(f)) for f in library.function}
+    functions: dict[str, LibraryFunction] = {}
+    called = {node.op for function in library.function for node in function.node_def}
+    for definition in library.function:
+        function = LibraryFunction(_copied(definition))
+        if function.name in called:
+            check_not_an_op(function.name)
+        check_same(functions.setdefault(function.name, function), function)
     for gradient in library.gradient:
         for name in (gradient.function_name, gradient.gradient_func):
             if name not in functions:
@@ -146,6 +152,33 @@ def from_library(library: Any) -> list[LibraryFunction]:
     if library.gradient and all(f.grad_func_name for f in functions.values()):
         raise ValueError(f"FunctionDefLibrary contains cyclic gradient functions!\n{library}")
     return list(functions.values())
+
+
+def check_not_an_op(name: str) -> None:
+    """Raise ValueError for a function that nodes would take for an op."""
+    if find(name) is not None:
+        raise ValueError(
+            f"Cannot add function '{name}' because an op with the same name already exists."
+        )
+
+
+def check_same(known: LibraryFunction, function: LibraryFunction) -> None:
+    """Raise ValueError for two different functions of one name."""
+    if known is not function and _content(known) != _content(function):
+        raise ValueError(
+            f"Cannot add function '{function.name}' because a different function with the same "
+            "name already exists."
+        )
+
+
+def _content(function: LibraryFunction) -> tuple[Any, ...]:
+    """A definition, whatever order its nodes are in."""
+    message = function.definition
+    nodes = sorted(node.SerializeToString(deterministic=True) for node in message.node_def)
+    return (
+        message.signature.SerializeToString(deterministic=True), nodes, dict(message.ret),
+        dict(message.control_ret),
+    )  # fmt: skip
 
 
 def _copied(message: Any) -> Any:
@@ -223,7 +256,7 @@ def card_for(graph: Graph, op_type: str) -> Card:
     Raises:
       NotFoundError: if there is neither.
     """
-    from stillflow.graph.card import find, unregistered
+    from stillflow.graph.card import unregistered
 
     function = find_function(graph, op_type)
     if function is not None:

@@ -47,8 +47,10 @@ def _frames_shape(signal: Any, length: Any, step: Any, pad_end: bool, axis: Any)
         return [None] * (len(dims) + 1)
     axis = int(axis)
     samples, count = dims[axis], None
-    if samples is not None and step:  # a step of 0 is an error of the run
-        if pad_end:
+    if samples is not None and step is not None:
+        if not step:  # an error of the run
+            count = 0
+        elif pad_end:
             count = max(0, -(-samples // int(step)))
         elif length is not None:
             count = max(0, (samples - int(length) + int(step)) // int(step))

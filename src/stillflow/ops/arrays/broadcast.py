@@ -76,15 +76,23 @@ def broadcast_to_value(node: Node) -> Any:
     return np.broadcast_to(value, dims) if _broadcastable(value.shape, dims) else None
 
 
-def _broadcast_numbers(x: Any, shape: Any) -> Any:
+def _target(shape: Any) -> Any:
     target = ints(shape)
+    for size in target:
+        if size < 0:
+            raise ValueError(f"Dimension {size} must be >= 0")
+    return target
+
+
+def _broadcast_numbers(x: Any, shape: Any) -> Any:
+    target = _target(shape)
     if not _broadcastable(x.shape, target):
         raise ValueError(_incompatible(x.shape, target))
     return x.expand(target).contiguous()
 
 
 def _broadcast_strings(x: Any, shape: Any) -> Any:
-    target = ints(shape)
+    target = _target(shape)
     if not _broadcastable(x.shape, target):
         raise ValueError(_incompatible(x.shape, target))
     return np.broadcast_to(x, target).copy()

@@ -23,7 +23,7 @@ from stillflow.ops.arrays.splitting import split as split
 from stillflow.ops.arrays.splitting import unstack as unstack
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.kernels import either, index_tensor, int_array, ints, zeros_of
+from stillflow.ops.kernels import either, index_tensor, int_array, ints
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
@@ -303,26 +303,21 @@ def parallel_concat_shape(node: Node) -> Any:
             if node.planning:
                 continue
             raise ValueError("All input shapes must be fully defined.")
-        assert dims is not None
+        assert dims is not None and shape is not None
         if not dims or dims[0] != 1:
             raise ValueError("Size of first dimension must be 1.")
         current = dims_lib.in_context(
             f"From merging shape {index} with other shapes.", dims_lib.merge, dims, current
         )
+    if node.planning and shape[0] != node.N:  # type: ignore[index]
+        raise ValueError(f"The shape has {shape[0]} rows for {node.N} values")  # type: ignore[index]
     return shape
 
 
 @parallel_concat_op.kernel
 def parallel_concat_kernel(node: Node) -> Any:
-    join, rows = either(node, torch.cat, np.concatenate), node.op.attrs["shape"]._dims[0]
-
-    def parallel_concat(*parts: Any) -> Any:
-        if rows and len(parts) != rows:  # the later of two for one row counts, some may be empty
-            kept = {number % rows: part for number, part in enumerate(parts)}
-            parts = tuple(kept.get(row, zeros_of(parts[0])) for row in range(rows))
-        return join(parts, 0)
-
-    return parallel_concat
+    join = either(node, torch.cat, np.concatenate)
+    return lambda *parts: join(parts, 0)
 
 
 @parallel_concat_op.samples

@@ -452,10 +452,11 @@ def check_average_gradient(node: Node, rank: int, strides: str, sizes: str) -> N
     if grad is not None and len(grad) != rank:
         raise ValueError(f"out_backprop must be {rank}-dimensional")
     if dims.is_known(grad) and dims.is_known(target) and min(target, default=0) > 0:
-        _check_gradient_sizes(node, grad, target)  # type: ignore[arg-type]
+        check_gradient_sizes(node, grad, target)  # type: ignore[arg-type]
 
 
-def _check_gradient_sizes(node: Node, grad: Sequence[int], target: Sequence[int]) -> None:
+def check_gradient_sizes(node: Node, grad: Sequence[int], target: Sequence[int]) -> None:
+    """Raise ValueError for a gradient that is not of the size that pooling `target` gives."""
     axes = windows.spatial_axes(node.data_format)
     expected: list[Any] = list(target)
     for axis in axes:
@@ -499,6 +500,7 @@ def avg_pool_grad_kernel(node: Node) -> Any:
 
     def spread(sizes: Any, grad: Any) -> Any:
         target = tuple(sizes.tolist())
+        check_gradient_sizes(node, grad.shape, target)
         geometry = geometry_of(node, target, node.ksize, node.strides)
         return kernels.avg_pool_grad(grad, target, geometry)
 

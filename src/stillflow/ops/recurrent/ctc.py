@@ -38,6 +38,8 @@ def _check_batch(node: Node, lengths: int, kind: Any) -> None:
     logits, given = node.dims(0), node.dims(lengths)
     if node.planning and logits is not None and logits[0] == 0 and lengths == 1:
         raise ValueError("max_time is 0")
+    if node.planning and logits is not None and logits[2] == 0:
+        raise ValueError("num_classes is 0: there must be at least the blank")
     kernel_ranks((lengths, 1, "sequence_length is not a vector"))(node)
     if not (node.planning and dims.is_known(logits) and dims.is_known(given)):
         return

@@ -130,10 +130,16 @@ def without_blanks(
       ignore_longer: whether more labels than steps are allowed.
 
     Raises:
-      ValueError: if there are none or too many, or one is negative or follows a blank.
+      ValueError: if there are none or too many, or one is negative, too large, or follows a
+        blank.
     """
     result = []
     for b, label in enumerate(labels):
+        if any(value >= classes for value in label):
+            raise ValueError(
+                f"All labels must be less than num_classes, batch: {b} num_classes: {classes} "
+                f"labels: {_join(label)}"
+            )
         if not label:
             raise ValueError(f"Labels length is zero in batch {b}")
         kept: list[int] = []

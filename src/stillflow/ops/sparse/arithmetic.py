@@ -81,6 +81,9 @@ def sparse_add_kernel(node: Node) -> Any:
         a_rows: Any, a: Any, a_shape: Any, b_rows: Any, b: Any, b_shape: Any, threshold: Any
     ) -> Any:
         _check_same(a_shape, b_shape)
+        if threshold.ndim:
+            shape = shape_text(threshold.shape)
+            raise ValueError(f"The magnitude threshold must be a scalar: got shape {shape}")
         rows, left, right = _side_by_side(a_rows, a, b_rows, b)
         total = left + right
         kept = total.abs() >= threshold

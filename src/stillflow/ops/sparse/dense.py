@@ -362,10 +362,24 @@ def _values_shape(node: Node) -> Any:
     return dims.with_rank(node.dims(0), 2)[:1]  # as many as there are indices
 
 
+def _check_parts(indices: Any, values: Any, sizes: list[int]) -> None:
+    """Raise ValueError for parts that are no sparse tensor together."""
+    if indices.shape[0] != values.shape[0]:
+        raise ValueError(
+            f"There must be as many values as indices, got {values.shape[0]} and {indices.shape[0]}"
+        )
+    if indices.shape[1] != len(sizes):
+        raise ValueError(
+            f"Indices must have a column for each dimension, got {indices.shape[1]} for shape "
+            f"{shape_text(sizes)}"
+        )
+
+
 def _cwise_kernel(combine: Callable[[Any, Any], Any]) -> Callable[[Node], Any]:
     def kernel(node: Node) -> Any:
         def run(indices: Any, values: Any, size: Any, dense: Any) -> Any:
             sizes = size.tolist()
+            _check_parts(indices, values, sizes)
             fits = dense.ndim <= len(sizes) and all(
                 d in (1, s) for d, s in zip(reversed(dense.shape), reversed(sizes), strict=False)
             )
