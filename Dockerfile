@@ -13,7 +13,7 @@ FROM python:3.12-slim
 ARG TORCH_INDEX=
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONUNBUFFERED=1
 
-RUN pip install "torch>=2.11,<2.14" ${TORCH_INDEX:+--index-url "$TORCH_INDEX"}
+RUN pip install "torch>=2.11" ${TORCH_INDEX:+--index-url "$TORCH_INDEX"}
 COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src
 COPY tools/build_*.py /src/tools/

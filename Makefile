@@ -1,13 +1,16 @@
 # Everything here needs Python 3.10 or later and make, nothing else: the first target that needs a
-# package makes .venv and installs it there. PYTHON names the Python to start from.
+# package makes .venv and installs it there. PYTHON names the Python to start from; CONSTRAINTS=newest
+# or oldest installs those versions of everything into an environment of its own, .venv-newest.
 
 PYTHON ?= python3
-VENV ?= .venv
+CONSTRAINTS ?=
+ENDS := $(CONSTRAINTS:%=-%)
+VENV ?= .venv$(ENDS)
 OUT ?= out
 JOBS ?= 2
 
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints$(ENDS).txt
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
@@ -16,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down)
+test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down; CONSTRAINTS=newest or oldest)
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" $(ARGS)
 
 test-gpu: $(VENV)/installed-test ## run them as if a GPU were the first device (ARGS="tests/ops" narrows them down)
@@ -67,14 +70,14 @@ release-check: $(VENV)/installed-release ## build wheel and sdist, install each 
 	$(BIN)/python tools/release_check.py --out $(OUT)/dist
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) $(OUT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-newest .venv-oldest $(VENV) $(OUT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Stillflow needs Python 3.10 or later")'
 	$(PYTHON) -m venv $(VENV)
 
 # A stamp per set of packages; a change of what is asked for installs again, nothing else does.
-$(VENV)/installed-%: pyproject.toml constraints.txt $(wildcard src/stillflow/native/*.[ch]) | $(VENV)/pyvenv.cfg
+$(VENV)/installed-%: pyproject.toml constraints$(ENDS).txt $(wildcard src/stillflow/native/*.[ch]) | $(VENV)/pyvenv.cfg
 	@echo "installing stillflow[$*] into $(VENV) (the first time takes a few minutes)"
 	$(PIP) --editable '.[$*]'
 	@touch $@

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import stat
 from pathlib import Path
 
@@ -13,12 +14,14 @@ import pytest
 import stillflow
 from stillflow.cli.doctor import main
 from stillflow.cli.health.facts import Facts, Gpu, gather
-from stillflow.cli.health.findings import GOOD, NEEDED, NOTE, WRONG, findings
+from stillflow.cli.health.findings import GOOD, NOTE, WRONG, findings
+from stillflow.cli.health.tested import PYTHONS, RANGES, is_newer, is_older, numbers
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "torch": "2.13.0+cu129", "numpy": "2.3.5", "protobuf": "7.36.2", "absl-py": "2.5.1",
     "google-crc32c": "1.9.0", "ml_dtypes": "0.6.0", "fsspec": "2026.9.0", "tensorboard": "2.20.0",
+    "keras-preprocessing": "1.1.2",
 }  # fmt: skip
 H100 = Gpu("NVIDIA H100", "570.1", 81559, 4)
 
@@ -47,9 +50,24 @@ SITUATIONS = {
     "32 bits": (facts(bits=32), "Python", WRONG, "64 bits"),
     "no torch": (
         without_gpu(packages=packages(torch=None), torch_error="No module named 'torch'", hello={}),
-        "torch", WRONG, 'pip install "torch>=2.11,<2.14"',
+        "torch", WRONG, 'pip install "torch>=2.11"',
     ),
-    "torch too new": (facts(packages=packages(torch="2.14.1")), "torch", WRONG, "pip install"),
+    "torch too old": (
+        facts(packages=packages(torch="2.10.0+cpu")), "torch", WRONG, 'pip install "torch>=2.11"',
+    ),
+    "torch newer than tested": (
+        facts(packages=packages(torch="2.99.0")), "torch", NOTE, 'pip install "torch==',
+    ),
+    "NumPy newer than tested": (
+        facts(packages=packages(numpy="3.0.0")), "numpy", NOTE, "work as far as is known",
+    ),
+    "fix of a tested NumPy": (facts(packages=packages(numpy="2.5.99")), "numpy", GOOD, ""),
+    "Python newer than tested": (
+        facts(python=(3, 99), packages=packages(fissix="24.4.24")),
+        "Python", NOTE, "work as far as is known",
+    ),
+    "no translator of Python 2": (facts(python=(3, 12)), "fissix", WRONG, "pip install"),
+    "old h5py": (facts(packages=packages(h5py="3.10.0")), "h5py", WRONG, "h5py>=3.11"),
     "old protobuf": (
         facts(packages=packages(protobuf="3.20.3")), "protobuf", WRONG, "protobuf>=6.33.5",
     ),
@@ -145,10 +163,38 @@ def test_here_a_program_runs(capsys):
     assert {"Python", "torch", "numpy", "native"} <= told.keys()
 
 
-def test_what_is_needed_is_what_the_package_asks_for():
+def test_ranges_begin_where_the_package_says():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for name, (first, after) in NEEDED.items():
-        assert f'"{name}>={first}' + (f",<{after}" if after else "") in text
+    asked = dict(re.findall(r'"([\w-]+)>=([\d.]+)[";]', text))
+    assert {name: tested.oldest for name, tested in RANGES.items()} == {
+        name: asked[name] for name in RANGES
+    }
+    pythons = re.findall(r"Python :: (\d+)\.(\d+)\"", text)
+    assert (tuple(map(int, pythons[0])), tuple(map(int, pythons[-1]))) == PYTHONS
+    assert f'requires-python = ">={".".join(map(str, PYTHONS[0]))}"' in text
+
+
+def pinned(ends):
+    """The versions of each package in a file of constraints."""
+    text = (ROOT / f"constraints-{ends}.txt").read_text(encoding="utf-8")
+    found = {}
+    for name, version in re.findall(r"^([\w-]+)==([\d.]+)", text, re.MULTILINE):
+        found.setdefault(name, []).append(version)
+    return found
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_the_suite_is_run_with_both_ends_of_each_range(name):
+    tested = RANGES[name]
+    assert max(pinned("newest")[name], key=numbers) == tested.newest
+    first = min(pinned("oldest")[name], key=numbers)
+    assert numbers(first)[: len(numbers(tested.oldest))] == numbers(tested.oldest)
+
+
+def test_versions_are_ordered_by_their_numbers():
+    assert is_older("2.9.1", "2.11") and not is_older("2.11.0+cpu", "2.11")
+    assert is_newer("2.16.0", "2.15.0") and not is_newer("2.15.3", "2.15.0")
+    assert is_newer("3.0", "2.15.0") and not is_newer("2.2", "2.15.0")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the tool of this test is a shell script")

@@ -11,11 +11,10 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
+from stillflow.cli.health.tested import RANGES
+
 _SMI = "nvidia-smi"
-PACKAGES = (
-    "torch", "numpy", "protobuf", "absl-py", "google-crc32c", "ml_dtypes", "fsspec", "tensorboard",
-    "tensorflow", "tensorflow-gpu", "tensorflow-cpu",
-)  # fmt: skip
+PACKAGES = (*RANGES, "tensorflow", "tensorflow-gpu", "tensorflow-cpu")
 
 
 @dataclass

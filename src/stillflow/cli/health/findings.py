@@ -9,19 +9,10 @@ from typing import NamedTuple
 
 from stillflow import __stillflow_version__
 from stillflow.cli.health.facts import Facts
+from stillflow.cli.health.tested import PYTHONS, RANGES, Range, is_newer, is_older
 
 GOOD, NOTE, WRONG = "ok", "note", "wrong"
 
-# What the package asks for (pyproject.toml); the first version, and the first that is too new.
-NEEDED: dict[str, tuple[str, str | None]] = {
-    "torch": ("2.11", "2.14"),
-    "numpy": ("2.0", "2.4"),
-    "protobuf": ("6.33.5", None),
-    "absl-py": ("2.1", None),
-    "google-crc32c": ("1.6", None),
-    "ml_dtypes": ("0.5", None),
-    "fsspec": ("2023.10", None),
-}
 # Less free GPU memory than this, in MiB, and most programs will fail.
 _LITTLE = 1024
 _LIBRARY = re.compile(
@@ -57,33 +48,46 @@ def _stillflow(facts: Facts) -> Iterator[Finding]:
 def _python(facts: Facts) -> Iterator[Finding]:
     version = ".".join(map(str, facts.python))
     text = f"{version}, {facts.bits} bits, {facts.executable}"
-    if facts.python < (3, 10) or facts.bits < 64:
-        yield Finding("Python", WRONG, text, "Use a Python of 64 bits, 3.10 or newer.")
+    oldest, newest = (".".join(map(str, python)) for python in PYTHONS)
+    if facts.python < PYTHONS[0] or facts.bits < 64:
+        yield Finding("Python", WRONG, text, f"Use a Python of 64 bits, {oldest} or newer.")
+    elif facts.python > PYTHONS[1]:
+        yield Finding(
+            "Python", NOTE, f"{text}; tested are those up to {newest}",
+            f"Newer ones work as far as is known; if this one does not, use {newest}.",
+        )  # fmt: skip
     else:
         yield Finding("Python", GOOD, text)
 
 
 def _packages(facts: Facts) -> Iterator[Finding]:
-    for name, (first, after) in NEEDED.items():
+    for name, tested in RANGES.items():
         version = facts.packages.get(name)
-        wanted = f"{name}>={first}" + (f",<{after}" if after else "")
-        if version is None:
-            yield Finding(name, WRONG, "not installed", f'Run: pip install "{wanted}"')
-        elif _numbers(version) < _numbers(first) or (
-            after and _numbers(version) >= _numbers(after)
-        ):
+        if version is not None:
+            yield _version(name, version, tested)
+        elif not tested.extra and facts.python >= tested.since:
             yield Finding(
-                name, WRONG, f"{version}, which Stillflow is not tested with",
-                f'Run: pip install "{wanted}"',
-            )  # fmt: skip
-        else:
-            yield Finding(name, GOOD, version)
-    board = facts.packages.get("tensorboard")
-    if board is None:
+                name, WRONG, "not installed", f'Run: pip install "{name}>={tested.oldest}"'
+            )
+    if facts.packages.get("tensorboard") is None:
         yield Finding("tensorboard", NOTE, "not installed; event files are written all the same",
                       "To look at them: pip install tensorboard")  # fmt: skip
-    else:
-        yield Finding("tensorboard", GOOD, board)
+
+
+def _version(name: str, version: str, tested: Range) -> Finding:
+    """Judges the version of a package that is installed."""
+    if is_older(version, tested.oldest):
+        return Finding(
+            name, WRONG, f"{version}, too old: Stillflow needs {tested.oldest} or newer",
+            f'Run: pip install "{name}>={tested.oldest}"',
+        )  # fmt: skip
+    if is_newer(version, tested.newest):
+        return Finding(
+            name, NOTE, f"{version}, newer than tested: {tested.oldest} to {tested.newest}",
+            "Newer ones work as far as is known; if this one does not, run: "
+            f'pip install "{name}=={tested.newest}"',
+        )  # fmt: skip
+    return Finding(name, GOOD, version)
 
 
 def _torch(facts: Facts) -> Iterator[Finding]:
@@ -223,8 +227,3 @@ _LOOKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     _stillflow, _python, _packages, _torch, _driver, _cuda, _old_libraries, _devices, _tensorflow,
     _compiler, _native,
 )  # fmt: skip
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version, as far as they decide: (2, 13, 0) of "2.13.0+cpu"."""
-    return tuple(int(word) for word in re.findall(r"\d+", version.partition("+")[0]))
