@@ -46,6 +46,10 @@ def install(shadow: bool = True, revive: bool = True) -> None:
     from stillflow.facade.install import install as serve
 
     serve(shadow=shadow)
+    if os.environ.get("STILLFLOW_TF0"):
+        from stillflow.facade.tf0 import activate_as_parent
+
+        activate_as_parent()
     if revive:
         from stillflow.facade.revive import activate
 

@@ -53,6 +53,7 @@ Run a TensorFlow 1 program unmodified: `import tensorflow` is served by Stillflo
 options:
   --find-nan     run operations one by one; stop where the first NaN arises, and name its line
   --python2      take the program for one of Python 2, also where Python 3 can read it
+  --tf0[=0.X]    serve the names and argument orders of TensorFlow 0.12, or of 0.5 to 0.11
   --no-revive    leave out what Python and NumPy have removed since TensorFlow 1.15
   -h, --help     show this text
   -V, --version  show the version
@@ -64,6 +65,7 @@ commands:
 def main(arguments: list[str]) -> int | None:
     """Run what the arguments say; returns the exit status, None for that of the program."""
     options = {"--no-revive": False, "--find-nan": False, "--python2": False}
+    tf0 = None
     while arguments and arguments[0].startswith("-") and arguments[0] not in ("-", "-m", "-c"):
         option, *arguments = arguments
         if option in ("-h", "--help"):
@@ -75,6 +77,9 @@ def main(arguments: list[str]) -> int | None:
             version = f"Stillflow {stillflow.__stillflow_version__}"
             print(f"{version} (TensorFlow {stillflow.__version__})")
             return 0
+        if option == "--tf0" or option.startswith("--tf0="):
+            tf0 = option.partition("=")[2] or "0.12"
+            continue
         if option not in options:
             return wrong(f"unknown option {option}")
         options[option] = True
@@ -92,6 +97,13 @@ def main(arguments: list[str]) -> int | None:
     revive = not options["--no-revive"]
     if options["--python2"] and not revive:
         return wrong("--python2 and --no-revive exclude each other")
+    if tf0 is not None:
+        from stillflow.facade.tf0 import activate
+
+        try:
+            activate(tf0)
+        except ValueError as error:
+            return wrong(str(error))
     run(arguments, revive, find_nan=options["--find-nan"], python2=options["--python2"])
     return None
 

@@ -13,6 +13,7 @@ from collections import defaultdict
 from typing import Any
 
 from stillflow.cli.checking import sources
+from stillflow.cli.checking.old_api import signs
 from stillflow.cli.checking.refusals import REFUSALS
 from stillflow.cli.checking.support import MISSING, REFUSED, SUPPORTED, UNKNOWN, verdict
 from stillflow.cli.checking.uses import uses
@@ -56,7 +57,7 @@ def check(files: list[str]) -> dict[str, Any]:
     Returns:
       `files`; `unreadable`, {path: reason}; `names`, for each its status, the places that use it,
       whether it is optional: a name that the program can do without everywhere; and of one that is
-      refused what to use instead.
+      refused what to use instead; `tf0`, what was written for TensorFlow 0.x, and where.
     """
     import stillflow
 
@@ -65,12 +66,17 @@ def check(files: list[str]) -> dict[str, Any]:
     status: dict[str, str] = {}
     required = set()
     unreadable = {}
+    old = []
     for path in files:
         try:
             tree, lines = sources.parse(path)
         except (SyntaxError, OSError, RecursionError) as error:
             unreadable[path] = str(error)
             continue
+        old += [
+            {"name": sign.name, "place": f"{path}:{lines[min(sign.line, len(lines)) - 1]}"}
+            for sign in signs(tree)
+        ]
         for use in uses(tree):
             found = verdict(use.name)
             status[found.name] = found.status
@@ -85,7 +91,7 @@ def check(files: list[str]) -> dict[str, Any]:
          **({"instead": REFUSALS[name]} if status[name] == REFUSED else {})}
         for name in sorted(status)
     ]  # fmt: skip
-    return {"files": files, "unreadable": unreadable, "names": entries}
+    return {"files": files, "unreadable": unreadable, "names": entries, "tf0": old}
 
 
 def _lacking(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -104,6 +110,12 @@ def _lines(report: dict[str, Any], everything: bool) -> list[str]:
             lines.append(f"  {entry['name']:<{width}}  {_places(entry, everything)}")
             if status == REFUSED:
                 lines.append(f"    instead: {entry['instead']}")
+    if report["tf0"]:
+        shown = report["tf0"] if everything else report["tf0"][:_PLACES]
+        lines.append("\nwritten for TensorFlow 0.x, run it with `python -m stillflow --tf0`:")
+        lines += [f"  {sign['name']:<{width}}  {os.path.relpath(sign['place'])}" for sign in shown]
+        rest = len(report["tf0"]) - len(shown)
+        lines += [f"  … ({rest} more)"] * bool(rest)
     for path, reason in report["unreadable"].items():
         lines.append(f"\nnot read: {os.path.relpath(path)}: {reason}")
     return lines

@@ -52,7 +52,7 @@ def hint(error: BaseException) -> str | None:
     path = _where(error.__traceback__)
     if path is None or not os.path.isfile(path) or not sources.own(path):
         return None
-    return f"if {path} was written for Python 2: python -m stillflow --python2 {_program()}"
+    return f"if {path} was written for Python 2: python -m stillflow --python2 {program()}"
 
 
 def _where(traceback: TracebackType | None) -> str | None:
@@ -64,8 +64,8 @@ def _where(traceback: TracebackType | None) -> str | None:
     return traceback.tb_frame.f_code.co_filename
 
 
-def _program() -> str:
-    """What was started."""
+def program() -> str:
+    """Return the program as it stands on the command line."""
     module = sys.modules["__main__"]
     spec = getattr(module, "__spec__", None)
     return f"-m {spec.name}" if spec is not None else sys.argv[0]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from types import CodeType, ModuleType
 
-from stillflow.cli import python2_signs
+from stillflow.cli import python2_signs, tf0_signs
 from stillflow.cli.frames import without_ours
 from stillflow.facade.say import say
 
@@ -129,7 +129,7 @@ def _guard(program: Callable[[], None]) -> None:
         sys.stdout.flush()
         sys.excepthook(type(error), error, error.__traceback__)
         sys.excepthook = _silent
-        advice = python2_signs.hint(error)
+        advice = tf0_signs.hint(error) or python2_signs.hint(error)
         if advice is not None:
             say(advice)
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any
@@ -30,6 +30,8 @@ _TOOLS = (ROOT + ".python.tools.", ROOT + ".python.debug.cli.")
 _LOGGING = "stillflow.platform.tf_logging"
 # TensorBoard imports its own stub instead of tensorflow where it finds this module of its own.
 _NO_TENSORFLOW = "tensorboard.compat.notf"
+# Asked first how a module is served: by a class of modules, or by the module of ours of a name.
+overlay: Callable[[str], type[ModuleType] | str | None] | None = None
 
 
 class Finder:
@@ -150,6 +152,9 @@ def _load_logging(_: ModuleType) -> None:
 
 def _loader(name: str) -> _Loader | None:
     """Return what loads a module below ``tensorflow``; None if TensorFlow had no such module."""
+    first = overlay(name) if overlay is not None else None
+    if first is not None:
+        return _Loader(target=first) if isinstance(first, str) else _Loader(first)
     if name == ROOT:
         return _Loader(served.TensorFlow)
     if name in internal.MODULES:

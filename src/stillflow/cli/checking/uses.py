@@ -30,12 +30,12 @@ def uses(tree: ast.Module) -> list[Use]:
     Names are followed through imports, assignments (`slim = tf.contrib.slim`) and the scopes of
     functions, not through containers, calls or arguments.
     """
-    reader = _Reader()
+    reader = Reader()
     reader.visit(tree)
     return reader.found
 
 
-class _Reader(ast.NodeVisitor):
+class Reader(ast.NodeVisitor):
     """Walks through a module with the names that are bound to something of TensorFlow."""
 
     def __init__(self) -> None:
@@ -57,12 +57,12 @@ class _Reader(ast.NodeVisitor):
                 return scope[name]
         return None
 
-    def _dotted(self, node: ast.AST) -> str | None:
+    def dotted(self, node: ast.AST) -> str | None:
         """What an expression names in TensorFlow; None if it names nothing there."""
         if isinstance(node, ast.Name):
             return self._meaning(node.id)
         if isinstance(node, ast.Attribute):
-            base = self._dotted(node.value)
+            base = self.dotted(node.value)
             return base and f"{base}.{node.attr}"
         return None
 
@@ -90,7 +90,7 @@ class _Reader(ast.NodeVisitor):
                 self._bind(alias.asname or alias.name, name)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        name = self._dotted(node)
+        name = self.dotted(node)
         if name is None:
             self.generic_visit(node)
         else:
@@ -98,7 +98,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
-        meaning = self._dotted(node.value)
+        meaning = self.dotted(node.value)
         for target in node.targets:
             if isinstance(target, ast.Name):
                 self._bind(target.id, meaning)

@@ -21,6 +21,7 @@ _PARTS = (
     "hdf5",
     "libraries",
     "distribution",
+    "downloads",
     "headless",
     "pytest_modules",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlretrieve
 
 from stillflow.graph.export import export
+from stillflow.util import downloads
 
 
 @export("keras.utils.get_file")
@@ -52,15 +54,16 @@ def get_file(
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, fname)
     archive = path + ".tar.gz" if untar else path
+    checksum = f"hash {file_hash}" if file_hash else None
     if not os.path.exists(archive):
-        _fetch(origin, archive)
+        _fetch(origin, archive, checksum)
     elif file_hash is not None and not validate_file(archive, file_hash, hash_algorithm):
         print(
             "A local file was found, but it seems to be incomplete or outdated because the "
             f"{hash_algorithm} file hash does not match the original value of {file_hash} so we "
             "will re-download the data."
         )
-        _fetch(origin, archive)
+        _fetch(origin, archive, checksum)
     if untar:
         if not os.path.exists(path):
             _extract(archive, folder, "tar")
@@ -69,19 +72,22 @@ def get_file(
     return path
 
 
-def _fetch(origin: str, path: str) -> None:
-    print("Downloading data from", origin)
+def _fetch(origin: str, path: str, checksum: str | None) -> None:
+    copy = downloads.provided(origin)
     partial = f"{path}.{os.getpid()}.part"
     try:
-        urlretrieve(origin, partial)
+        if copy is not None:
+            shutil.copyfile(copy, partial)
+        else:
+            print("Downloading data from", origin)
+            urlretrieve(origin, partial)
         os.replace(partial, path)
-    except HTTPError as error:
-        raise Exception(f"URL fetch failure on {origin}: {error.code} -- {error.msg}") from None
     except URLError as error:
-        raise Exception(
-            f"URL fetch failure on {origin}: {error.errno} -- {error.reason} (without a network, "
-            f"put the file at {path})"
-        ) from None
+        what = f"{error.errno} -- {error.reason}"
+        if isinstance(error, HTTPError):
+            what = f"{error.code} -- {error.msg}"
+        advice = downloads.advice(origin, path, checksum)
+        raise Exception(f"URL fetch failure on {origin}: {what}; {advice}") from None
     finally:
         Path(partial).unlink(missing_ok=True)
 

@@ -10,11 +10,13 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections import namedtuple
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from stillflow._export import export, export_value
+from stillflow.util import downloads
 
 Dataset = export_value(
     "contrib.learn.datasets.base.Dataset", namedtuple("Dataset", ["data", "target"])
@@ -112,7 +114,7 @@ def load_boston(data_path: str | None = None) -> Any:
 
 @export("contrib.learn.datasets.base.maybe_download")
 def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
-    """Fetch a file unless it is there already.
+    """Fetch a file unless it is there already, or among the user's copies (STILLFLOW_DATA).
 
     Args:
       filename: its name.
@@ -128,16 +130,18 @@ def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
     os.makedirs(work_directory, exist_ok=True)
     path = os.path.join(work_directory, filename)
     if not os.path.exists(path):
+        copy = downloads.provided(source_url)
         # A download that breaks off must not leave half a file under the final name.
         handle, partial = tempfile.mkstemp(prefix=filename, dir=work_directory)
         try:
-            with os.fdopen(handle, "wb") as file, urllib.request.urlopen(source_url) as source:
+            address = Path(copy).absolute().as_uri() if copy else source_url
+            with os.fdopen(handle, "wb") as file, urllib.request.urlopen(address) as source:
                 shutil.copyfileobj(source, file)
             os.replace(partial, path)
         except (OSError, ValueError) as error:
             os.remove(partial)
             raise OSError(
-                f"cannot fetch {source_url} ({error}); put the file into {work_directory} yourself"
+                f"cannot fetch {source_url} ({error}); " + downloads.advice(source_url, path)
             ) from error
         print("Successfully downloaded", filename, os.path.getsize(path), "bytes.")
     return path
