@@ -56,5 +56,4 @@ SUCCESSORS = {
     "train.SummaryWriterCache": "summary.FileWriterCache",
     "train.SyncReplicasOptimizerV2": "train.SyncReplicasOptimizer",
     "unpack": "unstack",
-    "unsupported.constant_value": "contrib.util.constant_value",
 }

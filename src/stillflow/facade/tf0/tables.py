@@ -161,4 +161,4 @@ MODULES = {
 PACKAGES = ("tensorflow.models", "tensorflow.models.rnn", "tensorflow.models.rnn.ptb")
 
 # Public namespaces with names of 0.x in them.
-SPACES = ("", "app", "contrib.metrics", "image", "nn", "train", "unsupported")
+SPACES = ("", "app", "contrib.metrics", "image", "nn", "train")
