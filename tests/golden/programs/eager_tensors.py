@@ -46,7 +46,7 @@ def python_protocol(tf):
         return {
             "len": len(x), "rows": [row.numpy() for row in x], "int": int(tf.constant(3.7)),
             "float": float(three), "bool": bool(three), "index": [0, 1, 2, 3][three],
-            "format": f"{tf.constant(1.5):.2f}", "percent": "%.2f" % tf.constant(1.5),  # noqa: UP031
+            "format": f"{tf.constant(1.5):.2f}", "percent": "%.2f" % tf.constant(1.5),
             "array": np.asarray(x), "sum": np.sum(x), "product": x * np.ones((2, 2), "f"),
             "from numpy": np.float32(2) * x, "same": x == x, "other": x == tf.constant(1.0),
             "device": x.device, "dtype": x.dtype.name, "ndim": x.ndim, "cpu": x.cpu().numpy(),

@@ -105,7 +105,8 @@ def predicates(tf):
         one, two = tf.constant(1.0), tf.constant(2.0)
         runs += [
             Run({"switch": tf.raw_ops.Switch(data=one, pred=fed)[1]}, {fed: given}, fails=True),
-            Run({"cond": tf.cond(fed, lambda one=one: one, lambda two=two: two)}, {fed: given}, fails=True),
+            Run({"cond": tf.cond(fed, lambda one=one: one, lambda two=two: two)}, {fed: given},
+                fails=True),
         ]
     return runs
 

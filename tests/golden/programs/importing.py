@@ -216,7 +216,7 @@ def stated_shapes(tf):
     found = {}
     for name, shapes in sorted(STATED_SHAPES.items()):
         node = """name: "b" op: "Neg" input: "a" attr { key: "T" value { type: DT_FLOAT } }
-            attr { key: "_output_shapes" value { list { %s } } }""" % shapes  # noqa: UP031
+            attr { key: "_output_shapes" value { list { %s } } }""" % shapes
         graph_def = text_format.Parse("node { " + node + " }", tf.GraphDef(node=[x]))
         graph_def.versions.producer = 134
 
