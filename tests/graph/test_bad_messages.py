@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -31,20 +32,34 @@ def run(definition: tf.GraphDef, name: str = "c:0") -> Any:
 
 
 @pytest.mark.parametrize(("definition", "message"), [
-    (constant([0], kind=0), "Cannot convert value 0"),
     (constant([0], dtype=99, kind=99), "AttrValue has invalid DataType enum: 99"),
+    (constant([2**40, 2**40], floats=[1.0]), "is too large .more than 2"),
+    (constant([-3], floats=[1.0]), "-3 must be >= 0"),
+])  # fmt: skip
+def test_constants_that_cannot_be(definition, message):
+    with pytest.raises(ValueError, match=message):
+        run(definition)
+
+
+@pytest.mark.parametrize(("definition", "message"), [
+    (constant([0], kind=0), "Cannot convert value 0"),
     (constant([4], content=b"1234"), "takes 16 bytes, but its content has 4"),
     (constant([1], content=b"12345678"), "takes 4 bytes, but its content has 8"),
     (constant([2**62], floats=[1.0]), "too big|more than 2GB"),
     (constant([2**62]), "too big|more than 2GB"),
     (constant([2**40], floats=[1.0]), "more than 2GB"),
-    (constant([2**40, 2**40], floats=[1.0]), "is too large .more than 2"),
-    (constant([-3], floats=[1.0]), "-3 must be >= 0"),
-    (constant([1], floats=[1.0, 2.0]), "cannot hold 2 values"),
 ])  # fmt: skip
-def test_constants_that_cannot_be(definition, message):
-    with pytest.raises(ValueError, match=message):
+def test_constants_that_fail_when_they_are_run_only(definition, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot parse tensor from proto") as e:
         run(definition)
+    assert re.search(message, e.value.message)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(definition, name="")
+        assert session.run(tf.constant(5)) == 5
+
+
+def test_values_beyond_the_shape_are_dropped():
+    assert run(constant([1], floats=[1.0, 2.0])).tolist() == [1.0]
 
 
 def test_too_few_values_repeat_the_last():

@@ -244,7 +244,6 @@ def test_reading_messages(text, value):
             ValueError,
             "not fully known",
         ),
-        ("dtype: DT_INT32 tensor_shape { unknown_rank: true }", ValueError, "not fully known"),
         (
             "dtype: DT_INT32 tensor_shape { dim { size: 1099511627776 } } int_val: 3",
             ValueError,

@@ -110,3 +110,10 @@ def test_parts_of_loops_that_nothing_enters_do_not_run(kind: str) -> None:
         problem = f"^{kind} is not in a while context"
         with pytest.raises(errors.InvalidArgumentError, match=problem):
             session.run("n:0")
+
+
+def test_negative_numbers_of_outputs_are_no_names():
+    graph_def = tf.GraphDef()
+    graph_def.node.add(name="y", op="NoOp")
+    with pytest.raises(ValueError, match=r"^Cannot convert 'y:-1' to a tensor name"):
+        tf.import_graph_def(graph_def, return_elements=["y:-1"])

@@ -38,3 +38,14 @@ def test_a_prefix_that_ends_with_a_slash_names_files_in_the_folder(folder, prefi
         assert (folder.parent / "new" / ".index").exists()
         assert not (folder.parent / "gone").exists()
         saver.restore(session, prefix)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"", "it is empty"), (b"hello", 'has no field named "hello"'), (b"\xff" * 9, "utf-8")],
+)
+def test_a_graph_that_is_none_is_an_error_and_not_an_empty_graph(tmp_path, content, reason):
+    path = tmp_path / "model.meta"
+    path.write_bytes(content)
+    with pytest.raises(OSError, match=rf"Cannot parse file .*model\.meta.*{reason}"):
+        tf.train.import_meta_graph(str(path))

@@ -64,7 +64,7 @@ def import_graph_def(
         raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
     graph = get_default_graph()
     with name_scope(name, "import", list(input_map.values())) as scope:
-        if not all(isinstance(value, (Tensor, Operation)) for value in input_map.values()):
+        if not all(isinstance(value, Tensor) for value in input_map.values()):
             if name == "":
                 raise ValueError(
                     "tf.import_graph_def() requires a non-empty `name` if `input_map` contains "
@@ -99,7 +99,7 @@ def _check_graph(graph: Graph, input_map: dict[Any, Any]) -> None:
     for key, value in input_map.items():
         if value.graph is not graph:
             source = value.op.name if isinstance(value, Tensor) else value.name
-            entry = f"{_join(_split(key if isinstance(key, str) else key.decode()))}->{value.name}"
+            entry = f"{_join(_parse(key if isinstance(key, str) else key.decode()))}->{value.name}"
             raise ValueError(
                 f"node '{source}' in input_map does not exist in graph (input_map entry: {entry})"
             )
@@ -126,7 +126,7 @@ class Importer:
     ) -> None:
         self.graph, self.graph_def, self.prefix = graph, graph_def, prefix
         self.input_map = {
-            _split(key.decode() if isinstance(key, bytes) else key): value
+            _parse(key.decode() if isinstance(key, bytes) else key): value
             for key, value in input_map.items()
         }
         self.used: set[tuple[str, int]] = set()
@@ -173,11 +173,11 @@ class Importer:
 
     def element(self, name: str) -> Tensor | Operation:
         """What a name of the GraphDef became."""
-        op_name, index = _split(name)
         if ":" not in name:
-            if op_name not in self.made:
-                raise ValueError(f"Requested return node '{op_name}' not found in graph def")
-            return self.made[op_name]
+            if name not in self.made:
+                raise ValueError(f"Requested return node '{name}' not found in graph def")
+            return self.made[name]
+        op_name, index = _parse(name)
         mapped = self.input_map.get((op_name, index))
         if mapped is not None:
             self.used.add((op_name, index))
@@ -563,15 +563,25 @@ def _take_shapes(op: Operation, shapes: Any) -> None:
 
 
 def _split(text: str) -> tuple[str, int]:
-    """`name:1` as ("name", 1); `^name` as ("name", -1)."""
+    """Return an input `name:1` as ("name", 1), `^name` as ("name", -1)."""
     if text.startswith("^"):
         return text[1:], -1
-    name, _, number = text.partition(":")
-    if not number:
-        return name, 0
-    if not number.isdecimal():
+    name, colon, number = text.rpartition(":")
+    return (name, int(number)) if colon and number.isdecimal() else (text, 0)
+
+
+def _parse(text: str) -> tuple[str, int]:
+    """Return a name that a program gives, as `_split` does; ValueError if it is no name."""
+    if text.startswith("^"):
+        return text[1:], -1
+    name, colon, number = text.partition(":")
+    try:
+        index = int(number) if colon else 0
+    except ValueError:
+        index = -1
+    if index < 0:
         raise ValueError(f"Cannot convert {text!r} to a tensor name.")
-    return name, int(number)
+    return name, index
 
 
 def _join(key: tuple[str, int]) -> str:

@@ -149,10 +149,14 @@ def make_tensor_proto(
 # ---- Messages to arrays ----------------------------------------------------------------------
 
 
-def from_proto(tensor: Any) -> Array:
+def from_proto(tensor: Any, drops_rest: bool = False) -> Array:
     """Returns the value of a `TensorProto` as an array that may be read-only.
 
     Nothing is allocated before the message was found to hold what its shape promises.
+
+    Args:
+      tensor: The message. A shape of unknown rank is that of a scalar.
+      drops_rest: Whether more values than the shape has elements are right, as for kernels.
 
     Raises:
       TypeError: If tensors of this type hold no values (resource, variant).
@@ -162,12 +166,14 @@ def from_proto(tensor: Any) -> Array:
     if dtype.np_dtype is None:
         raise TypeError(f"Unsupported tensor type: {tensor.dtype}")
     shape = tuple([dim.size for dim in tensor.tensor_shape.dim])
-    if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape):
+    if any(size < 0 for size in shape):
         raise ValueError("A tensor's value has a shape that is not fully known.")
     count = prod(shape)
     if tensor.tensor_content:
         return _from_content(tensor.tensor_content, dtype, count).reshape(shape)
     values = _from_field(tensor, dtype)
+    if drops_rest:
+        values = values[:count]
     if values.size > count:
         raise ValueError(f"A tensor of shape {list(shape)} cannot hold {values.size} values.")
     if values.size == 0 and count:
@@ -249,7 +255,19 @@ def make_ndarray(tensor: Any) -> Array:
       ValueError: If shape and values contradict each other, or a value is repeated into more
         than 2 GB.
     """
-    array = from_proto(tensor)
+    return _copied(from_proto(tensor))
+
+
+def kernel_array(tensor: Any) -> Array:
+    """Creates the array that a kernel makes of a `TensorProto`, without values beyond its shape.
+
+    Raises:
+      TypeError, ValueError: As `make_ndarray`.
+    """
+    return _copied(from_proto(tensor, drops_rest=True))
+
+
+def _copied(array: Array) -> Array:
     if array.nbytes > MAX_BYTES and not any(array.strides):
         raise ValueError(
             f"A tensor of shape {list(array.shape)} would repeat its value into more than 2GB."

@@ -13,7 +13,7 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.graph.tensor_proto import make_ndarray
+from stillflow.graph.tensor_proto import kernel_array
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 
 _MOST_ELEMENTS = 2**63 - 1
@@ -33,7 +33,7 @@ def const_array(value: Any) -> Any:
         from stillflow.ops.io.variants import from_message
 
         return from_message(value)
-    return make_ndarray(value)
+    return kernel_array(value)
 
 
 def _countable(shape: TensorShape) -> TensorShape:
@@ -53,7 +53,12 @@ def _countable(shape: TensorShape) -> TensorShape:
 def const_shape(node: Node) -> Any:
     value = node.op.attrs["value"]
     if type(value).__name__ == "TensorProto":
-        return _countable(TensorShape(value.tensor_shape))
+        if value.tensor_shape.unknown_rank:
+            return ()
+        shape = TensorShape(value.tensor_shape)
+        if not shape.is_fully_defined():
+            raise ValueError(f"Shape {to_string(shape._dims)} is not fully defined")
+        return _countable(shape)
     return tuple(value.shape)
 
 
@@ -61,6 +66,8 @@ def const_shape(node: Node) -> Any:
 def const_check(node: Node) -> None:
     value = node.op.attrs["value"]
     if node.planning and type(value).__name__ == "TensorProto":
+        if node.op._values is None:
+            _refuse(value)
         given, dtype = dtypes.as_dtype(value.dtype), node.op.attrs["dtype"]
         if given != dtype:
             mismatch = f"value ({dtypes.cpp_name(given)}) and dtype ({dtypes.cpp_name(dtype)})"
@@ -69,7 +76,20 @@ def const_check(node: Node) -> None:
 
 @const_op.value
 def const_value(node: Node) -> Any:
-    return const_array(node.op.attrs["value"])
+    """The array; None if the message is malformed, which fails when the constant is run."""
+    try:
+        return const_array(node.op.attrs["value"])
+    except (TypeError, ValueError):
+        return None
+
+
+def _refuse(message: Any) -> None:
+    """Raise InvalidArgumentError for a message whose values do not fit its type and shape."""
+    text = str(message.__class__(dtype=message.dtype)).strip()
+    try:
+        const_array(message)
+    except (TypeError, ValueError) as error:
+        raise invalid_argument(f"Cannot parse tensor from proto: {text}\n{error}") from None
 
 
 placeholder_op = op("""
