@@ -14,6 +14,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape
 from stillflow.keras.backend.session import get_value
 from stillflow.keras.engine.topology import node_key
+from stillflow.keras.saving import yaml_text
 from stillflow.keras.version import VERSION
 from stillflow.layers.node import Node
 from stillflow.platform import tf_logging as logging
@@ -154,15 +155,12 @@ class NetworkConfig:
         return json.dumps(self._updated_config(), default=get_json_type, **kwargs)
 
     def to_yaml(self, **kwargs: Any) -> str:
-        """Always raises: reading YAML may run code.
+        """Return the config as YAML; arguments are those of `yaml.dump`.
 
         Raises:
-          RuntimeError: always.
+          ImportError: if PyYAML is not installed.
         """
-        raise RuntimeError(
-            "Method `model.to_yaml()` has been removed due to security risk of arbitrary code "
-            "execution. Please use `model.to_json()` instead."
-        )
+        return yaml_text.dump(self._updated_config(), **kwargs)
 
 
 def get_json_type(obj: Any) -> Any:

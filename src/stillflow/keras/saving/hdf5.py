@@ -31,7 +31,9 @@ def _h5py(what: str) -> Any:
     try:
         return importlib.import_module("h5py")
     except ImportError:
-        raise ImportError(f"`{what}` requires h5py.") from None
+        raise ImportError(
+            f"`{what}` requires h5py.\nThe extra `keras` brings it: pip install 'stillflow[keras]'"
+        ) from None
 
 
 def is_file(value: Any) -> bool:

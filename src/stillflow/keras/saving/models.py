@@ -6,10 +6,12 @@ import json
 import os
 from typing import Any
 
+from stillflow.files import sniff
 from stillflow.graph.export import export
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.layers.serialization import deserialize
-from stillflow.keras.saving import hdf5, saved_models
+from stillflow.keras.saving import hdf5, saved_models, yaml_text
+from stillflow.saved_model import names
 
 _ENDINGS = (".h5", ".hdf5", ".keras")
 
@@ -37,15 +39,13 @@ def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
 
 @export("keras.models.model_from_yaml")
 def model_from_yaml(yaml_string: str, custom_objects: Any = None) -> Any:
-    """Always raises: reading YAML may run code.
+    """Return the model that `to_yaml` wrote, under TensorFlow or here; no code in it is run.
 
     Raises:
-      RuntimeError: always.
+      ImportError: if PyYAML is not installed.
+      yaml.YAMLError: if the text asks for objects of Python, or is no YAML.
     """
-    raise RuntimeError(
-        "Method `model_from_yaml()` has been removed due to security risk of arbitrary code "
-        "execution. Please use `Model.to_json()` and `model_from_json()` instead."
-    )
+    return deserialize(yaml_text.load(yaml_string), custom_objects=custom_objects)
 
 
 @export("keras.models.save_model")
@@ -112,7 +112,10 @@ def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) 
         return hdf5.load_model_from_hdf5(filepath, custom_objects, compile)
     if os.path.isdir(filepath):
         return saved_models.load_model(filepath, custom_objects, compile)
+    why = ""
+    if os.path.exists(filepath):
+        why = f"\n{filepath} is {sniff.describe_path(filepath) or 'no HDF5 file'}"
     raise OSError(
-        "Unable to load model. Filepath is not an hdf5 file (or h5py is not available) or "
-        "SavedModel."
+        f"SavedModel file does not exist at: {filepath}/"
+        f"{{{names.SAVED_MODEL_FILENAME_PBTXT}|{names.SAVED_MODEL_FILENAME_PB}}}{why}"
     )
