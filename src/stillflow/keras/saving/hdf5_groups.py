@@ -124,7 +124,13 @@ def _read_layers(group: Any, layers: list[Any], by_name: bool) -> None:
     names = load_attributes_from_hdf5_group(group, "layer_names")
     saved = {name: _read_arrays(group[name]) for name in names}
     if by_name:
-        pairs = [(layer, layer.name) for layer in layers if layer.name in saved]
+        # In the order of the file, whose layers errors count.
+        triples = [
+            (number, layer, name)
+            for number, name in enumerate(names)
+            for layer in layers
+            if layer.name == name
+        ]
     else:
         wanted = [layer for layer in layers if _weights_of(layer)]
         filled = [name for name, values in saved.items() if values]
@@ -133,9 +139,9 @@ def _read_layers(group: Any, layers: list[Any], by_name: bool) -> None:
                 f"You are trying to load a weight file containing {len(filled)} layers into a "
                 f"model with {len(wanted)} layers."
             )
-        pairs = list(zip(wanted, filled, strict=True))
+        triples = list(zip(range(len(wanted)), wanted, filled, strict=True))
     values: list[tuple[Any, Any]] = []
-    for number, (layer, name) in enumerate(pairs):
+    for number, layer, name in triples:
         variables, arrays = _weights_of(layer), fitting(layer, saved[name], origin)
         if len(variables) != len(arrays):
             saved_name = None if by_name else name
