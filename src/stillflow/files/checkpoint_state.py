@@ -20,7 +20,7 @@ def write(path: str, state: Any) -> None:
     """Writes a `CheckpointState` so that it is there as a whole or not at all."""
     from google.protobuf import text_format
 
-    content = text_format.MessageToString(state).encode()
+    content = text_format.MessageToString(state, as_utf8=False).encode()
     whole_file.write(path, content, sync=durability.waits())
     if not is_remote(path):
         durability.write_back.add(path, [path])

@@ -80,7 +80,7 @@ def _take_truth_values(made: type[Message]) -> None:
         try:
             plain(self, *args, **fields)
         except (AttributeError, TypeError, ValueError):  # NumPy's have lost __index__
-            numbers = {name: _numbers(value) for name, value in fields.items()}
+            numbers = {name: as_numbers(value) for name, value in fields.items()}
             if all(numbers[name] is value for name, value in fields.items()):
                 raise
             self.Clear()
@@ -89,10 +89,10 @@ def _take_truth_values(made: type[Message]) -> None:
     made.__init__ = init  # type: ignore[method-assign]
 
 
-def _numbers(value: Any) -> Any:
+def as_numbers(value: Any) -> Any:
     """The value with 0 and 1 for truth values, which may be NumPy's; else itself."""
     if isinstance(value, (list, tuple)):
-        numbers = [_numbers(item) for item in value]
+        numbers = [as_numbers(item) for item in value]
         same = all(number is item for number, item in zip(numbers, value, strict=True))
         return value if same else numbers
     if type(value).__name__ == "ndarray":
@@ -104,7 +104,7 @@ def _text(message: Message) -> str:
     """Show map entries in the order of their keys, as TensorFlow's protobuf did."""
     from google.protobuf.text_format import MessageToString
 
-    text: str = MessageToString(message)
+    text: str = MessageToString(message, as_utf8=False)
     return text
 
 

@@ -92,6 +92,10 @@ def write_message(message: Any, path: str, binary: bool) -> None:
     """Writes a protobuf message to a file, serialized or as text."""
     from google.protobuf import text_format
 
-    content = message.SerializeToString() if binary else text_format.MessageToString(message)
+    content = (
+        message.SerializeToString()
+        if binary
+        else text_format.MessageToString(message, as_utf8=False)
+    )
     with FileIO(path, "wb") as file:
         file.write(content)

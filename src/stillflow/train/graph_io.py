@@ -34,7 +34,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
     if as_text:
         from google.protobuf import text_format
 
-        content = text_format.MessageToString(message).encode()
+        content = text_format.MessageToString(message, as_utf8=False).encode()
     else:
         content = message.SerializeToString()
     whole_file.write(path, content)

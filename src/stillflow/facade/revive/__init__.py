@@ -18,6 +18,7 @@ _PARTS = (
     "tensor_lists",
     "arrays",
     "uneven",
+    "protobuf",
     "hdf5",
     "libraries",
     "distribution",

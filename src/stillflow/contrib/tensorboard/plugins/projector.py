@@ -27,5 +27,5 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
     folder = summary_writer.get_logdir()
     if folder is None:
         raise ValueError("Summary writer must have a logdir")
-    content = text_format.MessageToString(config)
+    content = text_format.MessageToString(config, as_utf8=False)
     gfile.write_string_to_file(os.path.join(folder, _FILE), content)
