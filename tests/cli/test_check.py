@@ -318,3 +318,22 @@ def test_what_is_told_to_refuse_is_there_and_refuses(name):
     }.get(last, ["localhost:1"] if last.endswith("Hook") else [stillflow.Session(), "localhost:1"])
     with pytest.raises(stillflow.errors.OpError):
         function(*arguments)
+
+
+def test_lines_of_python_2_that_python_3_can_read(check, launcher):
+    source = """
+        import tensorflow as tf
+        numbers = map(int, words)
+        print(numbers[0])
+        for step in range(len(words) / 2):
+            pass
+        """
+    _, _, report = check(source)
+    assert report["python2"] == [
+        {"place": "program.py:4", "reason": "map() gave a list"},
+        {"place": "program.py:5", "reason": "/ gave a whole number"},
+    ]
+    done = launcher.run("check", "program.py")
+    assert "of Python 2, it seems (python -m stillflow --python2):\n  program.py:4" in done.stdout
+    _, _, translated = check(source + "        print 'x'\n", "translated.py")
+    assert translated["python2"] == []

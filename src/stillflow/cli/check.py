@@ -17,6 +17,7 @@ from stillflow.cli.checking.old_api import signs
 from stillflow.cli.checking.refusals import REFUSALS
 from stillflow.cli.checking.support import MISSING, REFUSED, SUPPORTED, UNKNOWN, verdict
 from stillflow.cli.checking.uses import uses
+from stillflow.facade.revive import python2_habits
 
 _PLACES = 4  # so many are shown of each name; --all shows the rest
 
@@ -57,7 +58,9 @@ def check(files: list[str]) -> dict[str, Any]:
     Returns:
       `files`; `unreadable`, {path: reason}; `names`, for each its status, the places that use it,
       whether it is optional: a name that the program can do without everywhere; and of one that is
-      refused what to use instead; `tf0`, what was written for TensorFlow 0.x, and where.
+      refused what to use instead; `tf0`, what was written for TensorFlow 0.x, and where;
+      `python2`, the places that mean something else in Python 2, in files that Python 3 can read,
+      each with the reason.
     """
     import stillflow
 
@@ -67,9 +70,10 @@ def check(files: list[str]) -> dict[str, Any]:
     required = set()
     unreadable = {}
     old = []
+    habits = []
     for path in files:
         try:
-            tree, lines = sources.parse(path)
+            tree, lines, translated = sources.parse(path)
         except (SyntaxError, OSError, RecursionError) as error:
             unreadable[path] = str(error)
             continue
@@ -77,6 +81,9 @@ def check(files: list[str]) -> dict[str, Any]:
             {"name": sign.name, "place": f"{path}:{lines[min(sign.line, len(lines)) - 1]}"}
             for sign in signs(tree)
         ]
+        for habit in () if translated else python2_habits.habits(tree):
+            place = f"{path}:{lines[min(habit.line, len(lines)) - 1]}"
+            habits.append({"place": place, "reason": habit.reason})
         for use in uses(tree):
             found = verdict(use.name)
             status[found.name] = found.status
@@ -91,7 +98,9 @@ def check(files: list[str]) -> dict[str, Any]:
          **({"instead": REFUSALS[name]} if status[name] == REFUSED else {})}
         for name in sorted(status)
     ]  # fmt: skip
-    return {"files": files, "unreadable": unreadable, "names": entries, "tf0": old}
+    return {
+        "files": files, "unreadable": unreadable, "names": entries, "tf0": old, "python2": habits,
+    }  # fmt: skip
 
 
 def _lacking(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -116,6 +125,14 @@ def _lines(report: dict[str, Any], everything: bool) -> list[str]:
         lines += [f"  {sign['name']:<{width}}  {os.path.relpath(sign['place'])}" for sign in shown]
         rest = len(report["tf0"]) - len(shown)
         lines += [f"  … ({rest} more)"] * bool(rest)
+    habits = report["python2"]
+    if habits:
+        lines.append("\nof Python 2, it seems (python -m stillflow --python2):")
+        for habit in habits if everything else habits[:_PLACES]:
+            place = os.path.relpath(habit["place"])
+            lines.append(f"  {place}  {habit['reason']} there")
+        if len(habits) > _PLACES and not everything:
+            lines.append(f"  … ({len(habits) - _PLACES} more)")
     for path, reason in report["unreadable"].items():
         lines.append(f"\nnot read: {os.path.relpath(path)}: {reason}")
     return lines

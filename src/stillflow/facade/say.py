@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 _said: set[str] = set()
+# What lies between a name that is asked for and the module that asks.
+_MACHINERY = ("stillflow.facade.", "importlib", "_frozen_importlib")
 
 
 def say(message: str) -> None:
@@ -12,3 +14,27 @@ def say(message: str) -> None:
     if message not in _said:
         _said.add(message)
         print(f"stillflow: {message}", file=sys.stderr)
+
+
+def say_to_program(message: str) -> bool:
+    """Say it if a program's own module is the cause, not a library, which looks after itself.
+
+    Args:
+      message: as of `say`.
+
+    Returns:
+      Whether the module that calls, or imports, is a program's own.
+    """
+    from stillflow.facade.revive.sources import own
+
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_machinery(str(frame.f_globals.get("__name__", ""))):
+        frame = frame.f_back
+    if not own(frame.f_code.co_filename):
+        return False
+    say(message)
+    return True
+
+
+def _is_machinery(module: str) -> bool:
+    return module.startswith(_MACHINERY)

@@ -277,3 +277,21 @@ def test_summaries_of_tensorboard(launcher):  # noqa: F811
         "loss/scalar_summary the loss 0.5",
         "custom_scalars__config__ a/scalar_summary",
     ]
+
+
+def test_libraries_that_look_after_themselves_are_not_spoken_of(launcher):  # noqa: F811
+    launcher.write(
+        "site-packages/guarded.py",
+        "try:\n    from itertools import izip, imap\n    import imp\nexcept ImportError:\n"
+        "    izip = zip\n",
+    )
+    out, said = launcher.program("""
+        import sys
+        sys.path.append("site-packages")
+        import guarded
+        print(guarded.izip is zip)
+        from itertools import izip
+        print(izip is zip)
+        """)
+    assert out == "True\nTrue\n"
+    assert said == "stillflow: itertools.izip is gone; it is zip here\n"

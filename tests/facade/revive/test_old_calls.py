@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
@@ -153,6 +156,56 @@ def test_arguments_by_place(launcher):  # noqa: F811
             print("refused")
         """)
     assert out.splitlines() == ["(20, 257)", "(8000,)", "20", "(257, 126) 257", "refused"]
+
+
+def test_sound_is_written(launcher):  # noqa: F811
+    pytest.importorskip("librosa")
+    pytest.importorskip("scipy")
+    out, said = launcher.program("""
+        import librosa
+        import librosa.output
+        import numpy as np
+        from scipy.io import wavfile
+        sound = np.array([0.25, -0.5, 0.0], np.float32)
+        librosa.output.write_wav("a.wav", sound, 8000)
+        librosa.output.write_wav("b.wav", np.stack([sound, sound]), sr=8000, norm=True)
+        print(*(wavfile.read(name)[1].tolist() for name in ("a.wav", "b.wav")))
+        """)
+    assert out == "[0.25, -0.5, 0.0] [[0.5, 0.5], [-1.0, -1.0], [0.0, 0.0]]\n"
+    assert said.count("librosa.output is gone") == 1
+
+
+def test_arguments_that_have_another_name(launcher):  # noqa: F811
+    pytest.importorskip("sklearn")
+    out, said = launcher.program("""
+        import numpy as np
+        from sklearn.manifold import TSNE
+        points = TSNE(n_components=2, n_iter=250, perplexity=3, init="random", random_state=0)
+        print(points.fit_transform(np.arange(20.0).reshape(10, 2)).shape, points.max_iter)
+        print(sorted(points.get_params())[:2])
+        """)
+    assert out == "(10, 2) 250\n['angle', 'early_exaggeration']\n"
+    assert said.count("the argument n_iter of TSNE() is gone; it is max_iter here") == 1
+
+
+def test_old_names_of_arguments():
+    from stillflow.facade.revive.libraries import _with_old_names
+
+    call = _with_old_names(lambda max_iter=1, n=2: (max_iter, n), "f()", {"n_iter": "max_iter"})
+    assert call(n_iter=5) == call(5) == call(max_iter=5) == (5, 2)
+    kept = _with_old_names(lambda n_iter=1: n_iter, "f()", {"n_iter": "max_iter"})
+    assert kept(n_iter=5) == 5
+    with pytest.raises(TypeError):
+        call(other=1)
+
+
+def test_minimisations_print_their_progress(launcher):  # noqa: F811
+    """Beyond 13 digits, a loss depends on the order of the arithmetic in the loop."""
+    pytest.importorskip("scipy")
+    here = Path(__file__).parent
+    out, _ = launcher.program((here / "minimised.py").read_text())
+    cut = re.compile(r"(F = +\d\.\d{12})\d*")
+    assert cut.sub(r"\1", out) == cut.sub(r"\1", (here / "minimised.txt").read_text())
 
 
 def test_pictures_are_rotated_by_arrays_of_one_angle(launcher):  # noqa: F811

@@ -9,6 +9,7 @@ import os
 import re
 import tokenize
 from collections.abc import Iterator
+from typing import NamedTuple
 
 # Folders that hold no sources of the program's own.
 _ELSEWHERE = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
@@ -41,12 +42,23 @@ def find(path: str) -> Iterator[str]:
                 yield os.path.join(folder, name)
 
 
-def parse(path: str) -> tuple[ast.Module, list[int]]:
-    """Parses a file.
+class Parsed(NamedTuple):
+    """A program.
 
-    Returns:
-      The tree, and for each line of it (from 1; the first entry is of line 1) that of the file: a
-      notebook's lines are counted over its cells of code, a program in Python 2 is translated.
+    Attributes:
+      tree: its syntax tree.
+      lines: for each line of the tree (the first entry is of line 1) that of the file; a
+        notebook's lines are counted over its cells of code.
+      translated: whether the file is written in Python 2.
+    """
+
+    tree: ast.Module
+    lines: list[int]
+    translated: bool = False
+
+
+def parse(path: str) -> Parsed:
+    """Parses a file.
 
     Raises:
       SyntaxError: if it is no Python, or no notebook.
@@ -66,18 +78,18 @@ def parse(path: str) -> tuple[ast.Module, list[int]]:
         except (LookupError, UnicodeDecodeError) as error:
             raise SyntaxError(f"not text: {error}") from None
     try:
-        return ast.parse(text), list(range(1, text.count("\n") + 3))
+        return Parsed(ast.parse(text), list(range(1, text.count("\n") + 3)))
     except (SyntaxError, ValueError) as error:
         return _parse_python2(text, path, error)
 
 
-def _parse_python2(text: str, path: str, refusal: Exception) -> tuple[ast.Module, list[int]]:
+def _parse_python2(text: str, path: str, refusal: Exception) -> Parsed:
     """Parses what Python 3 refuses; where Python 2 does too, it was Python 3 and is wrong there."""
     from stillflow.facade.revive import python2
 
     try:
         translated = python2.translate(text, path)
-        return ast.parse(translated), python2.original_lines(text, translated)
+        return Parsed(ast.parse(translated), python2.original_lines(text, translated), True)
     except (SyntaxError, ValueError):
         reason = str(refusal)
         if isinstance(refusal, SyntaxError):

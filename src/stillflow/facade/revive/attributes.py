@@ -9,7 +9,7 @@ from typing import Any
 
 from stillflow.facade.revive.after import after_import
 from stillflow.facade.revive.tables import TABLES
-from stillflow.facade.say import say
+from stillflow.facade.say import say_to_program
 
 
 def activate() -> None:
@@ -24,8 +24,10 @@ def _patcher(table: dict[str, Any]) -> Callable[[ModuleType], None]:
 
         def __getattr__(name: str) -> Any:  # noqa: N807 - PEP 562
             if name in table:
-                value = module.__dict__[name] = resolve(table[name])
-                say(f"{module.__name__}.{name} is gone; it is {describe(table[name])} here")
+                value = resolve(table[name])
+                note = f"{module.__name__}.{name} is gone; it is {describe(table[name])} here"
+                if say_to_program(note):
+                    module.__dict__[name] = value
                 return value
             if before is not None:
                 return before(name)

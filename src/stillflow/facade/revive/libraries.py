@@ -3,6 +3,7 @@
 ``yaml.load`` without a loader, which PyYAML 6 refuses, reads what its safe kind of full loader
 reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``,
 and functions applied to groups see the columns that they are grouped by;
+arguments of scikit-learn have their old names too (``TSNE(n_iter=)``); SciPy's L-BFGS-B prints;
 functions of librosa take by place what 0.10 takes by name only; ``scipy.ndimage.rotate`` takes
 arrays of one angle, as it did before SciPy 1.3; ``tensorboard.summary`` has the functions of
 TensorFlow 1, which since TensorBoard 2 are in its ``v1``; a program may call a flag ``log_dir``,
@@ -32,6 +33,9 @@ def activate() -> None:
     after_import("yaml", _patch_yaml)
     after_import("pandas", _patch_pandas)
     after_import("scipy.ndimage", _patch_ndimage)
+    after_import("scipy.optimize._lbfgsb_py", _patch_lbfgsb)
+    for module, kinds in _RENAMED.items():
+        after_import(module, functools.partial(_patch_renamed, kinds))
     after_import("tensorboard.summary", _patch_tensorboard)
     after_import("stillflow.platform.flags", _patch_flags)
     for module, names in _BY_PLACE.items():
@@ -112,6 +116,43 @@ def _shuffling_by(plain: Callable[..., Any]) -> Callable[..., Any]:
             x[last], x[other] = x[other], x[last]
 
     return shuffle
+
+
+def _patch_lbfgsb(module: Any) -> None:
+    from stillflow.facade.revive import lbfgsb
+
+    lbfgsb.patch(module)
+
+
+# Arguments that have other names now: {module: {class: {old: new}}}.
+_RENAMED = {
+    "sklearn.manifold._t_sne": {"TSNE": {"n_iter": "max_iter"}},
+    "sklearn.preprocessing._encoders": {"OneHotEncoder": {"sparse": "sparse_output"}},
+}
+
+
+def _patch_renamed(names: dict[str, dict[str, str]], module: Any) -> None:
+    for name, pairs in names.items():
+        kind = getattr(module, name, None)
+        if kind is not None:
+            kind.__init__ = _with_old_names(kind.__init__, f"{name}()", pairs)
+
+
+def _with_old_names(
+    plain: Callable[..., Any], label: str, pairs: dict[str, str]
+) -> Callable[..., Any]:
+    """A function that takes arguments under the names that they once had as well."""
+    known = inspect.signature(plain).parameters
+    pairs = {old: new for old, new in pairs.items() if old not in known and new in known}
+
+    @functools.wraps(plain)
+    def call(*args: Any, **options: Any) -> Any:
+        for old in options.keys() & pairs.keys():
+            say(f"the argument {old} of {label} is gone; it is {pairs[old]} here")
+            options[pairs[old]] = options.pop(old)
+        return plain(*args, **options)
+
+    return call
 
 
 # Functions of librosa, by the modules that hold them.

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
-from stillflow.facade.say import say
+from stillflow.facade.say import say_to_program
 
 _HERE = "stillflow.facade.revive."
 MODULES = {
@@ -28,6 +28,7 @@ MODULES = {
     "scipy.misc.pilutil": _HERE + "scipy_misc",
     "scipy.sparse.linalg.eigen": "scipy.sparse.linalg",
     "scipy.sparse.linalg.eigen.arpack": "scipy.sparse.linalg",
+    "librosa.output": _HERE + "old_librosa",
     "sklearn.cross_validation": "sklearn.model_selection",
     "sklearn.grid_search": "sklearn.model_selection",
     "sklearn.externals.joblib": "joblib",
@@ -73,7 +74,7 @@ class _Loader:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        say(f"the module {module.__name__} is gone; Stillflow's takes its place")
+        say_to_program(f"the module {module.__name__} is gone; Stillflow's takes its place")
         meant = importlib.import_module(self.meant)
         if not hasattr(meant, "__path__"):
             meant.__path__ = []  # old modules hang below it

@@ -160,6 +160,7 @@ def _completed(code: CodeType, source: bytes, path: str) -> CodeType:
     from stillflow.facade.revive import rewrite
 
     tree = ast.parse(source, path)
+    _offer_python2(code, tree, path)
     if not _of_old_days(code):
         return _with_numbers(tree, path) or code
     if _METHOD_CALL.search(source):
@@ -167,6 +168,22 @@ def _completed(code: CodeType, source: bytes, path: str) -> CodeType:
     if _OLD_IMPORT.search(source):
         tree = rewrite.Modules(MODULES).visit(tree)
     return _with_names(_indexed(tree, path), path)
+
+
+def _offer_python2(code: CodeType, tree: ast.Module, path: str) -> None:
+    """Say once that a program seems to be one of Python 2's, which Python 3 can read."""
+    global _offered
+    from stillflow.facade.revive import python2_habits
+
+    if _offered or all(python2_habits.SUSPECTS.isdisjoint(part.co_names) for part in _parts(code)):
+        return
+    found = python2_habits.habits(tree)
+    if found:
+        _offered = True
+        say(
+            f"{path}:{found[0].line}: {found[0].reason} in Python 2; if it was written for that:"
+            " python -m stillflow --python2"
+        )
 
 
 def _indexed(tree: ast.Module, path: str) -> ast.Module:
@@ -333,3 +350,4 @@ def _not_own() -> tuple[str, ...]:
 
 
 _installed: tuple[str, ...] | None = None
+_offered = False

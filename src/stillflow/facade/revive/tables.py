@@ -92,6 +92,7 @@ TABLES: dict[str, dict[str, Any]] = {
                                    " from_scipy_sparse_matrix=from_scipy_sparse_array")
         | _same("stillflow.facade.revive.old_graphs", "to_numpy_matrix to_scipy_sparse_matrix"),
     "matplotlib.cm": {"get_cmap": "matplotlib.pyplot:get_cmap"},
+    "librosa": {"output": "stillflow.facade.revive.old_librosa"},
     "PIL.Image": _alias("PIL.Image", """
         ANTIALIAS=Resampling.LANCZOS LINEAR=Resampling.BILINEAR CUBIC=Resampling.BICUBIC
         NEAREST=Resampling.NEAREST BILINEAR=Resampling.BILINEAR BICUBIC=Resampling.BICUBIC

@@ -1,0 +1,31 @@
+"""Functions of ``librosa.output``, which librosa 0.8 has removed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+
+def write_wav(path: Any, y: Any, sr: int, norm: bool = False) -> None:
+    """Write sound to a .wav file.
+
+    Args:
+      path: the file.
+      y: `[samples]`, or `[2, samples]` of two channels.
+      sr: the sampling rate, in Hertz.
+      norm: whether to scale to a maximum of 1 before.
+
+    Raises:
+      ParameterError: `y` is no sound: of another rank, not floating, or not finite.
+    """
+    from scipy.io import wavfile
+
+    util: Any = importlib.import_module("librosa.util")
+    util.valid_audio(y)
+    if norm and np.issubdtype(y.dtype, np.floating):
+        y = util.normalize(y, norm=np.inf, axis=None)
+    if y.ndim > 1 and y.shape[0] == 2:
+        y = y.T
+    wavfile.write(path, sr, y)
