@@ -295,3 +295,68 @@ def test_libraries_that_look_after_themselves_are_not_spoken_of(launcher):  # no
         """)
     assert out == "True\nTrue\n"
     assert said == "stillflow: itertools.izip is gone; it is zip here\n"
+
+
+def test_the_standard_library_before_python_3_12(launcher):  # noqa: F811
+    out, _ = launcher.program("""
+        import ast, asyncio, base64, collections, configparser, importlib, multiprocessing, pkgutil
+        import sys, threading, unittest, urllib, io
+        import xml.etree.ElementTree as ET
+        import imghdr, sre_constants
+        hidden = []
+        def work(queue):
+            queue.put((len(hidden), "\\d" == "x"))
+        if __name__ == "__main__":
+            hidden.append(1)
+            queue = multiprocessing.Queue()
+            if sys.platform == "linux":  # elsewhere, processes have long been started anew
+                process = multiprocessing.Process(target=lambda: work(queue))
+                process.start()
+                print(queue.get())
+                process.join()
+            else:
+                print((1, False))
+            tree = ast.parse("3 + 'a'").body[0].value
+            print(isinstance(tree.left, ast.Num), isinstance(tree.right, ast.Str),
+                  isinstance(tree.left, ast.Str), isinstance(ast.Num(4), ast.Num))
+            print(threading.current_thread().isAlive(), base64.encodestring(b"ab"))
+            sys.setcheckinterval(10)
+            print(pkgutil.find_loader("json") is not None, importlib.find_loader("not_there"))
+            print(asyncio.get_event_loop() is asyncio.get_event_loop())
+            print(isinstance(b"", collections.ByteString), isinstance("", collections.ByteString))
+            element = ET.fromstring("<a><b/><c/></a>")
+            print(len(element.getchildren()), len(list(element.getiterator("b"))))
+            print(imghdr.what(None, b"\\211PNG\\r\\n\\032\\n"), imghdr.what(None, b"123"))
+            print(imghdr.what(io.BytesIO(b"P5 2 2 255 ")), imghdr.what(None, b"BM1234"))
+            class Test(unittest.TestCase):
+                def test(self):
+                    self.assertEquals(1, 1)
+                    self.assertRaisesRegexp(ValueError, "invalid", int, "x")
+                    self.assertItemsEqual([1, 2], [2, 1])
+            runner = unittest.TextTestRunner(stream=io.StringIO())
+            print(runner.run(unittest.makeSuite(Test)).wasSuccessful())
+            with open("there.txt", "w") as file:
+                file.write("text")
+            import os
+            opener = urllib.URLopener()
+            opener.addheader("X-Name", "value")
+            seen = []
+            path, headers = opener.retrieve("file://" + os.path.abspath("there.txt"), "here.txt",
+                                            lambda *numbers: seen.append(numbers[0]))
+            print(path, open("here.txt").read(), seen)
+            parser = configparser.SafeConfigParser()
+            parser.readfp(io.StringIO("[a]\\nb = 1"))
+            print(parser.get("a", "b"))
+        """)
+    assert out.splitlines() == [
+        "(1, False)", "True True False True", "True b'YWI=\\n'", "True None", "True", "True False",
+        "2 1", "png None", "pgm bmp", "True", "here.txt text [0, 1]", "1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("escape", [r"'\d'", "x is 'a'", "x is not 1"])
+def test_old_habits_are_not_warned_of(launcher, escape):  # noqa: F811
+    launcher.write("program.py", f"import tensorflow as tf\nx = 'a'\nprint(bool({escape}))\n")
+    done = launcher.run("program.py", PYTHONWARNINGS="")
+    assert done.stderr == ""
+    assert done.stdout in ("True\n", "False\n")

@@ -200,11 +200,14 @@ def test_old_names_of_arguments():
 
 
 def test_minimisations_print_their_progress(launcher):  # noqa: F811
-    """Beyond 13 digits, a loss depends on the order of the arithmetic in the loop."""
+    """Beyond 13 digits, a loss depends on the order of the arithmetic in the loop.
+
+    When the loop in C is stopped by a limit, SciPy 1.17 has not counted its last search yet.
+    """
     pytest.importorskip("scipy")
     here = Path(__file__).parent
     out, _ = launcher.program((here / "minimised.py").read_text())
-    cut = re.compile(r"(F = +\d\.\d{12})\d*")
+    cut = re.compile(r"(F = +\d\.\d{12})\d*|(?<=  3 {6}\d) {6}\d")
     assert cut.sub(r"\1", out) == cut.sub(r"\1", (here / "minimised.txt").read_text())
 
 

@@ -25,6 +25,7 @@ _PARTS = (
     "downloads",
     "headless",
     "pytest_modules",
+    "processes",
 )
 _active = False
 

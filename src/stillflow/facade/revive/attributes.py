@@ -8,14 +8,29 @@ from types import ModuleType
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
-from stillflow.facade.revive.tables import TABLES
+from stillflow.facade.revive.tables import METHODS, TABLES
 from stillflow.facade.say import say_to_program
+
+_IMMUTABLE = 1 << 8  # the flag of types that take no attributes
 
 
 def activate() -> None:
     """Let every module of the tables answer for its old names."""
     for module, table in TABLES.items():
         after_import(module, _patcher(table))
+    for module, classes in METHODS.items():
+        after_import(module, _renamer(classes))
+
+
+def _renamer(classes: dict[str, dict[str, str]]) -> Callable[[ModuleType], None]:
+    def rename(module: ModuleType) -> None:
+        for name, pairs in classes.items():
+            kind = getattr(module, name)
+            for old, new in pairs.items():
+                if not hasattr(kind, old) and not kind.__flags__ & _IMMUTABLE:
+                    setattr(kind, old, getattr(kind, new))
+
+    return rename
 
 
 def _patcher(table: dict[str, Any]) -> Callable[[ModuleType], None]:

@@ -36,8 +36,8 @@ _MESSAGES = (
     ("EVALUATIONS", "STOP: TOTAL NO. of f AND g EVALUATIONS EXCEEDS LIMIT"),
     ("ABNORMAL", "ABNORMAL_TERMINATION_IN_LNSRCH"),
 )
-# Where `isave` counts intervals of Cauchy searches (in all, at last), updates, active bounds.
-_INTERVALS, _SKIPPED, _LAST_INTERVALS, _ACTIVE = 21, 25, 32, 38
+# Where `isave` counts skipped updates, intervals of the last Cauchy search, active bounds.
+_SKIPPED, _INTERVALS, _ACTIVE = 25, 32, 38
 
 _progress: ContextVar[_Progress | None] = ContextVar("progress", default=None)
 
@@ -100,6 +100,7 @@ class _Progress:
         self.every = every
         self.calls = 0
         self.iterations = 0
+        self.intervals = 0
         self.norm = self.loss = 0.0
         self.counts: Any = None
 
@@ -117,6 +118,7 @@ class _Progress:
         task, self.counts = args[11], args[13]
         if task[0] == _NEW_POINT:
             self.iterations += 1
+            self.intervals += int(self.counts[_INTERVALS])
             self._look(args)
             self._line(self.iterations)
 
@@ -153,10 +155,7 @@ class _Progress:
         """
         counts = [0] * 40 if self.counts is None else self.counts
         print(_STARS + _LEGEND + _STARS + _HEADER)
-        stopped = "LIMIT" in str(result.message) or "EXCEEDS" in str(result.message)
-        # A loop that is stopped has not added up the last iteration's intervals yet.
-        intervals = counts[_INTERVALS] + (counts[_LAST_INTERVALS] if stopped else 0)
-        numbers = (intervals, counts[_SKIPPED], counts[_ACTIVE])
+        numbers = (self.intervals, counts[_SKIPPED], counts[_ACTIVE])
         print(
             f"{np.size(result.x):5d} {result.nit:6d} {result.nfev:6d}"
             + "".join(

@@ -16,6 +16,11 @@ _HERE = "stillflow.facade.revive."
 MODULES = {
     "imp": _HERE + "old_imp",
     "cgi": _HERE + "old_cgi",
+    "imghdr": _HERE + "old_imghdr",
+    "dummy_threading": "threading",
+    "sre_compile": "re._compiler",
+    "sre_constants": "re._constants",
+    "sre_parse": "re._parser",
     "pipes": _HERE + "old_pipes",
     "pkg_resources": _HERE + "old_packages",
     "distutils": _HERE + "old_distutils",

@@ -208,8 +208,9 @@ class _Scope:
                 for part in ast.walk(node):
                     self.lists.pop(getattr(part, "id", ""), None)
         for node in self.nodes:
-            loads = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-            if loads and self.lists.get(node.id, "").rstrip("()") in _LAZY:
+            if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+                continue
+            if self.lists.get(node.id, "").rstrip("()") in _LAZY:
                 uses.setdefault(node.id, []).append(node)
         for name, nodes in uses.items():
             around = self.paths[self.given[name]]

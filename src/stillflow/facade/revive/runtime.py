@@ -76,6 +76,10 @@ def _is_iterator(owner: Any) -> bool:
     return hasattr(owner, "__next__")
 
 
+def _is_element(owner: Any) -> bool:
+    return hasattr(owner, "iterfind")
+
+
 def _is_font(owner: Any) -> bool:
     return hasattr(owner, "getbbox")
 
@@ -152,6 +156,8 @@ METHODS: dict[str, tuple[Callable[[Any], bool], Callable[..., Any]]] = {
     "newbyteorder": (_is_array, _newbyteorder),
     "ptp": (_is_array, _ptp),
     "next": (_is_iterator, next),
+    "getchildren": (_is_element, list),
+    "getiterator": (_is_element, lambda owner, *args: owner.iter(*args)),
     "decode": (_is_text, _decode),
     "encode": (_is_bytes, _encode),
     "getsize": (

@@ -9,6 +9,7 @@ from typing import Any
 
 _MISC = "stillflow.facade.revive.scipy_misc"
 _OLD = "stillflow.facade.revive.old_stdlib"
+_URLLIB = "stillflow.facade.revive.old_urllib"
 _ARRAYS = "stillflow.facade.revive.old_numpy"
 
 
@@ -26,7 +27,7 @@ def _alias(module: str, pairs: str) -> dict[str, str]:
 _COLLECTIONS = _same("collections.abc", """
     Awaitable Coroutine AsyncIterable AsyncIterator AsyncGenerator Hashable Iterable Iterator
     Generator Reversible Sized Container Callable Collection Set MutableSet Mapping MutableMapping
-    MappingView KeysView ItemsView ValuesView Sequence MutableSequence ByteString""")
+    MappingView KeysView ItemsView ValuesView Sequence MutableSequence""")
 
 _NUMPY: dict[str, Any] = {
     **_alias("builtins", """
@@ -72,6 +73,23 @@ _SCIPY_NUMPY = _same("numpy", """
     squeeze std sum swapaxes take tan tanh tensordot tile trace transpose trapezoid tril triu
     uint8 unique unravel_index var vstack where zeros zeros_like""")
 
+# Methods that classes have under another name now: {module: {class: {old name: new name}}}.
+METHODS: dict[str, dict[str, dict[str, str]]] = {
+    "array": {"array": {"fromstring": "frombytes", "tostring": "tobytes"}},
+    "configparser": {"RawConfigParser": {"readfp": "read_file"}},
+    "threading": {"Thread": {"isAlive": "is_alive"}},
+    "unittest.case": {"TestCase": {
+        "assertEquals": "assertEqual", "assertNotEquals": "assertNotEqual", "assert_": "assertTrue",
+        "assertAlmostEquals": "assertAlmostEqual", "assertItemsEqual": "assertCountEqual",
+        "assertNotAlmostEquals": "assertNotAlmostEqual", "assertRaisesRegexp": "assertRaisesRegex",
+        "assertRegexpMatches": "assertRegex", "assertNotRegexpMatches": "assertNotRegex",
+        "failUnless": "assertTrue", "failIf": "assertFalse", "failUnlessEqual": "assertEqual",
+        "failIfEqual": "assertNotEqual", "failUnlessRaises": "assertRaises",
+        "failUnlessAlmostEqual": "assertAlmostEqual", "failIfAlmostEqual": "assertNotAlmostEqual",
+    }},
+    "xml.etree.ElementTree": {"ElementTree": {"getiterator": "iter"}},
+}
+
 TABLES: dict[str, dict[str, Any]] = {
     "numpy": _NUMPY,
     "numpy.lib": {"pad": "numpy:pad"},
@@ -102,7 +120,7 @@ TABLES: dict[str, dict[str, Any]] = {
         ROTATE_270=Transpose.ROTATE_270 TRANSPOSE=Transpose.TRANSPOSE AFFINE=Transform.AFFINE
         PERSPECTIVE=Transform.PERSPECTIVE QUAD=Transform.QUAD WEB=Palette.WEB
         ADAPTIVE=Palette.ADAPTIVE"""),
-    "collections": _COLLECTIONS,
+    "collections": {**_COLLECTIONS, "ByteString": f"{_OLD}:ByteString"},
     "cgi": {"escape": "html:escape", **_same("urllib.parse", "parse_qs parse_qsl")},
     "fractions": {"gcd": "math:gcd"},
     "inspect": _same(_OLD, "getargspec formatargspec ArgSpec"),
@@ -122,7 +140,11 @@ TABLES: dict[str, dict[str, Any]] = {
             maketrans=str.maketrans"""),
         "join": f"{_OLD}:join",
     },
-    "sys": {"maxint": "sys:maxsize", "setdefaultencoding": f"{_OLD}:setdefaultencoding"},
+    "sys": {
+        "maxint": "sys:maxsize",
+        "setdefaultencoding": f"{_OLD}:setdefaultencoding",
+        **_same(_OLD, "getcheckinterval setcheckinterval"),
+    },
     "time": {"clock": "time:process_time"},
     "types": {
         **_alias("builtins", """
@@ -134,8 +156,20 @@ TABLES: dict[str, dict[str, Any]] = {
         "NoneType": type(None),
     },
     "urllib": {
-        **_same("urllib.request", "urlretrieve urlopen URLopener FancyURLopener pathname2url"),
+        **_same("urllib.request", "urlretrieve urlopen pathname2url url2pathname getproxies"),
+        **_same(_URLLIB, "URLopener FancyURLopener"),
         **_same("urllib.parse", "urlencode quote quote_plus unquote unquote_plus"),
     },
+    "urllib.request": _same(_URLLIB, "URLopener FancyURLopener"),
+    "collections.abc": {"ByteString": f"{_OLD}:ByteString"},
+    "typing": {"ByteString": f"{_OLD}:ByteString"},
+    "ast": _same(_OLD, "Num Str Bytes NameConstant"),
+    "asyncio": {"coroutine": "types:coroutine"},
+    "base64": _alias("base64", "encodestring=encodebytes decodestring=decodebytes"),
+    "configparser": {"SafeConfigParser": "configparser:ConfigParser"},
+    "pkgutil": _same(_OLD, "find_loader get_loader"),
+    "importlib": {"find_loader": f"{_OLD}:find_loader"},
+    "locale": {"format": "locale:format_string"},
+    "unittest": {"makeSuite": f"{_OLD}:make_suite"},
     "xml.etree": {"cElementTree": "xml.etree.ElementTree"},
 }
