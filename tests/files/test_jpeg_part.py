@@ -9,7 +9,6 @@ import pytest
 
 from stillflow.files import jpeg, jpeg_edges
 
-pytest.importorskip("simplejpeg")
 Image = pytest.importorskip("PIL.Image")
 
 OPTIONS = {

@@ -1,7 +1,7 @@
 """JPEG files: what `libjpeg` makes of them with the settings that TensorFlow has.
 
-Decoding uses simplejpeg where it is installed, which can do the fast inverse transform that is
-TensorFlow's default; Pillow, which encodes, always does the accurate one. Both are optional.
+Decoding uses simplejpeg where it is installed, which has all of these settings; Pillow, which
+encodes, decodes to the same values, slower (jpeg_pillow.py). Both are optional.
 """
 
 from __future__ import annotations
@@ -76,6 +76,25 @@ def frame(data: bytes) -> bytes:
       JpegError: there is none before the first scan.
     """
     return _frame(_segments(data))
+
+
+def frames(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yields where the head of each frame begins, and its kind."""
+    for place, kind, _ in _segments(data):
+        if kind in _FRAMES:
+            yield place, kind
+
+
+def is_transformed(data: bytes) -> bool:
+    """Return True if a file of several components has YCbCr or YCCK, as libjpeg guesses."""
+    found = {segment[:5]: segment for _, segment in segments(data)}
+    names, adobe = frame(data)[6::3], found.get(b"Adobe", b"")
+    transform = adobe[11] if len(adobe) >= 12 else None
+    if len(names) == 4:
+        return bool(transform)
+    if b"JFIF\0" in found:
+        return True
+    return transform != 0 if transform is not None else names != b"RGB"
 
 
 def _frame(found: Iterable[tuple[int, int, bytes]]) -> bytes:
@@ -206,13 +225,19 @@ def _next_marker(data: bytes, place: int) -> int:
 def _decode(
     data: bytes, wanted: str, ratio: int, fancy: bool, fast: bool, strict: bool
 ) -> np.ndarray[Any, Any]:
+    from stillflow.files import jpeg_pillow
+
     try:
         import simplejpeg
     except ImportError:
-        return _decode_with_pillow(data, wanted, ratio, strict)
+        return jpeg_pillow.decode(data, wanted, ratio, fancy, fast, strict)
     smaller: dict[str, Any] = {}
     if ratio > 1:
         size = header(data)
+        if (
+            max(size.height, size.width) <= ratio
+        ):  # simplejpeg makes no single pixel of fewer samples
+            return jpeg_pillow.decode(data, wanted, ratio, fancy, fast, strict)
         smaller = {
             "min_height": -(-size.height // ratio), "min_width": -(-size.width // ratio),
             "min_factor": ratio,
@@ -223,28 +248,9 @@ def _decode(
         )
     except (ValueError, RuntimeError, MemoryError) as error:
         if "subsampling" in str(error):  # it knows the usual ones only
-            return _decode_with_pillow(data, wanted, ratio, strict)
+            return jpeg_pillow.decode(data, wanted, ratio, fancy, fast, strict)
         raise JpegError(str(error)) from None
     return image
-
-
-def _decode_with_pillow(data: bytes, wanted: str, ratio: int, strict: bool) -> np.ndarray[Any, Any]:
-    from PIL import Image, ImageFile
-
-    mode = {"GRAY": "L", "RGB": "RGB", "CMYK": "CMYK"}[wanted]
-    try:
-        image = Image.open(io.BytesIO(data), formats=["JPEG"])
-        image.draft(mode, (-(-image.width // ratio), -(-image.height // ratio)))
-        if not strict and not ImageFile.LOAD_TRUNCATED_IMAGES and not data.endswith(_END):
-            data = data + _END
-        image.load()
-        array = np.array(image.convert(mode))
-    except (OSError, ValueError, SyntaxError) as error:
-        raise JpegError(str(error)) from None
-    # Pillow turns Adobe's inverted inks; back to what the file holds.
-    if wanted == "CMYK" and b"Adobe" in data:
-        array = 255 - array
-    return array if array.ndim == 3 else array[..., None]
 
 
 def _from_cmyk(image: np.ndarray[Any, Any], inverted: bool) -> np.ndarray[Any, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import native
-from stillflow.files import jpeg
+from stillflow.files import jpeg, jpeg_pillow
 
 Image = np.ndarray[Any, Any]
 
@@ -26,8 +26,6 @@ def correct(
 ) -> None:
     """Gives the edges of a part the colours that libjpeg gives them.
 
-    Without simplejpeg there is no way to the samples, and nothing changes.
-
     Args:
       image: uint8 [height, width, 3], the whole image as `jpeg.decode` gives it with interpolated
         chroma; at most two columns are changed.
@@ -37,14 +35,14 @@ def correct(
     """
     rows = _rows_to_a_sample(data, ratio)
     edges = _edges(left, left + width, image.shape[1], 16 // ratio) if rows else {}
-    samples = _samples(data, ratio, fast) if edges else None
-    if samples is None:
+    if not edges:
         return
+    samples = _samples(data, ratio, fast)
     for column, edge in edges.items():
         values = samples[:, column].astype(np.int64)
         if rows == 2 and edge in _ROUNDING:
             values[:, 1:] = (4 * _between_rows(values[:, 1:]) + _ROUNDING[edge]) >> 4
-        image[:, column] = _colours(values)
+        image[:, column] = jpeg_pillow.colours(values)
 
 
 def decode_part(
@@ -92,8 +90,6 @@ def _interpolated(
         samples = _samples(data, ratio, fast)
     except (ValueError, RuntimeError):  # which the other way will tell
         return None
-    if samples is None:
-        return None
     part = np.empty((height, width, 3), np.uint8)
     end = left + width if left + width < columns else columns
     library.interpolate_chroma(
@@ -122,7 +118,7 @@ def _rows_to_a_sample(data: bytes, ratio: int) -> int | None:
     """How many rows share a sample of chroma; None unless two columns do, interpolated."""
     frame = jpeg.frame(data)
     factors = [(byte >> 4, byte & 15) for byte in frame[7::3]]
-    if len(factors) != 3 or ratio > 4 or not _is_transformed(data, frame[6::3]):
+    if len(factors) != 3 or ratio > 4 or not jpeg.is_transformed(data):
         return None
     if factors[0] == (2, 1) and factors[1:] == [(1, 1)] * 2:
         return 1
@@ -130,21 +126,12 @@ def _rows_to_a_sample(data: bytes, ratio: int) -> int | None:
     return 2 if factors[0] == (2, 2) and factors[1:] == [(1, 1)] * 2 and ratio == 1 else None
 
 
-def _is_transformed(data: bytes, names: bytes) -> bool:
-    """Whether the components are YCbCr, as libjpeg guesses."""
-    segments = {segment[:5]: segment for _, segment in jpeg.segments(data)}
-    if b"JFIF\0" in segments:
-        return True
-    adobe = segments.get(b"Adobe", b"")
-    return adobe[11] != 0 if len(adobe) >= 12 else names != b"RGB"
-
-
-def _samples(data: bytes, ratio: int, fast: bool) -> Image | None:
-    """Y, Cb and Cr of every pixel without interpolation; None if it takes what is not installed."""
+def _samples(data: bytes, ratio: int, fast: bool) -> Image:
+    """Y, Cb and Cr of every pixel without interpolation."""
     try:
         import simplejpeg
     except ImportError:
-        return None
+        return jpeg_pillow.samples(data, ratio, fast)
     size = jpeg.header(data)
     dropped = [
         slice(place, place + 4 + len(segment))
@@ -168,13 +155,3 @@ def _between_rows(values: Image) -> Image:
     below = np.concatenate([values[1:], values[-1:]])
     is_upper = (np.arange(len(values)) % 2 == 0)[:, None]
     return 3 * values + np.where(is_upper, above, below)
-
-
-def _colours(values: Image) -> Image:
-    """YCbCr of [..., 3] as RGB, in libjpeg's integers."""
-    y, cb, cr = values[..., 0], values[..., 1] - 128, values[..., 2] - 128
-    half = 1 << 15
-    red = y + ((91881 * cr + half) >> 16)
-    green = y + ((-22554 * cb - 46802 * cr + half) >> 16)
-    blue = y + ((116130 * cb + half) >> 16)
-    return np.clip(np.stack([red, green, blue], -1), 0, 255).astype(np.uint8)

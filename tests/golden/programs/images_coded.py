@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import itertools
 import os
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ..registry import Run, describe_error, program
 
 JPEG_FILES = sorted(glob.glob("tests/golden/files/jpeg/*.jpg"))
+SETTINGS_FILES = sorted(glob.glob("tests/golden/files/jpeg_settings/*.jpg"))
 
 
 def _picture(height, width, channels):
@@ -67,6 +69,31 @@ def jpeg_files(tf):
                     values[name][way] = _digest(session.run(image, {contents: data}))
                 except tf.errors.InvalidArgumentError as error:
                     values[name][way] = describe_error(error)
+        return values
+
+    return Run(call=call)
+
+
+@program
+def jpeg_settings(tf):
+    """Every pixel of files of each kind by every transform, interpolation, ratio and colours."""
+    contents = tf.placeholder(tf.string, [])
+    images = {}
+    for ratio, fancy, method, channels in itertools.product(
+        (1, 2, 4, 8), (True, False), ("", "INTEGER_ACCURATE"), (0, 1, 3)
+    ):
+        images[f"{ratio} {fancy} {method} {channels}"] = tf.image.decode_jpeg(
+            contents, channels, ratio, fancy, dct_method=method
+        )
+
+    def call(session):
+        values = {}
+        for path in SETTINGS_FILES:
+            with open(path, "rb") as stream:
+                data = stream.read()
+            values[os.path.basename(path)] = {
+                way: _digest(session.run(image, {contents: data})) for way, image in images.items()
+            }
         return values
 
     return Run(call=call)
