@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-gpu test-all browser demo lint lint-platforms tables bench conformance release-check clean
+.PHONY: help test test-gpu test-platforms test-all browser demo lint lint-platforms tables bench conformance release-check clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,13 @@ test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down;
 
 test-gpu: $(VENV)/installed-test ## run them as if a GPU were the first device (ARGS="tests/ops" narrows them down)
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) --first-device simulated_gpu -m "not slow and not oracle and not browser" $(ARGS)
+
+test-platforms: $(VENV)/installed-test ## run the tests of files and the launcher as if on Windows and macOS
+	for platform in windows macos; do \
+	  STILLFLOW_TEST_PLATFORM=$$platform PYTHONPATH=tests/platforms/site OMP_NUM_THREADS=1 \
+	  $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" \
+	  $(or $(ARGS),tests/files tests/cli tests/facade/revive tests/util tests/platforms) || exit 1; \
+	done
 
 test-all: $(VENV)/installed-test ## run every test, the slow ones too
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) $(ARGS)

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 FOLDER = Path(__file__).resolve().parent.parent / "src" / "stillflow" / "native"
 # The order and the rounding of every operation are the source's: results are compared bit by bit.
@@ -39,6 +40,15 @@ def compiler() -> list[str] | None:
     return [path] if (path := next(found, None)) else None
 
 
+def native_module() -> ModuleType:
+    """Load `stillflow.native`, which names the library, without the package around it."""
+    spec = importlib.util.spec_from_file_location("native", FOLDER / "__init__.py")
+    assert spec and spec.loader
+    native = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(native)
+    return native
+
+
 def build(folder: Path) -> Path | None:
     """Writes the library into a folder; returns its path, None without a compiler.
 
@@ -48,10 +58,7 @@ def build(folder: Path) -> Path | None:
     command = compiler()
     if command is None:
         return None
-    spec = importlib.util.spec_from_file_location("native", FOLDER / "__init__.py")
-    assert spec and spec.loader
-    native = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(native)
+    native = native_module()
     target = folder / native.FILE
     unfinished = target.with_suffix(f".{os.getpid()}")
     # GCC keeps a part of its own in a library that other Windows machines have not.
