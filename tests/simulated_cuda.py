@@ -1,4 +1,4 @@
-"""A CUDA device that is not there: tensors that say they are on one, and compute on the host.
+"""A GPU that is not there: tensors that say they are on one, and compute on the host.
 
 A GPU refuses much that a CPU does: operands on two devices, host memory behind a pointer, NumPy
 views, products of integers. Tests that run inside `simulated_cuda` meet the same refusals with true
@@ -40,6 +40,27 @@ _OF_FLOATS = {
 # No kernels at all.
 _OF_HOST = ("mkldnn", "onednn", "quantized", "prepacked", "mkldnn_prepacked")
 _MISSING = {"histogram", "_histogramdd_from_bin_cts", "mkldnn_reorder_conv2d_weight"}
+# What Apple's GPUs have no numbers of, and what PyTorch says then.
+_NOT_OF_APPLE = {
+    torch.float64: "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't "
+    "support float64. Please use float32 instead.",
+    **{
+        dtype: f"Trying to convert {name} to the MPS backend but it does not have support for that "
+        "dtype."
+        for dtype, name in (
+            (torch.complex128, "ComplexDouble"), (torch.uint16, "UInt16"), (torch.uint32, "UInt32"),
+            (torch.uint64, "UInt64"),
+        )
+    },
+}  # fmt: skip
+# Sums by index, which Metal's atomic operations do of no int64; kernels that PyTorch lacks there.
+_ATOMIC = {
+    aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default,
+    aten.index_add.default, aten.index_add_.default, aten.scatter_add.default,
+    aten.scatter_add_.default, aten.scatter_reduce.two, aten.scatter_reduce_.two,
+}  # fmt: skip
+_ACCUMULATING = {aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
+_NOT_IMPLEMENTED_BY_APPLE = ("linalg_", "_linalg_", "cholesky", "segment_reduce", "_cdist_backward")
 # What waits for the device, which a captured graph must not.
 _WAITS = {
     aten._local_scalar_dense.default, aten.nonzero.default, aten.masked_select.default,
@@ -76,10 +97,12 @@ class CudaTensor(torch.Tensor):
     held: torch.Tensor
     place: torch.device
     device = property(lambda self: self.place)
-    is_cuda = property(lambda self: True)
+    is_cuda = property(lambda self: self.place.type == "cuda")
+    is_mps = property(lambda self: self.place.type == "mps")
 
     @staticmethod
     def __new__(cls, held: torch.Tensor, device: torch.device) -> CudaTensor:
+        _require_type(held.dtype, device)
         with torch.inference_mode(False):  # its views may be used anywhere
             made = torch.Tensor._make_wrapper_subclass(
                 cls, held.shape, strides=held.stride(), storage_offset=held.storage_offset(),
@@ -127,7 +150,7 @@ def _computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """What a kernel of the device gives, or the error that it raises."""
     tensors = _tensors((args, kwargs))
     there = [tensor for tensor in tensors if isinstance(tensor, CudaTensor)]
-    _check(func, tensors, there)
+    _check(func, tensors, there, args)
     wrapped = {id(tensor.held): tensor for tensor in there}
     wanted = kwargs.get("device")
     device = there[0].place if wanted in (None, torch.device("meta")) else torch.device(wanted)
@@ -146,7 +169,7 @@ def _computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
             return value
         if id(value) in wrapped:
             return wrapped[id(value)]
-        return value if device.type != "cuda" else CudaTensor(value, device)
+        return value if device.type == "cpu" else CudaTensor(value, device)
 
     if func is aten.copy_.default and not isinstance(args[0], CudaTensor):
         return args[0]
@@ -164,9 +187,27 @@ def _inner(value: Any) -> Any:
     return value.held if isinstance(value, CudaTensor) else value
 
 
-def _check(func: Any, tensors: list[torch.Tensor], there: list[CudaTensor]) -> None:
-    """Raises what CUDA raises for operands that its kernel does not take."""
+def _require_type(dtype: torch.dtype, device: torch.device) -> None:
+    if device.type == "mps" and dtype in _NOT_OF_APPLE:
+        raise TypeError(_NOT_OF_APPLE[dtype])
+
+
+def _check_of_apple(func: Any, args: Any, name: str, tensors: list[torch.Tensor]) -> None:
+    """Raises what Apple's GPUs raise beyond what CUDA does."""
+    if name.startswith(_NOT_IMPLEMENTED_BY_APPLE):
+        raise NotImplementedError(
+            f"The operator '{func.name()}' is not currently implemented for the MPS device."
+        )
+    adds = func in _ATOMIC and (func not in _ACCUMULATING or (len(args) > 3 and args[3]))
+    if adds and tensors[0].dtype is torch.int64:
+        raise RuntimeError(f"{name} with int64 is not supported by MPS: no atomic addition")
+
+
+def _check(func: Any, tensors: list[torch.Tensor], there: list[CudaTensor], args: Any) -> None:
+    """Raises what a GPU raises for operands that its kernel does not take."""
     name = func._schema.name.partition("::")
+    if there and there[0].is_mps:
+        _check_of_apple(func, args, name[2], tensors)
     if name[0] in _OF_HOST or name[2] in _MISSING:
         raise NotImplementedError(f"Could not run '{func}' with arguments from the 'CUDA' backend.")
     whole = not (there[0].is_floating_point() or there[0].is_complex()) if there else False
@@ -196,10 +237,10 @@ def _check(func: Any, tensors: list[torch.Tensor], there: list[CudaTensor]) -> N
 
 
 def _cuda(device: Any) -> torch.device | None:
-    """A device, if it is a CUDA device."""
-    if isinstance(device, (str, torch.device)) and str(device).startswith("cuda"):
+    """A device, if it is one of those that are simulated."""
+    if isinstance(device, (str, torch.device)) and str(device).startswith(("cuda", "mps")):
         found = torch.device(device)
-        return torch.device("cuda", found.index or 0)
+        return torch.device(found.type, found.index or 0)
     return None
 
 
@@ -332,16 +373,8 @@ def _captured(graph: SimulatedGraph, **_: Any) -> Iterator[None]:
         _capturing.graphs.pop().end()
 
 
-@contextlib.contextmanager
-def simulated_cuda(count: int = 1) -> Iterator[None]:
-    """For tests: there are CUDA devices inside, "cuda:0" to count - 1."""
-    run: Any = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
-
-    def run_there(self: threading.Thread) -> None:
-        with _Placing():
-            run(self)
-
-    answers: dict[str, Any] = {
+def _answers_of_cuda(count: int) -> dict[str, Any]:
+    return {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
         "device_count": lambda: count,
@@ -362,11 +395,41 @@ def simulated_cuda(count: int = 1) -> Iterator[None]:
         "graph_pool_handle": lambda: (0, 1),
         "device": contextlib.nullcontext,
     }
+
+
+def _answers_of_apple() -> dict[str, Any]:
+    return {
+        "synchronize": lambda: None,
+        "recommended_max_memory": lambda: 1 << 30,
+        "current_allocated_memory": lambda: 0,
+        "driver_allocated_memory": lambda: 0,
+        "set_per_process_memory_fraction": lambda fraction: None,
+    }
+
+
+def simulated_cuda(count: int = 1) -> contextlib.AbstractContextManager[None]:
+    """For tests: there are CUDA devices inside, "cuda:0" to count - 1."""
+    return _simulated(torch.cuda, _answers_of_cuda(count), pretend_gpus(count, "cuda:{}"))
+
+
+def simulated_mps() -> contextlib.AbstractContextManager[None]:
+    """For tests: there is Apple's GPU inside, "mps:0", with its limits."""
+    return _simulated(torch.mps, _answers_of_apple(), pretend_gpus(1, "mps:{}"))
+
+
+@contextlib.contextmanager
+def _simulated(module: Any, answers: dict[str, Any], gpus: Any) -> Iterator[None]:
+    run: Any = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+    def run_there(self: threading.Thread) -> None:
+        with _Placing():
+            run(self)
+
     with contextlib.ExitStack() as stack:
         for name, answer in answers.items():
-            stack.enter_context(mock.patch.object(torch.cuda, name, answer))
+            stack.enter_context(mock.patch.object(module, name, answer))
         stack.enter_context(mock.patch.object(threading.Thread, "_bootstrap_inner", run_there))
-        stack.enter_context(pretend_gpus(count, "cuda:{}"))
+        stack.enter_context(gpus)
         stack.enter_context(_Placing())
         forget_eager_context()
         stack.callback(forget_eager_context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -18,7 +19,8 @@ def environment(tmp_path_factory):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     scheme = sysconfig.get_preferred_scheme("prefix")
     names = {"base": str(folder), "platbase": str(folder)}
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    programs = sysconfig.get_path("scripts", scheme, vars=names)
+    python = os.path.join(programs, "python.exe" if sys.executable.endswith(".exe") else "python")
     return python, sysconfig.get_path("purelib", scheme, vars=names)
 
 

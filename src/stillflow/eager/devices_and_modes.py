@@ -66,13 +66,9 @@ def set_device_policy(device_policy: str | None) -> None:
 @export("contrib.eager.num_gpus")
 def num_gpus() -> int:
     """The number of GPUs."""
-    from stillflow.testing.environment import is_gpu_available
+    from stillflow.runtime.devices import gpu_count
 
-    if not is_gpu_available():
-        return 0
-    import torch
-
-    return max(1, torch.cuda.device_count())
+    return gpu_count()
 
 
 @export("contrib.eager.run")

@@ -15,6 +15,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
+from stillflow.runtime.devices import gpus
 from stillflow.runtime.facts import to_array
 
 _numbers = itertools.count()
@@ -227,13 +228,14 @@ class EagerTensor(Tensor):
         Raises:
           RuntimeError: if there is none.
         """
-        if gpu_index >= torch.cuda.device_count():
+        there = gpus()
+        if gpu_index >= len(there):
             raise RuntimeError(
                 f"Error copying tensor to device: /job:localhost/replica:0/task:0/device:GPU:"
                 f"{gpu_index}. /job:localhost/replica:0/task:0/device:GPU:{gpu_index} unknown "
                 "device."
             )
-        return EagerTensor(self._held.to(f"cuda:{gpu_index}"), self.dtype)
+        return EagerTensor(self._held.to(there[gpu_index].torch_name), self.dtype)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Refused: there is no session.

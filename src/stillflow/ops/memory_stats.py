@@ -31,21 +31,24 @@ def bytes_shape(node: Node) -> Any:
 
 @bytes_in_use_op.kernel
 def bytes_in_use_kernel(node: Node) -> Any:
-    return _measured(node, torch.cuda.memory_allocated)
+    if torch.device(node.device).type == "mps":
+        return lambda: torch.tensor(torch.mps.current_allocated_memory())
+    _require_cuda(node)
+    return lambda: torch.tensor(torch.cuda.memory_allocated(node.device))
 
 
 @max_bytes_in_use_op.kernel
 def max_bytes_in_use_kernel(node: Node) -> Any:
-    return _measured(node, torch.cuda.max_memory_allocated)
+    _require_cuda(node)  # Metal keeps no peak
+    return lambda: torch.tensor(torch.cuda.max_memory_allocated(node.device))
 
 
-def _measured(node: Node, measure: Any) -> Any:
+def _require_cuda(node: Node) -> None:
     if torch.device(node.device).type != "cuda":
         raise invalid_argument(
             f"No OpKernel was registered to support Op '{node.op.type}' used by "
             f"{{{{node {node.name}}}}}with these attrs: []"
         )
-    return lambda: torch.tensor(measure(node.device))
 
 
 @bytes_limit_op.kernel
@@ -53,6 +56,8 @@ def bytes_limit_kernel(node: Node) -> Any:
     limit = _NO_LIMIT
     if torch.device(node.device).type == "cuda":
         limit = torch.cuda.get_device_properties(node.device).total_memory
+    elif torch.device(node.device).type == "mps":
+        limit = torch.mps.recommended_max_memory()
     return lambda: torch.tensor(limit)
 
 

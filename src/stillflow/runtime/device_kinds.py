@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation
+from stillflow.runtime.devices import are_of_apple
 
 _BOTH, _CPU, _NONE = frozenset(("GPU", "CPU")), frozenset(("CPU",)), frozenset[str]()
 _HANDLES = frozenset(("resource", "variant"))
@@ -67,6 +69,18 @@ _OF_FLOATS = (
     "ExtractImagePatches", "ExtractVolumePatches", "MatMul", "MaxPool", "MirrorPad",
     "ResizeBilinear", "SparseTensorDenseMatMul",
 )  # fmt: skip
+# What Metal has no arithmetic of, and complex numbers, of which PyTorch has few kernels there.
+_NOT_OF_APPLE = frozenset(("complex128", "complex64", "float64"))
+# Attributes that say what a variable or an array holds.
+_TYPES_HELD = ("dtype", "element_dtype")
+# Several elements of one place are added there by atomic operations, which int64 has none of.
+_SUMS_BY_INDEX = ("ResourceScatter", "Scatter", "TensorScatter")
+_DECOMPOSITIONS = frozenset((
+    "BatchMatrixSolveLs", "Cholesky", "CholeskyGrad", "LogMatrixDeterminant", "Lu",
+    "MatrixDeterminant", "MatrixExponential", "MatrixInverse", "MatrixLogarithm", "MatrixSolve",
+    "MatrixSolveLs",
+    "MatrixSquareRoot", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd",
+))  # fmt: skip
 _VARIABLES = frozenset(("VarHandleOp", "Variable", "VariableV2"))
 # TensorFlow keeps variables of other types on the CPU, where what they count and index is asked.
 _OF_DEVICES = frozenset((
@@ -134,7 +148,28 @@ def kinds_of(op: Operation) -> frozenset[str]:
     if op.type in _VARIABLES and op.attrs["dtype"].base_dtype.name not in _OF_DEVICES:
         return _CPU
     names = tuple(tensor.dtype.base_dtype.name for tensor in (*op._inputs, *op._outputs))
-    return _kinds(op.type, names)
+    kinds = _kinds(op.type, names)
+    return kinds & _CPU if are_of_apple() and limit_of_apple(op) else kinds
+
+
+def limit_of_apple(op: Operation) -> str:
+    """Return why Apple's GPUs cannot run an operation; empty if they can."""
+    held = (op.attrs[name] for name in _TYPES_HELD if name in op.attrs)
+    dtypes = [*(tensor.dtype for tensor in (*op._inputs, *op._outputs)), *held]
+    names = [dtype.base_dtype.name for dtype in dtypes if isinstance(dtype, DType)]
+    return _limit_of_apple(op.type, tuple(dict.fromkeys(names)))
+
+
+@cache
+def _limit_of_apple(op_type: str, dtypes: tuple[str, ...]) -> str:
+    for name in dtypes:
+        if name in _NOT_OF_APPLE:
+            return f"Apple's GPUs have no {name}"
+    if op_type.startswith(_SUMS_BY_INDEX) and "int64" in dtypes and _FLOATS.isdisjoint(dtypes):
+        return f"Apple's GPUs do not add int64 by index, as {op_type} does"
+    if op_type in _DECOMPOSITIONS:
+        return f"PyTorch has no {op_type} for Apple's GPUs"
+    return ""
 
 
 def prefers_cpu(op: Operation) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ class Gpu(NamedTuple):
     """A GPU that torch can compute on.
 
     Attributes:
-      torch_name: what torch calls it, "cuda:0".
+      torch_name: what torch calls it, "cuda:0" or "mps:0".
       memory: its size in bytes.
       description: name and compute capability, as TensorFlow's log gives them.
     """
@@ -51,15 +52,42 @@ def pretend_gpus(count: int, torch_name: str = "cpu") -> Iterator[None]:
 
 def gpus() -> tuple[Gpu, ...]:
     """The GPUs that there are."""
-    return _pretended[-1] if _pretended else _cuda_gpus()
+    return _pretended[-1] if _pretended else _found_gpus()
+
+
+def are_of_apple() -> bool:
+    """Return True where GPUs are Apple's, which have fewer types of numbers."""
+    there = gpus()
+    return bool(there) and there[0].torch_name.startswith("mps")
+
+
+def wait_for_gpus() -> None:
+    """Wait until GPUs have computed all that they were given."""
+    import torch
+
+    if are_of_apple():
+        torch.mps.synchronize()
+    elif torch.cuda.is_initialized():
+        torch.cuda.synchronize()
 
 
 @cache
+def _found_gpus() -> tuple[Gpu, ...]:
+    """The CUDA devices; Apple's GPU where there is none, unless CUDA_VISIBLE_DEVICES hides all."""
+    import torch
+
+    if torch.cuda.is_available():
+        return _cuda_gpus()
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1", "none"):
+        return ()
+    if not torch.backends.mps.is_available():
+        return ()
+    return (Gpu("mps:0", torch.mps.recommended_max_memory(), "device: 0, name: Apple GPU, Metal"),)
+
+
 def _cuda_gpus() -> tuple[Gpu, ...]:
     import torch
 
-    if not torch.cuda.is_available():
-        return ()
     # Convolutions with 10 bits of mantissa would not give TensorFlow's numbers.
     torch.backends.cudnn.allow_tf32 = False
     found = []
@@ -178,7 +206,10 @@ def _limited(gpu: Gpu, config: Any) -> int:
     if gpu.torch_name != "cpu":
         import torch
 
-        torch.cuda.set_per_process_memory_fraction(min(fraction, 1.0), gpu.torch_name)
+        if gpu.torch_name.startswith("mps"):
+            torch.mps.set_per_process_memory_fraction(min(fraction, 1.0))
+        else:
+            torch.cuda.set_per_process_memory_fraction(min(fraction, 1.0), gpu.torch_name)
     return int(gpu.memory * fraction)
 
 

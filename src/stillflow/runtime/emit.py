@@ -139,9 +139,10 @@ class Emitter:
         self.line(step.guard, f"{step.outputs[0]} = clone({step.inputs[0]})", step.op)
 
     def move(self, step: Step) -> None:
-        # From a GPU the program waits for the value; to a GPU it goes on while it is sent.
+        # From a GPU the program waits for the value; to a GPU it goes on while it is sent, if the
+        # driver has a copy of its own: Metal would read the program's array later.
         (device,) = step.arguments
-        later = "" if device.type == "cpu" else ", non_blocking=True"
+        later = ", non_blocking=True" if device.type == "cuda" else ""
         call = f"{step.inputs[0]}.to({self.bind(device, 'd')}{later})"
         self.line(step.guard, f"{step.outputs[0]} = {call}", step.op)
 

@@ -14,6 +14,13 @@ from stillflow.graph.op_text import attributes_text
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.util.raised import is_deliberate
 
+# What PyTorch says of kernels and types that Apple's GPUs have not.
+_OF_APPLE = re.compile(r"\bMPS (?:device|framework|Tensor|backend)\b")
+_WITHOUT_APPLE = (
+    "; put it under tf.device('/cpu:0'), or run on processors alone with "
+    "tf.ConfigProto(device_count={'GPU': 0})"
+)
+
 
 def as_op_error(
     error: BaseException, op: Operation | None, given: Sequence[Any] | None = None
@@ -54,6 +61,9 @@ def kind_and_message(
     if isinstance(error, errors.OpError):
         return type(error), error.message
     message = str(error).strip("\n") or type(error).__name__
+    if _OF_APPLE.search(message) and isinstance(error, (NotImplementedError, TypeError)):
+        told = f"{op_type} is not implemented on Apple's GPU for {_listed(inputs)}"
+        return errors.UnimplementedError, f"{told}{_WITHOUT_APPLE}"
     if isinstance(error, MemoryError) or "allocate" in message or "out of memory" in message:
         return errors.ResourceExhaustedError, f"OOM when allocating a tensor{_amount(message)}"
     own = is_deliberate(error)

@@ -69,6 +69,10 @@ def free_bytes(device: torch.device) -> int | None:
         free, _ = torch.cuda.mem_get_info(device)
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(_KEPT_BACK * (free + unused))
+    if device.type == "mps":
+        taken = torch.mps.driver_allocated_memory() - torch.mps.current_allocated_memory()
+        free = torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()
+        return int(_KEPT_BACK * (free + taken))
     left = [room for room in (available_bytes(), room_below_limit()) if room is not None]
     return int(_KEPT_BACK * max(0, min(left))) if left else None
 

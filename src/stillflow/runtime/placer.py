@@ -16,7 +16,8 @@ from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2, canonical_name
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation
-from stillflow.runtime.device_kinds import kinds_of, prefers_cpu
+from stillflow.runtime.device_kinds import kinds_of, limit_of_apple, prefers_cpu
+from stillflow.runtime.devices import are_of_apple
 from stillflow.runtime.failures import kernels_elsewhere
 from stillflow.runtime.inline import is_call, is_handle, takes_handle
 
@@ -313,6 +314,7 @@ class Placer:
                 f"kernel for {there[0].device_type} devices is available."
                 f"{self._described(group)}\nOp: {op.type}\n"
                 f"Registered kernels:\n  {', '.join(sorted(group.kinds)) or '<none>'}"
+                f"{_advice_of_apple(group)}"
             )
         else:
             # TensorFlow finds no operation in such a message, but for the place of its creation.
@@ -320,6 +322,16 @@ class Placer:
             told = errors.InvalidArgumentError(None, op, text).message
             return errors.InvalidArgumentError(None, None, told)
         return _at(op, begin + text)
+
+
+def _advice_of_apple(group: _Group) -> str:
+    """What keeps operations from Apple's GPU, and what to do; empty with other GPUs."""
+    if not are_of_apple():
+        return ""
+    limits = {op: limit for op in group.members if (limit := limit_of_apple(op))}
+    lines = [f"\n{limit} (node {op.name})" for op, limit in limits.items()]
+    advice = ": use tf.float32, tf.device('/cpu:0'), or tf.ConfigProto(allow_soft_placement=True)."
+    return "".join(lines) + advice if lines else ""
 
 
 def _makers_of_handles(op: Operation) -> list[Operation]:

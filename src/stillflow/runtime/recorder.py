@@ -12,6 +12,7 @@ import torch
 
 from stillflow.graph.operation import Operation
 from stillflow.runtime.captured import Captured
+from stillflow.runtime.devices import wait_for_gpus
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.loop_code import LoopEmitter
 from stillflow.runtime.parts import Code
@@ -76,8 +77,8 @@ class Recorder:
             self._marks.steps.append((number, start, end, described))
             return
         on_device = not outputs or any(_is_on_device(value) for value in outputs)
-        if computes and on_device and torch.cuda.is_initialized():
-            torch.cuda.synchronize()
+        if computes and on_device:
+            wait_for_gpus()
         self._add(number, start, time.perf_counter_ns(), described)
 
     def _add(self, number: int, start: int, end: int, described: tuple[Any, ...]) -> None:
@@ -200,7 +201,7 @@ def traced_emitter(recorder: Recorder) -> type[Emitter]:
 
 
 def _is_on_device(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_cuda
+    return isinstance(value, torch.Tensor) and not value.is_cpu
 
 
 @cache

@@ -42,11 +42,12 @@ def is_gpu_available(
       cuda_only: ask for CUDA GPUs only.
       min_cuda_compute_capability: (major, minor) that the GPU must have at least.
     """
-    del cuda_only
-    from stillflow.runtime.devices import gpu_count
+    from stillflow.runtime.devices import are_of_apple, gpu_count
 
     if not gpu_count():
         return False
+    if are_of_apple():
+        return not cuda_only and min_cuda_compute_capability is None
     if min_cuda_compute_capability is None:
         return True
     import torch

@@ -185,7 +185,7 @@ def take(params: Any, indices: Any, axis: int) -> Any:
     Raises:
       tf.errors.InvalidArgumentError: if an index is out of range.
     """
-    if params.is_cuda:
+    if not params.is_cpu:
         return _take_safely(params, indices, axis)
     try:
         if indices.ndim == 1:

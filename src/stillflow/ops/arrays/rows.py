@@ -97,7 +97,7 @@ def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
         return
     index = index.long()
     if how == "update":
-        if updates.numel() > _SEQUENTIAL or target.is_cuda:
+        if updates.numel() > _SEQUENTIAL or not target.is_cpu:
             index, updates = _last_of_each(index, updates)
         target.index_copy_(0, index.to(target.device), updates)
     elif how == "sub":

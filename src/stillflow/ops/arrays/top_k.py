@@ -84,7 +84,7 @@ _FEW, _SHORT = 16, 1 << 15
 
 def _in_order(keys: Any, count: int) -> Any:
     """Where the largest elements of each row stand; rows with equal ones are sorted."""
-    if keys.is_cuda:  # to ask for ties would wait for the device
+    if not keys.is_cpu:  # to ask for ties would wait for the device
         return torch.sort(keys, stable=True, dim=-1, descending=True)[1][..., :count]
     size = keys.shape[-1]
     if count == size or (4 * count > size and not _hold_no_numbers(keys)):
@@ -264,7 +264,7 @@ def nth_element_shape(node: Node) -> Any:
 
 
 def _place_of_nth(keys: Any, position: int) -> Any:
-    if keys.is_cuda:  # whose search is for one row at a time
+    if not keys.is_cpu:  # whose search is for one row at a time
         return torch.sort(keys, -1)[1][..., position : position + 1]
     return torch.kthvalue(keys, position + 1, -1, keepdim=True)[1]
 

@@ -241,7 +241,9 @@ def unsorted_segments(combine: Combine) -> Callable[[Any, Any, Any], Any]:
             found = sparse_loops.add_rows(data, flat, rows)
             if found is not None:
                 return found
-        if flat.is_cuda:  # rows with ids that are none go into one that is dropped; nothing waits
+        if (
+            not flat.is_cpu
+        ):  # rows with ids that are none go into one that is dropped; nothing waits
             none = (flat < 0) | (flat >= rows)
             return combine(data, flat.masked_fill(none, rows), rows + 1)[:rows]
         if flat.numel():

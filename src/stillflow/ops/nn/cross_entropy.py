@@ -205,7 +205,7 @@ def _sparse_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
         return features.new_empty(0), torch.empty_like(features)
     if _is_small(features, labels) and labels.shape == features.shape[:1]:
         return _small_cross_entropy(features, labels)
-    if features.is_cuda:
+    if not features.is_cpu:
         return _sparse_cross_entropy_on_gpu(features, labels)
     low, high = labels.aminmax()
     if low < 0 or high >= classes:

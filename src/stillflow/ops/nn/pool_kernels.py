@@ -331,7 +331,7 @@ def avg_pool_grad(grad: Any, shape: Sequence[int], geometry: PoolGeometry) -> An
     function = (aten.avg_pool2d_backward if len(shape) == 4 else aten.avg_pool3d_backward).default
     window, strides, padding = _arguments(geometry)
     # With channels last, torch's kernel for GPUs counts padding of windows where it should not.
-    image = _empty_image(grad, shape, geometry, grad.is_cuda and any(padding))
+    image = _empty_image(grad, shape, geometry, not grad.is_cpu and any(padding))
     if _is_narrow(image.shape[2:], geometry):
         found = _narrow_avg_pool_grad(image_in(grad, geometry), image, geometry)
         return image_out(found, geometry)

@@ -106,7 +106,7 @@ class Network:
 
     def _wide(self, value: Any) -> Any:
         """float16 as float32: CPUs have no such networks."""
-        return value.float() if value.dtype == torch.float16 and not value.is_cuda else value
+        return value.float() if value.dtype == torch.float16 and value.is_cpu else value
 
     def _turned(self, value: Any) -> Any:
         return value if self._time_major else value.transpose(0, 1).contiguous()

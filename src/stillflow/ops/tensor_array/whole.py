@@ -32,7 +32,7 @@ def together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
     try:
         return join(*values)
     except RuntimeError:  # zeros for what was never written are on the host
-        there = next((value.device for value in values if value.is_cuda), None)
+        there = next((value.device for value in values if not value.is_cpu), None)
         if there is None:
             raise
         return join(*(value.to(there) for value in values))

@@ -90,12 +90,12 @@ def _grouped(update: GroupRule, one: Callable[..., None], loop: Callable[..., bo
 
 def _has_wide_rate(columns: Sequence[Sequence[Any]], rate: Any) -> bool:
     """Whether torch would read a rate of a GPU as if it were of single precision."""
-    return bool(rate.is_cuda) and columns[0][0].dtype == torch.float64
+    return not rate.is_cpu and columns[0][0].dtype == torch.float64
 
 
 def gradient_descent(states: Sequence[Sequence[Any]], grads: Sequence[Any], *, alpha: Any) -> None:
     (variables,) = states
-    if alpha.is_cuda:  # to read it would wait for all that is computed before
+    if not alpha.is_cpu:  # to read it would wait for all that is computed before
         torch._foreach_sub_(variables, torch._foreach_mul(grads, alpha))
     else:
         torch._foreach_add_(variables, grads, alpha=-float(alpha))
@@ -110,7 +110,7 @@ def momentum(
     use_nesterov: bool = False,
 ) -> None:
     columns = [*states, grads]
-    rate, kept = lr if lr.is_cuda else float(lr), float(momentum)
+    rate, kept = float(lr) if lr.is_cpu else lr, float(momentum)
     if not kept or not _all_fit(columns) or _has_wide_rate(columns, lr):
         # Of a momentum of 0 torch keeps none.
         scalars = {"lr": lr, "momentum": momentum, "use_nesterov": use_nesterov}
@@ -265,7 +265,7 @@ def adam(
     if use_nesterov or not _all_fit(columns) or wide:
         _one_by_one(rules.adam, columns, scalars)
         return
-    if beta1_power.is_cuda or lr.is_cuda:
+    if not (beta1_power.is_cpu and lr.is_cpu):
         rate = lr * (1 - beta2_power).sqrt() / (1 - beta1_power)
     else:
         rate = _adam_rate(float(lr), float(beta1_power), float(beta2_power))
