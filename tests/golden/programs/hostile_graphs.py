@@ -9,10 +9,10 @@ from .operands_refused import refusals
 
 
 def function(name, op):
-    return """function { signature { name: "%s" input_arg { name: "x" type: DT_FLOAT }
-      output_arg { name: "y" type: DT_FLOAT } }
-      node_def { name: "m" op: "%s" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
-      ret { key: "y" value: "m:y:0" } }""" % (name, op)
+    return f"""function {{ signature {{ name: "{name}" input_arg {{ name: "x" type: DT_FLOAT }}
+      output_arg {{ name: "y" type: DT_FLOAT }} }}
+      node_def {{ name: "m" op: "{op}" input: "x" attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}
+      ret {{ key: "y" value: "m:y:0" }} }}"""
 
 
 FED = 'node { name: "c" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } } '
@@ -35,8 +35,8 @@ def imports(tf, text):
 @program
 def functions_of_one_name(tf):
     call = FED + 'node { name: "r" op: "f" input: "c" } '
-    both = "library { %s %s }" % (function("f", "Neg"), function("f", "Exp"))
-    one, other = ("library { %s }" % function("f", op) for op in ("Neg", "Exp"))
+    both = "library {{ {} {} }}".format(function("f", "Neg"), function("f", "Exp"))
+    one, other = ("library {{ {} }}".format(function("f", op)) for op in ("Neg", "Exp"))
     tf.import_graph_def(parsed(tf, call + one), name="first")
     tf.import_graph_def(parsed(tf, call + one), name="same")
     facts = {
@@ -54,7 +54,7 @@ def a_function_named_like_an_op(tf):
     attr = ' attr { key: "T" value { type: DT_FLOAT } } } '
     call = FED + 'node { name: "r" op: "Neg" input: "c"' + attr
     return Run({"one": tf.constant(1)}, facts={
-        "called": imports(tf, call + "library { %s }" % function("Neg", "Exp")),
+        "called": imports(tf, call + "library {{ {} }}".format(function("Neg", "Exp"))),
     })
 
 
@@ -64,9 +64,9 @@ def attributes_of_references(tf):
     value = 'attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { } } } } '
     types = 'attr { key: "T" value { list { type: [DT_INT32, DT_FLOAT_REF] } } } '
     return Run({"one": tf.constant(1)}, facts={
-        "Const": imports(tf, 'node { name: "c" op: "Const" %s %s }' % (dtype, value)),
-        "Placeholder": imports(tf, 'node { name: "c" op: "Placeholder" %s }' % dtype),
-        "list": imports(tf, FED + 'node { name: "a" op: "IdentityN" input: "c" %s }' % types),
+        "Const": imports(tf, f'node {{ name: "c" op: "Const" {dtype} {value} }}'),
+        "Placeholder": imports(tf, f'node {{ name: "c" op: "Placeholder" {dtype} }}'),
+        "list": imports(tf, FED + f'node {{ name: "a" op: "IdentityN" input: "c" {types} }}'),
     })
 
 
@@ -99,10 +99,9 @@ def thresholds(tf):
 
 @program
 def predicates(tf):
-    runs = []
+    runs, one, two = [], tf.constant(1.0), tf.constant(2.0)
     for given in ([True], [True, False], [[False]]):
         fed = tf.placeholder(tf.bool)
-        one, two = tf.constant(1.0), tf.constant(2.0)
         runs += [
             Run({"switch": tf.raw_ops.Switch(data=one, pred=fed)[1]}, {fed: given}, fails=True),
             Run({"cond": tf.cond(fed, lambda one=one: one, lambda two=two: two)}, {fed: given},
