@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.ops.bad_inputs import arrays, indices, nn, numbers, ragged, sparse, strings
+from tests.ops.bad_inputs import arrays, hostile, indices, nn, numbers, ragged, sparse, strings
 from tests.ops.bad_inputs.case import Case
 from tests.ops.sampling import KNOWN, arrays_of, build
 
@@ -20,7 +20,8 @@ from stillflow.ops.samples import Bad
 
 CASES: list[Case] = [
     *nn.CONVOLUTIONS, *nn.POOLING, *arrays.SHAPES, *indices.INDICES, *sparse.SPARSE,
-    *numbers.NUMBERS, *strings.STRINGS, *strings.ASSERTIONS, *ragged.RAGGED,
+    *numbers.NUMBERS, *strings.STRINGS, *strings.ASSERTIONS, *ragged.RAGGED, *hostile.WRONG,
+    *hostile.MUCH,
 ]  # fmt: skip
 BUILT_OR_RUN = (
     ValueError, tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError,

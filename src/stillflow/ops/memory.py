@@ -47,6 +47,18 @@ def machine_memory() -> int:
     return total_bytes() or _LARGEST
 
 
+def require_objects(count: int, size: int, what: str) -> None:
+    """Raise ResourceExhaustedError for more objects than the machine's memory holds.
+
+    Args:
+      count: how many.
+      size: bytes that each takes at least.
+      what: their name in the message.
+    """
+    if count * size > machine_memory():
+        raise resource_exhausted(f"OOM when allocating {count} {what} of {size} bytes each")
+
+
 def require_room(dims: Sequence[int], dtype: DType, *, touched: bool = True) -> None:
     """Refuses a tensor that is larger than the machine's memory.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.dims import shape_text
@@ -17,6 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import as_shape, shape_from_dims
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
+from stillflow.ops.memory import require_room
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
@@ -88,6 +90,7 @@ def _broadcast_numbers(x: Any, shape: Any) -> Any:
     target = _target(shape)
     if not _broadcastable(x.shape, target):
         raise ValueError(_incompatible(x.shape, target))
+    require_room(target, dtypes.as_dtype(str(x.dtype).removeprefix("torch.")))
     return x.expand(target).contiguous()
 
 

@@ -203,10 +203,12 @@ def lin_space_kernel(node: Node) -> Any:
         first, last = dtype(start.item()), dtype(stop.item())
         points = torch.empty(count, dtype=kind)
         step = dtype(0) if count == 1 else (last - first) / dtype(count - 1)
-        for begin in range(0, count, _MANY):  # in pieces, as each takes more memory than it gives
+        begin = 0
+        while begin < count:  # in pieces, as each takes more memory than it gives
             places = np.arange(begin, min(begin + _MANY, count)).astype(dtype)
             piece = (first + step * places).astype(np.float64)
             points[begin : begin + _MANY] = torch.from_numpy(piece).to(kind)
+            begin += _MANY
         points[0] = float(first)
         if count > 1:
             points[-1] = float(last)

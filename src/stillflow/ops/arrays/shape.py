@@ -28,6 +28,7 @@ from stillflow.ops.arrays.broadcast import broadcast_to as broadcast_to
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, int_array, ints
+from stillflow.ops.memory import MOST_DIMENSIONS, require_possible
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
@@ -321,6 +322,8 @@ def resolve_shape(source: Sequence[int], wanted: Sequence[int]) -> tuple[int, ..
     Raises:
       ValueError: in the words of TF's kernel, if the number of elements does not fit.
     """
+    if len(wanted) > MOST_DIMENSIONS:
+        require_possible(wanted, dtypes.bool, touched=False)
     unknown, result = -1, list(wanted)
     for index, dim in enumerate(wanted):
         if dim == -1:

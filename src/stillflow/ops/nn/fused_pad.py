@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims
+from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.pad import mirror
+from stillflow.ops.memory import require_room
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import ramp
 from stillflow.ops.nn.convolution import Slide, convolution
@@ -104,6 +105,8 @@ def _convolve(image: Any, filter: Any, paddings: Any, offset: int, slide: Slide)
             raise ValueError(
                 f"Fused mirror padding only support spatial padding, not {what}: {pairs}"
             )
+    sizes = [size + sum(pair) for size, pair in zip(image.shape, pairs, strict=True)]
+    require_room(sizes, dtypes.as_dtype(str(image.dtype).removeprefix("torch.")))
     wide = mirror(image, paddings, offset)
     if image.numel() == 0:
         raise ValueError("Input tensor can't be empty")
@@ -123,6 +126,7 @@ def _resized(image: Any, size: Any, align_corners: bool) -> Any:
         raise ValueError("output dimensions must be positive")
     if not image.numel():
         raise ValueError("Input tensor can't be empty")
+    require_room((image.shape[0], *wanted, image.shape[3]), dtypes.float32)
     rows, columns = (
         weights(size, count, align_corners, False)
         for size, count in zip(image.shape[1:3], wanted, strict=True)

@@ -273,14 +273,27 @@ def _is_narrow(sizes: Sequence[int], geometry: PoolGeometry) -> bool:
     return len(sizes) == 3 and any(a < b for a, b in zip(sizes, geometry.window))
 
 
+def _clipped(sizes: Sequence[int], geometry: PoolGeometry) -> list[tuple[int, int]]:
+    """Window and padding before, for each axis, without what lies in padding for every output.
+
+    A window never begins behind the volume, so that padding before it longer than the volume, and
+    window behind it, cover nothing: what is made is at most three times as large as the volume.
+    """
+    found = []
+    for size, window, before, drop in zip(
+        sizes, geometry.window, geometry.padding, geometry.drop, strict=True
+    ):
+        start = min(before - drop, size - 1)
+        found.append((min(window - (before - drop) + start, start + size), start))
+    return found
+
+
 def _widths(sizes: Sequence[int], geometry: PoolGeometry) -> list[int]:
     """The padding of a narrow volume, in the order of `F.pad`, so that windows fit exactly."""
     result: list[int] = []
-    for size, window, step, before, drop, count in zip(
-        sizes, geometry.window, geometry.strides, geometry.padding, geometry.drop,
-        geometry.counts(sizes),
-    ):  # fmt: skip
-        before -= drop
+    for size, (window, before), step, count in zip(
+        sizes, _clipped(sizes, geometry), geometry.strides, geometry.counts(sizes), strict=True
+    ):
         after = max(0, (count - 1) * step + window - size - before)
         result = [before, after, *result]
     return result
@@ -294,14 +307,16 @@ def _narrow_counts(image: Any, widths: list[int], window: Any, strides: Any) -> 
 
 
 def _narrow_avg_pool(image: Any, geometry: PoolGeometry) -> Any:
-    window, strides, _ = _arguments(geometry)
+    _, strides, _ = _arguments(geometry)
+    window = [width for width, _ in _clipped(image.shape[2:], geometry)]
     widths, zero = _widths(image.shape[2:], geometry), [0] * len(window)
     total = aten.avg_pool3d.default(F.pad(image, widths), window, strides, zero, False, True, 1)
     return total / _narrow_counts(image, widths, window, strides)
 
 
 def _narrow_avg_pool_grad(grad: Any, image: Any, geometry: PoolGeometry) -> Any:
-    window, strides, _ = _arguments(geometry)
+    _, strides, _ = _arguments(geometry)
+    window = [width for width, _ in _clipped(image.shape[2:], geometry)]
     widths, zero = _widths(image.shape[2:], geometry), [0] * len(window)
     grad = grad / _narrow_counts(image, widths, window, strides)
     padded = F.pad(image, widths)

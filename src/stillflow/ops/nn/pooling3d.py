@@ -19,7 +19,7 @@ from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.nn import pool_kernels as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.pool_kernels import PoolGeometry, pool_geometry
-from stillflow.ops.nn.pooling import check_average_gradient, comparable
+from stillflow.ops.nn.pooling import check_average_gradient, check_gradient_sizes, comparable
 from stillflow.ops.nn.precision import precise_on_cpu
 from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
@@ -245,6 +245,7 @@ def avg_pool3d_grad_kernel(node: Node) -> Any:
 
     def spread(sizes: Any, grad: Any) -> Any:
         target = tuple(sizes.tolist())
+        check_gradient_sizes(node, grad.shape, target)
         return run(grad, target, _geometry(node, target))
 
     return spread

@@ -7,16 +7,22 @@ ordinary builds do.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
-from stillflow.graph import dims
+import numpy as np
+
+from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.math.matmul import mat_mul_shape
 from stillflow.ops.nn.depthwise import depthwise_output
 from stillflow.ops.quantize.images import quantized_conv2d_dims
-from stillflow.ops.quantize.linear import scalars
+from stillflow.ops.quantize.linear import floats, quantized, scalars
 from stillflow.ops.quantize.scales import QUANTIZED
+from stillflow.ops.samples import Bad, Sample
 
 _RESULT = "(output: out_type, min_output: float, max_output: float)"
 _IMAGES = f"""
@@ -167,3 +173,57 @@ def requantization_range_per_channel_shape(node: Node) -> Any:
     for index in (1, 2):
         dims.with_rank(node.dims(index), 1)
     return [(), ()]
+
+
+@requantization_range_per_channel_op.check
+def requantization_range_per_channel_check(node: Node) -> None:
+    given, *ranges = (node.dims(index) for index in range(3))
+    if not node.planning or not all(map(dims.is_known, (given, *ranges))):
+        return
+    _check_channels(given, *ranges)
+
+
+def _check_channels(given: Any, low: Any, high: Any) -> None:
+    """Raise ValueError unless there is a range for each channel of images."""
+    if low != high:
+        raise ValueError(f"input_min has incorrect size, expected {high[0]} was {low[0]}")
+    if not prod(given):
+        raise ValueError("input must not be empty")
+    if len(given) != 4:
+        raise ValueError("input must be in NHWC format")
+    if given[3] != low[0]:
+        raise ValueError(
+            "input must have same number of channels as length of input_min: "
+            f"{given[3]} vs {low[0]}"
+        )
+
+
+@requantization_range_per_channel_op.kernel
+def requantization_range_per_channel_kernel(node: Node) -> Any:
+    most = node.clip_value_max
+
+    def ranges(values: Any, low: Any, high: Any) -> Any:
+        _check_channels(tuple(values.shape), tuple(low.shape), tuple(high.shape))
+        numbers = values.flatten(0, 2).long()
+        scales = torch.maximum(low.abs(), high.abs())
+        # In the order of TF's operations, each of which rounds to single precision.
+        reached = scales * numbers.abs().amax(0).to(torch.float32) / 2.0**31
+        end = torch.clamp(reached.amax(), _SMALLEST, most)
+        begin = torch.zeros_like(end) if bool((numbers >= 0).all()) else -end
+        return begin, end
+
+    return ranges
+
+
+_SMALLEST = 2.0**-126  # the least normal number of single precision, where TF begins
+
+
+@requantization_range_per_channel_op.samples
+def requantization_range_per_channel_samples() -> Iterator[Any]:
+    values = quantized(dtypes.qint32, 16).reshape(1, 2, 4, 2)
+    low, high = floats(-3.3, -2.0), floats(1.5, 8.1)
+    for most in (1e9, 6.0):
+        yield Sample(values, np.stack(low), np.stack(high), clip_value_max=most, grad=False)
+    bad = "|".join(("incorrect size", "must be rank 1"))
+    yield Bad(values, np.stack(low), np.ones(3, np.float32), match=bad, clip_value_max=1.0)
+    yield Bad(values[0], np.stack(low), np.stack(high), match="NHWC", clip_value_max=1.0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
+from stillflow.ops.memory import require_objects
 from stillflow.ops.sparse.rows import check_inside, take_rows
 
 
@@ -34,6 +35,9 @@ def check_parts(indices: Any, values: Any, shape: Any) -> None:
         )
 
 
+_PIECE = 1000  # bytes that the indices and values of a part take as tensors of their own
+
+
 def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, Any]]:
     """The indices and values of each part of a sparse tensor along its first dimension.
 
@@ -48,6 +52,7 @@ def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, A
     if len(size) < 2:
         raise ValueError(f"Rank of input SparseTensor should be > 1, but saw rank: {len(size)}")
     check_inside(indices, size)
+    require_objects(size[0], _PIECE, "sparse tensors")
     numbers = indices[:, 0]
     order = torch.argsort(numbers, stable=True)
     ends = torch.bincount(numbers, minlength=size[0]).cumsum(0).tolist()
