@@ -27,7 +27,7 @@ def hint(error: BaseException) -> str | None:
         if not frame.filename.endswith(".py") or not own(frame.filename):
             continue
         try:
-            tree, lines = parse(frame.filename)
+            tree, lines, _ = parse(frame.filename)
         except (SyntaxError, OSError, RecursionError):
             return None
         for sign in signs(tree):
