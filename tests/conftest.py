@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
-from tests import first_device
+from tests import disorder, first_device
 
 import stillflow as tf
 from stillflow import native
@@ -22,9 +22,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--first-device", choices=first_device.CHOICES, default="machine",
         help="what sessions find first: the machine's, the CPU, or a GPU that is simulated",
     )  # fmt: skip
+    disorder.add_options(parser)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if when := config.getoption("--collect-garbage"):
+        config.pluginmanager.register(disorder.Collector(when))
+
+
+@pytest.hookimpl(trylast=True)  # after pytest's own order, which shares fixtures of modules
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    disorder.shuffle(items, config.getoption("--shuffle"))
     first_device.mark(items, config.getoption("--first-device"))
 
 

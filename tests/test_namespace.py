@@ -224,6 +224,7 @@ def test_what_a_large_import_makes_counts_as_old(
         return types.SimpleNamespace(Session=made)
 
     monkeypatch.setattr(_namespace, "importlib", types.SimpleNamespace(import_module=load))
+    gc.unfreeze()
     if frozen:  # what a program has frozen stays so
         gc.freeze()
     try:

@@ -306,10 +306,18 @@ def test_what_refuses_whenever_it_is_used_is_told(check, launcher):
     assert "  program.py:5\n    instead: tf.py_func with" in shown
 
 
+@pytest.fixture
+def served():
+    """Stillflow under the name `tensorflow`."""
+    stillflow.install(revive=False)
+    yield
+    stillflow.uninstall()
+
+
+@pytest.mark.usefixtures("served")
 @pytest.mark.parametrize("name", REFUSALS)
 def test_what_is_told_to_refuse_is_there_and_refuses(name):
     assert support._found(name.replace("tf.", "tensorflow.", 1)) == (name, support.SUPPORTED)
-    stillflow.install(revive=False)
     module, _, last = name.replace("tf.", "tensorflow.", 1).rpartition(".")
     function = getattr(importlib.import_module(module), last)
     arguments = {

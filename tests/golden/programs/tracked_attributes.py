@@ -254,7 +254,10 @@ def kept_by_keras(tf):
 
 
 class Warnings(logging.Handler):
-    """The lines that the library logs."""
+    """The lines that the library logs of objects made inside.
+
+    Objects that are freed log, too, so those of earlier programs are freed before.
+    """
 
     def __init__(self, tf):
         super().__init__()
@@ -265,6 +268,7 @@ class Warnings(logging.Handler):
         self.lines.append(record.getMessage())
 
     def __enter__(self):
+        gc.collect()
         self.before = self.logger.level
         self.logger.addHandler(self)
         self.logger.setLevel(logging.WARNING)

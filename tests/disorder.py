@@ -1,0 +1,73 @@
+"""Options that disturb a run of the suite: random order and the garbage collector.
+
+    pytest --shuffle 7 --collect-garbage between tests/train
+
+runs the tests in an order drawn from the seed 7, and collects garbage after each of them. No test
+depends on the tests before it, nor on the moment in which Python frees an object.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+CHOICES = {
+    "between": "a full collection after every test, so that nothing survives by accident",
+    "often": "a collection every few allocations, so that garbage is freed inside a test",
+    "never": "no collection, so that what is part of a cycle stays alive",
+}
+# Objects, young and middle-aged collections; Python's own are 700 (2000 since 3.12), 10 and 10.
+OFTEN = (200, 3, 2)
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Adds `--shuffle` and `--collect-garbage`."""
+    parser.addoption(
+        "--shuffle", type=int, metavar="SEED",
+        help="run the tests in a random order, drawn from this seed",
+    )  # fmt: skip
+    when = "; ".join(f"{name}: {text}" for name, text in CHOICES.items())
+    parser.addoption("--collect-garbage", choices=CHOICES, help=when)
+
+
+def shuffle(items: list[pytest.Item], seed: int | None) -> None:
+    """Puts tests in an order drawn from a seed; all processes of one run draw the same one."""
+    if seed is not None:
+        items.sort(key=lambda item: item.nodeid)  # independent of the order of the arguments
+        random.Random(seed).shuffle(items)
+
+
+class Collector:
+    """Plugin that decides when Python collects garbage.
+
+    Args:
+      when: one of `CHOICES`.
+    """
+
+    def __init__(self, when: str) -> None:
+        self._when = when
+        self._modules = 0
+
+    def _collect(self) -> None:
+        """Collect garbage. Modules are frozen: a collection looks at them for 0.1 s otherwise."""
+        gc.collect()
+        if len(sys.modules) != self._modules or not gc.get_freeze_count():
+            self._modules = len(sys.modules)
+            gc.freeze()
+
+    def pytest_collection_finish(self) -> None:
+        self._collect()
+        if self._when == "never":
+            gc.disable()
+        elif self._when == "often":
+            gc.set_threshold(*OFTEN)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_teardown(self) -> Iterator[None]:
+        yield
+        if self._when == "between":
+            self._collect()
