@@ -246,6 +246,9 @@ def _patch_pandas(pandas: Any) -> None:
         for name, value in _METHODS.items():
             if not hasattr(kind, name):
                 setattr(kind, name, value)
+    from stillflow.facade.revive import old_pandas
+
+    old_pandas.patch(pandas)
     after_import("pandas.core.groupby.generic", _patch_groups)
 
 

@@ -106,3 +106,26 @@ def obj2sctype(rep: Any, default: Any = None) -> Any:
         return np.dtype(getattr(rep, "dtype", rep)).type
     except TypeError:
         return default
+
+
+def maximum_sctype(t: Any) -> type:
+    """Return the largest scalar type of the kind of a type."""
+    kinds = {"i": np.int64, "u": np.uint64, "f": np.longdouble, "c": np.clongdouble}
+    dtype = np.dtype(t)
+    return kinds.get(dtype.kind, dtype.type)
+
+
+def sctype2char(sctype: Any) -> str:
+    """Return the character of a scalar type."""
+    return np.dtype(obj2sctype(sctype, sctype)).char
+
+
+def byte_bounds(a: Any) -> tuple[int, int]:
+    """Return the addresses of the first byte of an array, and of that behind its last."""
+    low, high = np.lib.array_utils.byte_bounds(a)
+    return int(low), int(high)
+
+
+def fastCopyAndTranspose(a: Any) -> np.ndarray:
+    """Return a copy of a matrix, transposed."""
+    return np.array(a).T.copy()

@@ -2,7 +2,8 @@
 
 ``int(x)`` becomes a call of `scalars.to_int`, ``"%d" % x`` one of `scalars.percent`, ``x[i] = v``
 is tried first and repaired if it fails, and comparisons of values that may be NumPy's go through
-`comparisons`.  Operands that cannot be arrays are left alone: constants, lengths, text.
+`comparisons`.  Operands that cannot be arrays are left alone: constants, lengths, text.  In modules
+that import pandas, assignments to a column of a frame change the frame.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ SCALARS = _named(
     "typed",
 )
 COMPARISONS = _named("compared", "contained", "truth")
+CHAINS = _named("chained", "in_place")
+_PANDAS = "stillflow.facade.revive.old_pandas"
 TYPED = f"{_PREFIX}typed__"
 OPERATORS = {f"{_PREFIX}operator_{name}__": name for name in ("eq", "ne")}
 
@@ -83,6 +86,11 @@ def rewritten(tree: ast.Module, values: Values) -> tuple[ast.Module, dict[str, d
     from stillflow.facade.revive import comparisons, scalars
 
     wanted: dict[str, dict[str, str]] = {}
+    if any(name.partition(".")[0] == "pandas" for name in _imports(tree)):
+        chains = Chains()
+        tree = chains.visit(tree)
+        if chains.changed:
+            wanted[_PANDAS] = CHAINS
     if scalars.needed() or scalars.bounded():
         repair = Scalars(values, tree)
         tree = repair.visit(tree)
@@ -246,6 +254,64 @@ class Scalars(ast.NodeTransformer):
         return ast.fix_missing_locations(call)
 
 
+class Chains(ast.NodeTransformer):
+    """Lets ``frame["x"][i] = v`` and ``frame["x"].fillna(0, inplace=True)`` change the frame."""
+
+    def __init__(self) -> None:
+        self.changed = False
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, ast.Subscript):
+            return node
+        parts = _column(target.value)
+        # All is evaluated twice unless it is plain, which a value that is a call is not.
+        twice = all(map(_is_plain, (target.value, target.slice, node.value)))
+        if parts is None or not twice:
+            return node
+        again = copy.deepcopy([*parts, as_expression(target.slice), node.value])
+        call = ast.Call(_name("chained"), again, [])
+        return self._made(ast.If(ast.UnaryOp(ast.Not(), call), [node], []), node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        self.generic_visit(node)
+        call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return node
+        owner = call.func.value
+        if not isinstance(owner, ast.Subscript) or not _is_key(owner.slice):
+            return node
+        if not any(word.arg == "inplace" for word in call.keywords):
+            return node
+        parts = [owner.value, owner.slice, ast.Constant(call.func.attr), *call.args]
+        return self._made(ast.Expr(ast.Call(_name("in_place"), parts, call.keywords)), node)
+
+    def _made(self, new: ast.stmt, old: ast.stmt) -> ast.stmt:
+        self.changed = True
+        return ast.fix_missing_locations(ast.copy_location(new, old))
+
+
+def _column(node: ast.expr) -> list[ast.expr] | None:
+    """Return what may be a frame, and a column of it; None if it is none."""
+    if isinstance(node, ast.Subscript) and _is_key(node.slice):
+        return [node.value, node.slice]
+    if isinstance(node, ast.Attribute) and node.attr not in ("loc", "iloc", "at", "iat", "values"):
+        return [node.value, ast.Constant(node.attr)]
+    return None
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    """Return the names of the modules that a module imports."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
 class Comparisons(ast.NodeTransformer):
     """Lets arrays of different shapes be unequal, and empty arrays false.
 
@@ -371,7 +437,7 @@ def _is_plain(node: ast.AST) -> bool:
         return _is_plain(node.value)
     if isinstance(node, ast.Subscript):
         return _is_plain(node.value) and _is_plain(node.slice)
-    if isinstance(node, (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List)):
+    if isinstance(node, (ast.Slice, ast.BinOp, ast.Compare, ast.UnaryOp, ast.Tuple, ast.List)):
         parts = ast.iter_child_nodes(node)
         return all(_is_plain(item) for item in parts if isinstance(item, ast.expr))
     return False

@@ -49,7 +49,14 @@ _NUMPY: dict[str, Any] = {
         disp deprecate typeDict issctype obj2sctype"""),
     "DataSource": "numpy.lib.npyio:DataSource",
     "safe_eval": "ast:literal_eval",
+    **_alias("numpy", """
+        NAN=nan issubsctype=issubdtype format_parser=rec.format_parser
+        compare_chararrays=char.compare_chararrays MachAr=finfo"""),
+    **_same(_ARRAYS, "maximum_sctype sctype2char byte_bounds fastCopyAndTranspose"),
+    "chararray": "numpy._core.defchararray:chararray",
     "math": "math",
+    "sys": "sys",
+    "warnings": "warnings",
     "NINF": float("-inf"),
     "NZERO": -0.0,
     "PZERO": 0.0,
@@ -92,7 +99,19 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
 
 TABLES: dict[str, dict[str, Any]] = {
     "numpy": _NUMPY,
-    "numpy.lib": {"pad": "numpy:pad"},
+    "numpy.core": _NUMPY,
+    "numpy.core.numeric": _NUMPY,
+    "numpy.core.fromnumeric": _alias(
+        "numpy", "product=prod alltrue=all sometrue=any round_=round"),
+    "numpy.lib": _same("numpy", """
+        pad append average bincount broadcast_arrays broadcast_to column_stack copy corrcoef cov
+        delete diff digitize expand_dims eye fliplr flipud histogram insert interp isin kron
+        meshgrid median percentile rot90 save savez split stack tile trapezoid tri tril triu unique
+        vander vstack where"""),
+    "numpy.lib.npyio": _same("numpy", """
+        fromregex genfromtxt load loadtxt packbits save savetxt savez savez_compressed
+        unpackbits"""),
+    "numpy.lib.stride_tricks": _same("numpy", "broadcast_arrays broadcast_to"),
     "scipy": {**_SCIPY_NUMPY, "rand": "numpy.random:rand", "randn": "numpy.random:randn"},
     "scipy.misc": _SCIPY_MISC,
     "scipy.ndimage": {"imread": f"{_MISC}:imread"},
@@ -104,12 +123,26 @@ TABLES: dict[str, dict[str, Any]] = {
         | {"hanning": "scipy.signal.windows:hann"},
     "scipy.linalg": _same("numpy", "tri tril triu kron") | {"pinv2": "scipy.linalg:pinv"},
     "scipy.stats": _same("numpy", "nanmean nanmedian nanstd") | _alias(
-        "scipy.special", "chisqprob=chdtrc betai=betainc"),
+        "scipy.special", "chisqprob=chdtrc betai=betainc")
+        | _same("stillflow.facade.revive.old_scipy", """
+            binom_test itemfreq median_absolute_deviation"""),
+    "scipy.spatial.distance": {"matching": "scipy.spatial.distance:hamming"},
     "sklearn.externals": {"joblib": "joblib", "six": "six"},
     "networkx": _alias("networkx", "from_numpy_matrix=from_numpy_array"
                                    " from_scipy_sparse_matrix=from_scipy_sparse_array")
         | _same("stillflow.facade.revive.old_graphs", "to_numpy_matrix to_scipy_sparse_matrix"),
     "matplotlib.cm": {"get_cmap": "matplotlib.pyplot:get_cmap"},
+    "pandas": {
+        **_same("stillflow.facade.revive.old_pandas", """
+            ewma rolling_count rolling_max rolling_mean rolling_median rolling_min rolling_std
+            rolling_sum rolling_var"""),
+        **_alias("pandas", """
+            TimeSeries=Series Int64Index=Index UInt64Index=Index Float64Index=Index
+            scatter_matrix=plotting.scatter_matrix"""),
+        "datetime": "datetime:datetime",
+        "np": "numpy",
+    },
+    "pandas.io.json": {"json_normalize": "pandas:json_normalize"},
     "librosa": {"output": "stillflow.facade.revive.old_librosa"},
     "PIL.Image": _alias("PIL.Image", """
         ANTIALIAS=Resampling.LANCZOS LINEAR=Resampling.BILINEAR CUBIC=Resampling.BICUBIC
