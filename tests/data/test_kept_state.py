@@ -93,7 +93,8 @@ def test_functions_delete_what_their_datasets_kept():
 
     assert int(total()) == int(total()) == 2
     kinds = [op.type for op in total.get_concrete_function().graph.get_operations()]
-    assert kinds[-3:-1] == ["DeleteRandomSeedGenerator", "DeleteMemoryCache"]
+    # In the order in which Python lets go of them, which differs between its versions.
+    assert sorted(kinds[-3:-1]) == ["DeleteMemoryCache", "DeleteRandomSeedGenerator"]
     assert {"ShuffleDatasetV2", "CacheDatasetV2"} < set(kinds)
 
 

@@ -110,7 +110,10 @@ def _abnormal(ended: int) -> dict[str, Any]:
 def _run_group(run: Callable[[Any], Any], cases: list[Any], folder: str) -> tuple[list[Any], int]:
     """What a child found out before it ended, and the status with which it did."""
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        # From 3.12 on, Python warns of threads: the parent's are idle, and the child needs none.
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        child = os.fork()
     if not child:
         os.close(reading)
         _work(run, cases, folder, writing)

@@ -89,6 +89,7 @@ def test_states_are_kept(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_learns_and_is_read_without_cudnn(kind, tmp_path):
+    pytest.importorskip("h5py")
     with tf.Graph().as_default(), tf.Session() as session:
         tf.keras.backend.set_session(session)
         tf.set_random_seed(2)

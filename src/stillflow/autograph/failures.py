@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import linecache
 import os
 from collections.abc import Iterator, Sequence
@@ -63,6 +64,13 @@ class FrameInfo(NamedTuple):
     converted: bool
 
 
+def _first_letters(paths: Sequence[str]) -> str:
+    """Return the letters that all begin with, as TensorFlow compares them: not folder by folder."""
+    first, last = min(paths), max(paths)
+    ends = (at for at, (one, other) in enumerate(zip(first, last)) if one != other)
+    return first[: next(ends, min(len(first), len(last)))]
+
+
 class ErrorMetadata:
     """Where an error comes from.
 
@@ -78,8 +86,9 @@ class ErrorMetadata:
     def get_message(self) -> str:
         """The text of the error."""
         paths = [frame.filename for frame in self.translated_stack]
-        shared = os.path.commonprefix(paths)  # noqa: RUF071  # of letters, as TensorFlow's
-        common = os.path.dirname(shared).rstrip(os.path.sep) if len(paths) > 1 else ""
+        common = ""
+        if len(paths) > 1:
+            common = os.path.dirname(_first_letters(paths)).rstrip(os.path.sep)
         lines = ["in converted code:", *([f"    relative to {common}:"] if common else []), ""]
         for frame in reversed(self.translated_stack):
             path = frame.filename[len(common) + 1 if common else 0 :]
@@ -111,7 +120,13 @@ class ErrorMetadata:
 
 
 def _takes_anything(kind: type[Exception]) -> bool:
-    return kind.__init__ is Exception.__init__
+    """Return True if a class is made as `Exception` is, by itself and its bases of the program.
+
+    Python's own classes inherit their constructors in some of its versions only; for TensorFlow
+    each has its own.
+    """
+    own = itertools.takewhile(lambda base: base is not Exception, kind.__mro__)
+    return not any("__init__" in vars(base) or base.__module__ == "builtins" for base in own)
 
 
 def told(error: Exception) -> Exception:

@@ -17,8 +17,10 @@ ARRAYS: Names = dict.fromkeys(
         ("numpy", "dtype"),
         ("numpy.core.multiarray", "_reconstruct"),
         ("numpy.core.multiarray", "scalar"),
+        ("numpy.core.numeric", "_frombuffer"),  # of protocol 5, Python's own choice since 3.14
         ("numpy._core.multiarray", "_reconstruct"),
         ("numpy._core.multiarray", "scalar"),
+        ("numpy._core.numeric", "_frombuffer"),
         ("_codecs", "encode"),
     ]
 )

@@ -246,5 +246,9 @@ class GeneratorEnqueuer(SequenceEnqueuer):
         for result in left:
             result.wait()
         for result in left:
-            if result.successful() and result.get() is not None:
-                yield result.get()
+            try:
+                inputs = result.get()
+            except StopIteration:  # of several workers, the one of the error may come later
+                continue
+            if inputs is not None:
+                yield inputs
