@@ -34,11 +34,13 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = [
     "tests/test_namespace.py", "tests/test_errors.py", "tests/facade/test_facade.py", "tests/files",
     "tests/cli/test_run.py", "tests/cli/test_inspect.py", "tests/cli/test_convert.py",
-    "tests/native", "tests/train/test_saver.py", "tests/layers",
+    "tests/train/test_saver.py", "tests/layers",
 ]  # fmt: skip
 _IS_INSTALLED = """
 import stillflow, sysconfig
 assert stillflow.__file__.startswith(sysconfig.get_path("purelib")), stillflow.__file__
+from stillflow.native import FILE, FOLDER, library
+assert (library() is not None) == (FOLDER / FILE).exists()
 """
 NEEDED = ["tests", "examples", "tools", "docs", "README.md", "pyproject.toml"]
 DEMO = [
