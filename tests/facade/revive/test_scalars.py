@@ -221,6 +221,7 @@ def test_numbers_are_stored_for_arrays() -> None:
         assert not scalars.stored(target, index, value)
 
 
+@pytest.mark.filterwarnings("ignore:The truth value of an empty array")
 def test_arrays_that_do_not_fit_are_unequal() -> None:
     import operator
 

@@ -48,38 +48,38 @@ def _printing(single: str | None, double: str | None) -> Iterator[None]:
 
 
 def _patch_text(module: Any) -> None:
-    if "float_format" in inspect.signature(module.MessageToString).parameters:
-        return
-    plain = module._Printer.PrintFieldValue
+    known = inspect.signature(module.MessageToString).parameters
+    if "float_format" not in known:
+        plain = module._Printer.PrintFieldValue
 
-    @functools.wraps(plain)
-    def print_field_value(self: Any, field: Any, value: Any) -> None:
-        single, double = _formats.get()
-        form = {_FLOAT: single, _DOUBLE: single or double}.get(field.cpp_type)
-        if form is None:
-            plain(self, field, value)
-        else:
-            self.out.write(format(value, form))
+        @functools.wraps(plain)
+        def print_field_value(self: Any, field: Any, value: Any) -> None:
+            single, double = _formats.get()
+            form = {_FLOAT: single, _DOUBLE: single or double}.get(field.cpp_type)
+            if form is None:
+                plain(self, field, value)
+            else:
+                self.out.write(format(value, form))
 
-    module._Printer.PrintFieldValue = print_field_value
+        module._Printer.PrintFieldValue = print_field_value
     for name in _PRINTING:
         if hasattr(module, name):
             setattr(module, name, _with_formats(getattr(module, name)))
 
 
 def _with_formats(plain: Callable[..., Any]) -> Callable[..., Any]:
-    at = list(inspect.signature(plain).parameters).index("as_utf8")
+    parameters = inspect.signature(plain).parameters
+    at = list(parameters).index("as_utf8")
 
     @functools.wraps(plain)
-    def call(
-        *args: Any,
-        float_format: str | None = None,
-        double_format: str | None = None,
-        **options: Any,
-    ) -> Any:
+    def call(*args: Any, **options: Any) -> Any:
         if len(args) <= at:
             options.setdefault("as_utf8", False)
-        with _printing(float_format, double_format):
+        single, double = (
+            None if name in parameters else options.pop(name, None)
+            for name in ("float_format", "double_format")
+        )
+        with _printing(single, double):
             return plain(*args, **options)
 
     return call
