@@ -92,7 +92,6 @@ class Context:
     ensure_initialized = staticmethod(ensure_initialized)
     add_post_execution_callback = staticmethod(callbacks.add_execution_callback)
     clear_post_execution_callbacks = staticmethod(callbacks.clear_execution_callbacks)
-    summary_writer: Any = None
     device_policy = DEVICE_PLACEMENT_SILENT
     execution_mode = SYNC
 
@@ -103,6 +102,19 @@ class Context:
 
         asked = [s for s in get_default_graph()._device_functions_outer_to_inner if s]
         return str(asked[-1]) if asked else None
+
+    @property
+    def summary_writer(self) -> Any:
+        """The writer of this thread's summaries, None if there is none."""
+        from stillflow.summary.recording import state
+
+        return state.writer
+
+    @summary_writer.setter
+    def summary_writer(self, writer: Any) -> None:
+        from stillflow.summary.recording import state
+
+        state.writer = writer
 
     @property
     def post_execution_callbacks(self) -> list[Any]:

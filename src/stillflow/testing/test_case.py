@@ -23,6 +23,7 @@ from stillflow.graph.random_seed import set_random_seed
 from stillflow.platform.googletest import get_temp_dir
 from stillflow.protos import ConfigProto
 from stillflow.runtime.session import Session
+from stillflow.summary import recording
 from stillflow.testing.comparisons import Comparisons
 from stillflow.testing.eager_sessions import EagerSession, NoSession
 from stillflow.testing.eager_values import value_now
@@ -87,6 +88,7 @@ class TestCase(Comparisons, absltest.TestCase):
         graphs._default.reset()
         graphs.reset_default_graph()
         set_random_seed(DEFAULT_GRAPH_SEED)
+        recording.state.writer = None  # an earlier test may have left a graph's writer there
         if self.id().endswith(".test_session"):
             self.skipTest("Not a test.")
 
