@@ -177,6 +177,12 @@ class Template(Trackable):
         error.args = (f"{text}\n\noriginally defined at:\n{trace}", *error.args[1:])
 
     @property
+    def _template_store(self) -> TemplateStore:
+        if self._store is None:
+            raise AttributeError("a template of a graph keeps its variables in the graph")
+        return TemplateStore(self, self._store)
+
+    @property
     def name(self) -> str:
         return self._name
 
@@ -237,6 +243,29 @@ class Template(Trackable):
     weights = variables
     trainable_weights = trainable_variables
     non_trainable_weights = non_trainable_variables
+
+
+class TemplateStore:
+    """The variables of a template in eager execution, in the store that they share with others."""
+
+    def __init__(self, template: Template, store: VariableStore) -> None:
+        self._template, self._store = template, store
+
+    def as_default(self) -> Any:
+        """Return a context in which `tf.get_variable` finds and keeps variables in the store."""
+        return with_variable_store(self._store)
+
+    def variables(self) -> list[Any]:
+        """Return the variables of the template."""
+        return self._template.global_variables
+
+    def trainable_variables(self) -> list[Any]:
+        """Return its trainable variables."""
+        return self._template.trainable_variables
+
+    def non_trainable_variables(self) -> list[Any]:
+        """Return its other variables."""
+        return self._template.non_trainable_variables
 
 
 def _eager_store() -> VariableStore:
