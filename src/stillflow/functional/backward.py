@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow.functional.concrete import ConcreteFunction, partitioned_call
 from stillflow.graph import dtypes, tapes
+from stillflow.graph.api import control_dependencies
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import define, uid
@@ -55,13 +56,15 @@ class AddedBody:
     def __init__(self, body: TracedGraph, outputs: list[Tensor]) -> None:
         extended = Extended(body, outputs)
         self._outputs = outputs
+        self._waits_for = body.control_captures
         self._function = define(extended, f"__forward_{body.name}_{uid()}")  # type: ignore[arg-type]
         self._gradient_name = f"PartitionedCall-{uid()}"
         _register(self._gradient_name, SymbolicGradients(body, outputs))
 
     def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
         with tapes.stopped():
-            op = partitioned_call(self._function, self._outputs, get_default_graph(), inputs)
+            with control_dependencies(self._waits_for):
+                op = partitioned_call(self._function, self._outputs, get_default_graph(), inputs)
         op.attrs["_gradient_op_type"] = self._gradient_name.encode()
         return list(op._outputs)
 

@@ -307,7 +307,8 @@ class ConcreteFunction:
         self, graph: Graph, inputs: Sequence[Tensor], config: bytes | None = None
     ) -> Operation:
         """Adds the operation, which takes all that the body takes; `config` is a `ConfigProto`."""
-        op = partitioned_call(self.library_function, self.outputs, graph, inputs, config)
+        with graph.control_dependencies(self.graph.control_captures):
+            op = partitioned_call(self.library_function, self.outputs, graph, inputs, config)
         op.attrs["_gradient_op_type"] = self._gradient_name.encode()
         return op
 

@@ -10,13 +10,12 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph, set_outputs
 from stillflow.graph.functions import LibraryFunction, call, define
 from stillflow.graph.graph import Graph, get_default_graph
-from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.graph_keys import VARIABLE_STORE, GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import guarantee_const
 from stillflow.util import tf_inspect
 from stillflow.util.function_utils import get_func_name
 from stillflow.variables.variable_scope import (
-    _STORE_KEY,
     default_variable_store,
     get_variable_scope,
     variable_scope,
@@ -265,7 +264,7 @@ class DefinedFunction:
         graph = get_default_graph()
         shared = {
             key: graph._collections.setdefault(key, [])
-            for key in (*GraphKeys._VARIABLE_COLLECTIONS, _STORE_KEY)
+            for key in (*GraphKeys._VARIABLE_COLLECTIONS, VARIABLE_STORE)
         }
         body = self._body = func_graph_from_py_func(
             self._func,

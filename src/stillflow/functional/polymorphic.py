@@ -22,7 +22,6 @@ from stillflow.graph.graph import get_default_graph, initial_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.functional.traced_graph import TracedGraph
-from stillflow.util.function_utils import get_func_name
 
 _eagerly: list[bool] = []  # not empty while functions run as Python
 
@@ -48,7 +47,9 @@ class Function:
     ) -> None:
         self.python_function = self._python_function = python_function
         self._attributes = dict(attributes or {})
-        self._name = self._attributes.pop("func_name", name) or get_func_name(python_function)
+        self._name = self._attributes.pop("func_name", name) or getattr(
+            python_function, "__name__", "function"
+        )
         self._function_spec = FunctionSpec(python_function, input_signature, bound is not None)
         self._relax = experimental_relax_shapes
         self._bound = bound

@@ -62,3 +62,8 @@ class GraphKeys:
         CONCATENATED_VARIABLES,
         TRAINABLE_RESOURCE_VARIABLES,
     ]
+
+
+# Private collections with the one store of a graph's variables, and that of its variable scopes.
+VARIABLE_STORE = ("__variable_store",)
+VARIABLE_SCOPES = ("__varscope",)

@@ -13,16 +13,13 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import get_collection_ref, graph_from_inputs
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.graph_keys import VARIABLE_SCOPES, VARIABLE_STORE, GraphKeys
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.scope import AUTO_REUSE as AUTO_REUSE
 from stillflow.variables.scope import VariableScope as VariableScope
 from stillflow.variables.scope import either
 from stillflow.variables.store import VariableStore
-
-_STORE_KEY = ("__variable_store",)
-_SCOPES_KEY = ("__varscope",)
 
 # What a scope can set for the variables made in it, and scopes inside inherit.
 _SETTINGS = (
@@ -72,18 +69,18 @@ def _only(key: Any, make: Callable[[], Any]) -> Any:
 
 
 def get_variable_scope_store() -> Any:
-    return _only(_SCOPES_KEY, _ScopeStore)
+    return _only(VARIABLE_SCOPES, _ScopeStore)
 
 
 def default_variable_store() -> VariableStore:
-    store: VariableStore = _only(_STORE_KEY, VariableStore)
+    store: VariableStore = _only(VARIABLE_STORE, VariableStore)
     return store
 
 
 @contextlib.contextmanager
 def with_variable_store(store: VariableStore) -> Iterator[None]:
     """A context in which `tf.get_variable` finds and keeps variables in a store."""
-    stores = get_collection_ref(_STORE_KEY)
+    stores = get_collection_ref(VARIABLE_STORE)
     before = list(stores)
     stores[:] = [store]
     try:

@@ -33,8 +33,12 @@ def defun_calls(tf):
     both = Foo(a, 2.0)
     fetches = {"sum": both[0], "twice": both[1], "named": named(a, name="call")}
     fetches["gradient"] = tf.gradients([both[0] * both[1]], a)
-    facts = {"name": Foo.name, "stateful": Foo.stateful_ops,
-             "arguments": raised(Foo, a), "types": raised(Foo, a, tf.constant(1))}
+    facts = {
+        "name": Foo.name,
+        "stateful": Foo.stateful_ops,
+        "arguments": raised(Foo, a),
+        "types": raised(Foo, a, tf.constant(1)),
+    }
     return Run(fetches, {a: [1.0, 3.0]}, facts=facts)
 
 
@@ -62,9 +66,12 @@ def defun_captures(tf):
     y = Captures(x)
     z = Creates(x)
     grads = tf.gradients([y], [x, v, w])
-    return Run({"y": y, "z": z, "grads": grads, "branch": Branches(x)},
-               [{x: [1.0, 2.0]}, {x: [-1.0, -2.0]}],
-               setup=[tf.global_variables_initializer()], steps=2)
+    return Run(
+        {"y": y, "z": z, "grads": grads, "branch": Branches(x)},
+        [{x: [1.0, 2.0]}, {x: [-1.0, -2.0]}],
+        setup=[tf.global_variables_initializer()],
+        steps=2,
+    )
 
 
 @program
@@ -154,8 +161,11 @@ def functional_branches(tf):
     by_bool = functional_ops.If(tf.reduce_sum(x) > 0, [x], Double, Negate)
     by_number = functional_ops.If(tf.cast(x[0], tf.int32), [x], Double, Negate)
     by_text = functional_ops.If(tf.constant(""), [x], Double, Negate)
-    return Run({"bool": by_bool, "number": by_number, "text": by_text},
-               [{x: [1.0, 2.0]}, {x: [0.0, -2.0]}], steps=2)
+    return Run(
+        {"bool": by_bool, "number": by_number, "text": by_text},
+        [{x: [1.0, 2.0]}, {x: [0.0, -2.0]}],
+        steps=2,
+    )
 
 
 @program
@@ -192,8 +202,7 @@ def symbolic_gradient(tf):
         return tf.tanh(x) * y, tf.reduce_sum(x)
 
     x = tf.placeholder(tf.float32, [2], name="x")
-    made = functional_ops.symbolic_gradient([x, x + 1.0, tf.ones([2]), 2.0],
-                                            [tf.float32] * 2, Foo)
+    made = functional_ops.symbolic_gradient([x, x + 1.0, tf.ones([2]), 2.0], [tf.float32] * 2, Foo)
     return Run({"dx": made[0], "dy": made[1]}, {x: [0.5, -1.0]})
 
 
@@ -201,6 +210,7 @@ def symbolic_gradient(tf):
 def imported_library(tf):
     function = _function(tf)
     with tf.Graph().as_default() as source:
+
         @function.Defun(tf.float32, tf.float32)
         def Foo(x, y):
             return x * y
@@ -210,8 +220,9 @@ def imported_library(tf):
         tf.gradients(b, a, name="g")
     gradient = next(op for op in source.get_operations() if op.type == "SymbolicGradient")
     x = tf.placeholder(tf.float32, [2], name="x")
-    y, g = tf.import_graph_def(source.as_graph_def(), {"a": x},
-                               ["b:0", gradient.name + ":0"], name="in")
+    y, g = tf.import_graph_def(
+        source.as_graph_def(), {"a": x}, ["b:0", gradient.name + ":0"], name="in"
+    )
     return Run({"y": y, "g": g}, {x: np.array([1.0, 2.0], np.float32)})
 
 
@@ -286,8 +297,14 @@ def shapes_of_calls(tf):
     @tf.function(input_signature=[tf.TensorSpec(None), tf.TensorSpec([None])])
     def of_any(x, y):
         product = tf.matmul(tf.reshape(x, [-1, 2]), tf.reshape(x, [2, -1]))
-        return (x + 1.0, tf.concat([y, y], 0), tf.shape(x), tf.zeros(tf.shape(y)), product,
-                tf.reshape(y, tf.stack([tf.shape(y)[0], 1])))
+        return (
+            x + 1.0,
+            tf.concat([y, y], 0),
+            tf.shape(x),
+            tf.zeros(tf.shape(y)),
+            product,
+            tf.reshape(y, tf.stack([tf.shape(y)[0], 1])),
+        )
 
     @tf.function(input_signature=[tf.TensorSpec(None), tf.TensorSpec([None])])
     def nested(x, y):
@@ -307,14 +324,54 @@ def shapes_of_calls(tf):
     known, within, looked_up = of_any(x, y), nested(x, y), rows([1, 2, 3])
     unknown = of_any(tf.placeholder_with_default(x, [None, 2]), y)
     product = demanding(x)
-    facts = {"known": _shapes(known), "nested": _shapes(within), "rows": _shapes(looked_up),
-             "unknown": _shapes(unknown), "product": str(product.shape),
-             "refused": raised(demanding, tf.ones([3, 4])),
-             "gradient": str(tf.gradients(product, x)[0].shape)}
+    facts = {
+        "known": _shapes(known),
+        "nested": _shapes(within),
+        "rows": _shapes(looked_up),
+        "unknown": _shapes(unknown),
+        "product": str(product.shape),
+        "refused": raised(demanding, tf.ones([3, 4])),
+        "gradient": str(tf.gradients(product, x)[0].shape),
+    }
     definition = tf.get_default_graph().as_graph_def()
     with tf.Graph().as_default() as copy:
         tf.import_graph_def(definition, name="")
-        facts["imported"] = [_shapes(op.outputs) for op in copy.get_operations()
-                             if op.type == "PartitionedCall"]
-    return Run({"known": known, "nested": within, "rows": looked_up, "product": product},
-               setup=[tf.global_variables_initializer()], facts=facts)
+        facts["imported"] = [
+            _shapes(op.outputs) for op in copy.get_operations() if op.type == "PartitionedCall"
+        ]
+    return Run(
+        {"known": known, "nested": within, "rows": looked_up, "product": product},
+        setup=[tf.global_variables_initializer()],
+        facts=facts,
+    )
+
+
+@program
+def calls_wait_for_operations_outside(tf):
+    v = tf.Variable(3.0, name="v", use_resource=True)
+
+    @tf.function
+    def initialize():
+        tf.variables_initializer([v])
+        return tf.constant(0.0)
+
+    @tf.function
+    def read(x):
+        with tf.control_dependencies([v.initializer]):
+            return x + 2.0
+
+    return Run({"initialized": initialize(), "read": read(tf.constant(1.0))}, steps=2)
+
+
+@program
+def functions_of_templates_traced_twice(tf):
+    def scale(x):
+        return x * tf.get_variable("w", [3], initializer=tf.ones_initializer())
+
+    facts, fetches = {}, {}
+    for name, now in (("now", True), ("later", False)):
+        template = tf.make_template(name, scale, create_scope_now_=now)
+        function = tf.contrib.eager.defun(template)
+        fetches[name] = [function(tf.ones([rows, 1])) for rows in (2, 4)]
+        facts[name] = [variable.name for variable in template.variables]
+    return Run(fetches, setup=[tf.global_variables_initializer()], facts=facts)

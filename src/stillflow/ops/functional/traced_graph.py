@@ -8,10 +8,17 @@ from typing import Any
 
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.graph_keys import VARIABLE_SCOPES, VARIABLE_STORE
 from stillflow.graph.operation import Tensor
 from stillflow.graph.scopes import control_element
 
-_SHARED = ("variables", "local_variables", "trainable_variables")
+_SHARED = (
+    "variables",
+    "local_variables",
+    "trainable_variables",
+    VARIABLE_STORE,
+    VARIABLE_SCOPES,
+)
 
 
 class TracedGraph(FuncGraph):
