@@ -25,6 +25,7 @@ from stillflow.files import atomic
 from stillflow.files.failures import from_os
 from stillflow.files.local_path import is_remote, plain_path
 from stillflow.platform import tf_logging as logging
+from stillflow.util.threads import our_thread
 
 _PAUSE = 0.03  # seconds between looks at what there is to do
 _QUIET = 1.0  # seconds without a save before one goes to the disk
@@ -114,7 +115,7 @@ class WriteBack:
                 return
             self._working = True
         try:
-            threading.Thread(target=self._work, name="write back").start()
+            our_thread(threading.Thread(target=self._work, name="write back")).start()
         except RuntimeError:  # the interpreter is ending, or there are too many threads
             self._work()
 

@@ -22,6 +22,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
 from stillflow.runtime.ownership import roots_by_name
 from stillflow.runtime.steps import Memory, Name, Step, Value
+from stillflow.util.threads import our_thread
 
 # Operations that only put summaries together: they wait for them, so they too can be late.
 _LATE = frozenset(("MergeSummary",))
@@ -84,7 +85,7 @@ def _helpers() -> SimpleQueue[Pending]:
                 del call  # not to hold its result until the next one comes
 
     for _ in range(max(1, _processors() - 1)):
-        threading.Thread(target=help_out, name="stillflow-beside", daemon=True).start()
+        our_thread(threading.Thread(target=help_out, name="stillflow-beside", daemon=True)).start()
     return calls
 
 

@@ -31,6 +31,7 @@ from stillflow.runtime.fetches import (
     structure_key,
 )
 from stillflow.runtime.interrupts import time_limit
+from stillflow.runtime.other_threads import ACTIVE, in_turns
 from stillflow.runtime.partial_run import PartialPlans, PartialRun
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.resources import Resources
@@ -313,7 +314,7 @@ class BaseSession:
         if plan is None:
             plan = self._plan_for(handler, feeds)
         try:
-            return plan(*feeds.values())
+            return plan(*feeds.values()) if len(ACTIVE) == 1 else in_turns(plan, handler, feeds)
         except errors.OutOfRangeError as error:
             self._finish_without_input(handler, feeds, error)
             raise

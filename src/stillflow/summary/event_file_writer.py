@@ -15,6 +15,7 @@ from stillflow.files import gfile
 from stillflow.files.events import EventsWriter
 from stillflow.files.filesystem import name_of
 from stillflow.platform import tf_logging as logging
+from stillflow.util.threads import our_thread
 
 # Who adds events waits only when this much has piled up, and more than `max_queue` events.
 _PILE = 64 << 20
@@ -56,11 +57,9 @@ class EventFileWriter:
     def _start(self) -> None:
         self._file_made, self._making = False, threading.Lock()
         self._pile = _Pile(self._max_queue)
-        self._worker = threading.Thread(
-            target=_write,
-            args=(self._pile, self._events, self._flush_secs, self._losses),
-            daemon=True,
-            name="stillflow-events",
+        arguments = self._pile, self._events, self._flush_secs, self._losses
+        self._worker = our_thread(
+            threading.Thread(target=_write, args=arguments, daemon=True, name="stillflow-events")
         )
         _workers[self._worker] = self._pile
         self._worker.start()

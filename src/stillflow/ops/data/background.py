@@ -17,6 +17,7 @@ from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.exits import at_work
 from stillflow.ops.queues.elements import joined
 from stillflow.ops.runs import MOST, RunLength
+from stillflow.util.threads import our_thread
 
 _END = object()
 
@@ -144,7 +145,7 @@ def start_threads(function: Callable[[], None], name: str, count: int = 1) -> No
             function()
 
     for _ in range(count):
-        threading.Thread(target=run, name=name, daemon=True).start()
+        our_thread(threading.Thread(target=run, name=name, daemon=True)).start()
     for _ in range(count):
         ready.acquire()
     torch.set_num_threads(before)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from stillflow.util.threads import our_thread
+
 Work = tuple[Callable[..., None], tuple[Any, ...]]
 
 _free: list[SimpleQueue[Work]] = []
@@ -23,7 +25,8 @@ def hand_over(function: Callable[..., None], *arguments: Any) -> None:
         todo = _free.pop()
     except IndexError:
         todo = SimpleQueue()
-        threading.Thread(target=_help, args=(todo,), name="stillflow-task", daemon=True).start()
+        helping = threading.Thread(target=_help, args=(todo,), name="stillflow-task", daemon=True)
+        our_thread(helping).start()
     todo.put((function, arguments))
 
 

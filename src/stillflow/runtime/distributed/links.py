@@ -15,6 +15,7 @@ from stillflow.ops.exits import Resting
 from stillflow.runtime import native_log
 from stillflow.runtime.distributed.wire import Broken, Packed, Wire
 from stillflow.runtime.interrupts import current_interrupt
+from stillflow.util.threads import our_thread
 
 _CONNECTING = 20.0  # seconds after which a host counts as not there
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between attempts to connect; the last stays
@@ -79,7 +80,8 @@ class Link:
         self._waiting: dict[int, Answer] = {}
         self._lock = threading.Lock()
         self._broken: str | None = None
-        threading.Thread(target=self._read, name=f"stillflow-link-{address}", daemon=True).start()
+        name = f"stillflow-link-{address}"
+        our_thread(threading.Thread(target=self._read, name=name, daemon=True)).start()
 
     @property
     def is_broken(self) -> bool:

@@ -16,6 +16,7 @@ from stillflow.runtime.distributed.packed import pack_all
 from stillflow.runtime.distributed.tasks import LocalTask
 from stillflow.runtime.distributed.wire import Broken, Wire
 from stillflow.runtime.failures import as_op_error
+from stillflow.util.threads import our_thread
 
 _BACKLOG = 128
 
@@ -29,7 +30,8 @@ def serve(task: LocalTask, listening: socket.socket) -> None:
     """
     listening.listen(_BACKLOG)
     name = f"stillflow-service-{task.task[0]}-{task.task[1]}"
-    threading.Thread(target=_accept, args=(task, listening), name=name, daemon=True).start()
+    accepting = threading.Thread(target=_accept, args=(task, listening), name=name, daemon=True)
+    our_thread(accepting).start()
 
 
 def _accept(task: LocalTask, listening: socket.socket) -> None:
@@ -40,7 +42,7 @@ def _accept(task: LocalTask, listening: socket.socket) -> None:
             return  # closed
         try:
             caller = Caller(task, Wire(connection))
-            threading.Thread(target=caller.listen, daemon=True).start()
+            our_thread(threading.Thread(target=caller.listen, daemon=True)).start()
         except (OSError, RuntimeError):  # it is gone already; or there are too many threads
             connection.close()
 
