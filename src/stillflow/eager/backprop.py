@@ -106,14 +106,14 @@ class GradientTape:
                     logging.WARN, "The dtype of the watched tensor must be floating (e.g. "
                     "tf.float32), got %r", 5, item.dtype,
                 )  # fmt: skip
-            assert self._tape is not None
+            tape = self._present("_tape")
             if hasattr(item, "handle"):
                 for variable in _of_current_replica(item):
-                    self._tape.watch_variable(variable)
+                    tape.watch_variable(variable)
             elif isinstance(item, Tensor):
-                self._tape.watch(item)
+                tape.watch(item)
             else:
-                raise AttributeError(f"{type(item).__name__!r} object has no attribute '_id'")
+                raise _not_recorded(item)
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -138,8 +138,17 @@ class GradientTape:
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables that are watched, in the order in which they were made."""
-        assert self._tape is not None
-        return self._tape.watched_variables()
+        return self._present("watched_variables").watched_variables()
+
+    def _present(self, attribute: str) -> tapes.Tape:
+        """The tape while there is one; the error otherwise begins as TensorFlow's."""
+        if self._tape is None:
+            raise AttributeError(
+                f"'NoneType' object has no attribute {attribute!r}\n\tThe tape is not recording "
+                "yet, or `gradient` has ended it: use it in a `with` statement, and create it "
+                "with persistent=True to go on after `gradient`."
+            )
+        return self._tape
 
     def gradient(
         self,
@@ -172,13 +181,16 @@ class GradientTape:
                 logging.log_first_n(logging.WARN, _INSIDE, 1)
             else:
                 self._pop_tape()
-        flat = nest.flatten(sources)
+        flat, targets = nest.flatten(sources), nest.flatten(target)
+        for item in (*targets, *flat):
+            if isinstance(item, VariableV2) and not hasattr(item, "handle"):
+                raise _not_recorded(item)
         given = output_gradients
         if given is not None:
             given = [g if g is None else convert_to_tensor(g) for g in nest.flatten(given)]
         grads = tape_gradients(
             self._tape,
-            [self._target(item) for item in nest.flatten(target)],
+            [self._target(item) for item in targets],
             [item.handle if is_resource_variable(item) else item for item in flat],
             flat,
             given,
@@ -274,6 +286,14 @@ class GradientTape:
             return jacobians.batch_jacobian(
                 self, target, source, unconnected_gradients, parallel_iterations
             )
+
+
+def _not_recorded(variable: Any) -> AttributeError:
+    """The error for a reference variable; its first line is TensorFlow's."""
+    return AttributeError(
+        f"{type(variable).__name__!r} object has no attribute '_id'\n\tA tape records resource "
+        "variables only: create the variable with use_resource=True, or use tf.gradients."
+    )
 
 
 def aggregate_indexed_slices_gradients(grads: Any) -> Any:

@@ -17,6 +17,7 @@ from stillflow.functional.elements import (
 )
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.graph.sparse_tensor import SparseTensor
 
 
 @export("map_fn")
@@ -45,11 +46,18 @@ def map_fn(
       The results, stacked along a new first dimension.
 
     Raises:
-      TypeError: if `fn` is not callable, or gives another structure than `dtype` says.
+      TypeError: if `fn` is not callable or gives another structure than `dtype` says, or if
+        `elems` is a SparseTensor.
       ValueError: if `elems` are scalars, or structures are of different lengths.
     """
     if not callable(fn):
         raise TypeError("fn must be callable.")
+    if isinstance(elems, SparseTensor):
+        raise TypeError(
+            "To perform a map on the values of a sparse tensor use either  "
+            "SparseTensor(input.indices, fn(input.values), input.dense_shape) or  "
+            "SparseTensor(input.indices, map_fn(fn, input.values), input.dense_shape)"
+        )
     inputs = Structure(elems)
     outputs = inputs if dtype is None else Structure(dtype)
     flat = inputs.flatten(elems)

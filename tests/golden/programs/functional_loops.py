@@ -49,7 +49,8 @@ def maps_that_are_refused(tf):
     facts = {"scalar": raised(tf.map_fn, lambda e: e, tf.constant(1.0)),
              "scalars": raised(tf.map_fn, lambda e: e, [tf.constant(1.0), tf.constant(2.0)]),
              "function": raised(tf.map_fn, 3, x),
-             "structure": raised(tf.map_fn, lambda e: (e, e), x)}
+             "structure": raised(tf.map_fn, lambda e: (e, e), x),
+             "sparse": raised(tf.map_fn, lambda e: e, tf.SparseTensor([[0]], [1.0], [2]))}
     return Run(facts=facts)
 
 

@@ -198,6 +198,26 @@ def json_and_compressed(tf):
 
 
 @program
+def cut_off_examples(tf):
+    """An unknown field of bytes that the end of an Example cuts off is ignored, no other is."""
+    whole = example(tf, a=[1.0])
+    field = b"\x2a\x04abcd"
+    texts = [text for size in range(2, 7) for text in (whole + field[:size], field[:size])]
+    features = {"a": tf.FixedLenFeature([], tf.float32, -1.0), "b": tf.VarLenFeature(tf.int64)}
+    many = tf.parse_example(texts, features)
+    one = [tf.parse_single_example(text, features)["a"] for text in texts]
+    refused = [whole + b"\x2a", whole + b"\x29abc", whole + b"\x2d1", whole[:-1]]
+    return [
+        Run({"many": many["a"], "rows": many["b"].dense_shape, "one": tf.stack(one)}),
+        *[Run({"a": tf.parse_example([text], features)["a"]}, fails=True) for text in refused],
+        *[
+            Run({"a": tf.parse_single_example(text, features)["a"]}, fails=True)
+            for text in refused
+        ],
+    ]
+
+
+@program
 def refused_features(tf):
     text = tf.constant([""])
     fixed, sequence_of = tf.FixedLenFeature, tf.FixedLenSequenceFeature

@@ -142,7 +142,12 @@ def refusals_of_tapes(tf):
         y = x * x
         kept = tf.cond(x > 1.0, lambda: x, lambda: x * 2.0)
     tape.gradient(y, x)
-    facts = {"twice": raised(tape.gradient, y, x)}
+    facts = {
+        "twice": raised(tape.gradient, y, x),
+        "watch_after": raised(tape.watch, x),
+        "watched_after": raised(tape.watched_variables),
+        "not_entered": raised(tf.GradientTape().watch, x),
+    }
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
         kept = tf.cond(x > 1.0, lambda: x * 1.0, lambda: x * 2.0)
@@ -151,3 +156,17 @@ def refusals_of_tapes(tf):
     facts["cond"] = raised(tape.gradient, kept, x)
     facts["unknown"] = raised(tape.gradient, x, x, unconnected_gradients="?")
     return Run(facts=facts)
+
+
+@program
+def reference_variables(tf):
+    v = tf.get_variable("v", initializer=3.0)
+    r = tf.get_variable("r", initializer=2.0, use_resource=True)
+    with tf.GradientTape(persistent=True) as tape:
+        y = v * v + r
+    facts = {
+        "source": raised(tape.gradient, y, v),
+        "one_of_two": raised(tape.gradient, y, [r, v]),
+        "target": raised(tape.gradient, v, r),
+    }
+    return Run({"r": tape.gradient(y, r)}, facts=facts)

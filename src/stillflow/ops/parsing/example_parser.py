@@ -115,7 +115,6 @@ class ExampleParser:
         self.pick = picker(keys)
         self.maps = FeatureMaps(keys, [cpp_name(feature.dtype) for feature in self.features])
         self.finder = FeatureFinder(keys)
-        self.message = wire.messages()[0]
         self.checked: list[Any] = []  # shapes of defaults that are good
 
     def batch(
@@ -193,11 +192,11 @@ class ExampleParser:
         return spans.join(raws) if together else raws
 
     def _raws(self, serialized: Sequence[bytes]) -> list[Sequence[bytes]]:
-        parse, pick = self.message.FromString, self.pick
+        pick = self.pick
         rows = []
         for text in serialized:
             try:
-                rows.append(pick(parse(text).features.feature))
+                rows.append(pick(wire.example_of(text).features.feature))
             except Exception:
                 shown = text.decode("utf-8", "backslashreplace")
                 raise refuse(f"Could not parse example input, value: '{shown}'") from None

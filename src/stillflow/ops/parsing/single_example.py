@@ -71,14 +71,14 @@ def parse_single_examples(node: Node) -> Callable[..., list[Sequence[Any]]]:
 @parse_single_example_op.kernel
 def parse_single_example_kernel(node: Node) -> Any:
     sparse, dense = _features(node)
-    message, pick = wire.messages()[0], picker([f.key for f in sparse] + [f.key for f in dense])
+    pick = picker([f.key for f in sparse] + [f.key for f in dense])
     readers = [_reader(feature, node.value(1 + i)) for i, feature in enumerate(dense)]
     bare, count = len(node.outputs) == 1, len(sparse)
 
     def parse_single_example(serialized: Any, *defaults: Any) -> Any:
         text = serialized.item()
         try:
-            raws = pick(message.FromString(text).features.feature)
+            raws = pick(wire.example_of(text).features.feature)
         except Exception:
             shown = text.decode("utf-8", "backslashreplace")
             raise refuse(f"Could not parse example input, value: '{shown}'") from None

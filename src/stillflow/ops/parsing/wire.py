@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from stillflow.files import varint
 from stillflow.ops.parsing import scanning
@@ -103,6 +104,38 @@ def messages() -> tuple[Any, Any]:
     pool.Add(file)
     found = [pool.FindMessageTypeByName(f"raw.{n}") for n in ("Example", "SequenceExample")]
     return tuple(map(message_factory.GetMessageClass, found))  # type: ignore[return-value]
+
+
+def example_of(text: bytes) -> Any:
+    """Parse an Example; an unknown field that its end cuts off is ignored, as in TensorFlow.
+
+    Raises:
+      DecodeError: if anything else is wrong with it.
+    """
+    parse = messages()[0].FromString
+    try:
+        return parse(text)
+    except DecodeError:
+        end = _last_unknown(text)
+        if end is None:
+            raise
+        return parse(text[:end])
+
+
+def _last_unknown(text: bytes) -> int | None:
+    """Where a field of bytes begins that an Example does not know and that is not all there."""
+    place = 0
+    try:
+        while place < len(text):
+            begin = place
+            tag, place = varint.decode(text, place, len(text))
+            if tag & 7 != 2:
+                return None
+            size, place = varint.decode(text, place, len(text))
+            place += size
+    except (IndexError, ValueError):  # a number is cut off
+        return None
+    return begin if place > len(text) and tag >> 3 != 1 else None
 
 
 @cache

@@ -73,15 +73,16 @@ cards["SparseAccumulatorTakeGradient"] = op(
 
 def _make_kernel(node: Any) -> Any:
     shared = node.op.attrs["shared_name"].decode()
-    name = shared or private_name(node.name)
     shape = node.op.attrs["shape"]
     dims: Dims = None if shape.ndims is None else tuple(shape.as_list())
     kind = SparseAccumulator if node.op.type.startswith("Sparse") else Accumulator
     mean = node.reduction_type == b"MEAN"
     dtype = node.op.attrs["dtype"]
-    return node.handle(
-        node.resource(lambda: kind(name, dtype, dims, mean), kind="accumulator", private=True)
-    )
+
+    def make() -> Accumulator:
+        return kind(shared or private_name(node.name), dtype, dims, mean)
+
+    return node.handle(node.resource(make, kind="accumulator", private=True))
 
 
 def _apply_kernel(node: Node) -> Any:

@@ -13,7 +13,7 @@ _private_names = itertools.count()
 
 
 def private_name(node_name: str) -> str:
-    """What messages call a queue that has no shared name."""
+    """The name in messages of a queue without a shared name; each call counts one more queue."""
     return f"_{next(_private_names)}_{node_name}"
 
 

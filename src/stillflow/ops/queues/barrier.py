@@ -208,7 +208,6 @@ barrier_take_many_op.shape(
 @barrier_op.kernel
 def barrier_kernel(node: Any) -> Any:
     shared = node.op.attrs["shared_name"].decode()
-    name = shared or private_name(node.name)
     shapes = [None if s.ndims is None else tuple(s.as_list()) for s in node.op.attrs["shapes"]]
     if len(shapes) != len(node.component_types):
         raise errors.invalid_argument("All of the component shapes must be specified")
@@ -218,9 +217,11 @@ def barrier_kernel(node: Any) -> Any:
             "to enforce a limited capacity."
         )
     known = [shape for shape in shapes if dims_lib.is_known(shape)]
-    store = node.resource(
-        lambda: BarrierStore(name, node.component_types, known), kind="barrier", private=True
-    )
+
+    def make() -> BarrierStore:
+        return BarrierStore(shared or private_name(node.name), node.component_types, known)
+
+    store = node.resource(make, kind="barrier", private=True)
     _check_shared(store, list(node.component_types), known)
     return node.handle(store)
 

@@ -175,8 +175,9 @@ def _kernel(make: Callable[[Node, str], Queue]) -> Callable[[Any], Any]:
     def kernel(node: Any) -> Any:
         _check_reserved(node)
         shared = node.op.attrs["shared_name"].decode()
-        name = shared or private_name(node.name)
-        queue = node.resource(lambda: make(node, name), kind="queue", private=True)
+        queue = node.resource(
+            lambda: make(node, shared or private_name(node.name)), kind="queue", private=True
+        )
         _check_shared(node, queue)
         return node.handle(queue)
 

@@ -13,6 +13,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.queues.attempts import private_name
 from stillflow.ops.readers import records
 from stillflow.ops.readers.reader import Reader
 
@@ -78,6 +79,8 @@ def _making_kernel(kind: str, records_of: Callable[[Node], records.Records]) -> 
         source = records_of(node)
 
         def make() -> Reader:
+            if not node.op.attrs["shared_name"]:
+                private_name(node.name)  # a reader counts among queues; their names tell
             return Reader(f"{kind} '{node.name}'", source, kind in _ONE_RECORD)
 
         return node.handle(node.resource(make, kind="reader", private=True))
