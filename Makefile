@@ -14,16 +14,19 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-gpu test-platforms test-all browser demo lint lint-platforms tables bench conformance release-check clean
+.PHONY: help test test-gpu test-processors test-platforms test-all browser demo lint lint-platforms tables bench conformance release-check clean
 
 help: ## show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down; CONSTRAINTS=newest or oldest)
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" $(ARGS)
 
 test-gpu: $(VENV)/installed-test ## run them as if a GPU were the first device (ARGS="tests/ops" narrows them down)
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) --first-device simulated_gpu -m "not slow and not oracle and not browser" $(ARGS)
+
+test-processors: $(VENV)/installed-test ## run those of numbers as other processors compute (ARGS="avx2 --few"; ARGS=--help)
+	$(BIN)/python tools/processors.py --jobs $(JOBS) $(ARGS)
 
 test-platforms: $(VENV)/installed-test ## run the tests of files and the launcher as if on Windows and macOS
 	for platform in windows macos; do \
