@@ -123,7 +123,7 @@ def test_a_session_that_is_closed_wakes_who_sleeps():
     before = time.monotonic()
     with pytest.raises(tf.errors.CancelledError):
         session.run(element)
-    assert time.monotonic() - before < 20
+    assert time.monotonic() - before < 55  # of 60
 
 
 @pytest.mark.usefixtures("graph")

@@ -21,7 +21,7 @@ from stillflow.protos import GraphDef
 # No checksum covers a graph: names, types and edges are what can be found wrong. KeyError is what
 # TensorFlow raises for a name that is not there.
 REFUSED = (errors.OpError, ValueError, TypeError, OSError, KeyError, NotImplementedError)
-LONGEST = 10.0  # seconds; on a busy machine
+LONGEST = 10.0  # seconds of this thread, whatever else the machine computes
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +79,14 @@ def judge(name: str, folder: Path, content: bytes) -> None:
     file, read = FORMATS[name]
     whole = (folder / file).read_bytes()
     (folder / file).write_bytes(content)
-    start = time.monotonic()
+    start = time.thread_time()
     try:
         read(folder)
     except REFUSED:
         pass
     finally:
         (folder / file).write_bytes(whole)
-    assert time.monotonic() - start < LONGEST
+    assert time.thread_time() - start < LONGEST
 
 
 @pytest.mark.parametrize("name", FORMATS)
