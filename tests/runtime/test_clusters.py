@@ -28,10 +28,16 @@ def notices(monkeypatch):
     joined._notice.cache_clear()
 
 
+def compile_at_once(monkeypatch):
+    monkeypatch.setattr(joined, "_SECONDS", 0.0)
+    monkeypatch.setattr(joined, "_SECONDS_PER_STEP", 0.0)
+
+
 @pytest.fixture
 def clusters(monkeypatch):
     """How often each function that was to be compiled has run."""
     monkeypatch.setattr(joined, "_missing", lambda: "")
+    compile_at_once(monkeypatch)
     counts = []
 
     def compile(function):
@@ -67,6 +73,16 @@ def losses(config=None):
 def test_a_step_is_compiled_as_one(clusters):
     assert losses(EVERYTHING) == losses()
     assert clusters == [3]
+
+
+def test_steps_are_compiled_once_they_have_taken_as_long_as_that_takes(clusters, monkeypatch):
+    expected = losses()
+    monkeypatch.setattr(joined, "_SECONDS_PER_STEP", 1e9)
+    assert losses(EVERYTHING) == expected
+    assert not clusters
+    monkeypatch.setattr(joined, "_SECONDS_PER_STEP", 1e-12)
+    assert losses(EVERYTHING) == expected
+    assert clusters == [2]  # the first of three runs took longer
 
 
 def test_nothing_is_compiled_that_nobody_wants_compiled(clusters):
@@ -105,6 +121,7 @@ def test_where_compiling_fails_the_steps_run_as_they_are(clusters, notices, monk
         return run
 
     expected = losses()
+    compile_at_once(monkeypatch)
     monkeypatch.setattr(torch, "compile", compile)
     assert losses(EVERYTHING) == losses(EVERYTHING) == expected
     assert notices == ["Operations that are to be compiled run as they are: no Python.h"]
@@ -150,6 +167,7 @@ def test_a_traced_run_shows_each_operation(clusters):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler")
-def test_torch_compiles_a_step(notices):
+def test_torch_compiles_a_step(notices, monkeypatch):
+    compile_at_once(monkeypatch)
     np.testing.assert_allclose(losses(EVERYTHING), losses(), rtol=1e-5)
     assert not notices

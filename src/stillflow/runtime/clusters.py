@@ -1,14 +1,16 @@
 """Steps that become one and are compiled, which `global_jit_level` and jit scopes ask for.
 
-Neighbouring steps without effect become one step. Its function is compiled by torch.compile when it
-runs first; that needs a C++ compiler, on CUDA Triton. Where there is none, or torch.compile fails
-for another reason, one line says so, and the steps run as they would have.
+Neighbouring steps without effect become one step. Its function is compiled by torch.compile once
+the steps have taken as long as that will. Compiling needs a C++ compiler, on CUDA Triton. Where
+there is none, or torch.compile fails for another reason, one line says so, and the steps run as
+they would have.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import time
 import warnings
 from collections.abc import Callable, Collection
 from functools import cache
@@ -25,6 +27,9 @@ from stillflow.runtime.steps import Memory, Name, Step, last_uses, ops_of
 
 # A single step has nothing to be compiled with.
 _AT_LEAST = 2
+# Compiling takes about so many seconds, and so many for each step. It waits until the steps have
+# taken as long as they are: what it costs is then never much more than what was already spent.
+_SECONDS, _SECONDS_PER_STEP = 2.0, 0.2
 _NO_NUMBERS = frozenset(("string", "resource", "variant"))
 
 
@@ -98,15 +103,21 @@ def _joined(cluster: list[Step], wanted: set[str], memory: Memory) -> list[Step]
     if not part.outputs:
         return cluster
     names = [Name(name) for name in part.inputs]
-    function = Compiled(Code(part))
+    function = Compiled(Code(part), len(cluster))
     return [Step("call", cluster[-1].op, part.outputs, part.inputs, (), function, names)]
 
 
 class Compiled:
-    """The function of some steps, compiled with the first call."""
+    """The function of some steps, compiled once these have taken as long as compiling will.
 
-    def __init__(self, steps: Code) -> None:
+    Args:
+      steps: the function as it is.
+      count: how many steps it has.
+    """
+
+    def __init__(self, steps: Code, count: int) -> None:
         self._steps = steps
+        self._left = _SECONDS + count * _SECONDS_PER_STEP  # seconds until it is compiled
         self._compiled: Callable[..., Any] | None = None
         self._missing = _missing()
         if self._missing:
@@ -115,6 +126,11 @@ class Compiled:
     def __call__(self, *values: Any) -> Any:
         if self._missing:
             return self._steps(*values)
+        if self._left > 0:
+            begun = time.perf_counter()
+            result = self._steps(*values)
+            self._left -= time.perf_counter() - begun
+            return result
         try:
             if self._compiled is None:
                 # Fewer digits are not TensorFlow's numbers, whatever torch advises.
