@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import runpy
 import traceback
 import warnings
 from collections.abc import Callable
@@ -49,6 +50,7 @@ export_value("errors.DATA_LOSS", DATA_LOSS)
 export_value("errors.UNAUTHENTICATED", UNAUTHENTICATED)
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_RUNPY = ("<frozen runpy>", runpy.__file__)  # a file up to Python 3.10
 _SHELL = os.path.join("IPython", "core", "interactiveshell.py")  # whose run_code() runs a cell
 _TAG = re.compile(r"\{\{([a-z_]+) ([A-Za-z0-9_\-.\\/]+)\}\}")  # a node, as messages name it
 
@@ -170,7 +172,7 @@ def defined_at(op: Any) -> str:
 
 def is_ours(path: str) -> bool:
     """Whether a source file is one of this package or starts programs, not of the program."""
-    return path.startswith(_PACKAGE) or path == "<frozen runpy>"
+    return path.startswith(_PACKAGE) or path in _RUNPY
 
 
 def of_program(frames: list[Any]) -> list[Any]:

@@ -192,7 +192,10 @@ def _write_npz(path: str, tensors: list[StoredTensor]) -> None:
     try:
         with os_errors(path):
             with open(temporary, "wb") as file:
-                np.savez(file, allow_pickle=False, **arrays)
+                with zipfile.ZipFile(file, "w") as archive:  # np.savez has names of its own
+                    for name, array in arrays.items():
+                        with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                            np.lib.format.write_array(entry, array, allow_pickle=False)
                 file.flush()
                 atomic.sync_file(file.fileno())
             os.replace(temporary, path)

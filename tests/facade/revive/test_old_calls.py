@@ -52,7 +52,7 @@ def test_frames(launcher):  # noqa: F811
 
 
 def test_functions_of_groups_see_the_columns_of_the_groups(launcher):  # noqa: F811
-    pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas")
     out, said = launcher.program("""
         import pandas as pd
         frame = pd.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 7, 8]})
@@ -70,7 +70,8 @@ def test_functions_of_groups_see_the_columns_of_the_groups(launcher):  # noqa: F
         "[['item'], ['item']]",
         "[1, 2]",
     ]
-    assert said.count("see the columns of groups") == 1
+    is_gone = not pandas.__version__.startswith("2.")
+    assert said.count("see the columns of groups") == is_gone
 
 
 @pytest.mark.parametrize("argument", ["'log_dir'", "flag_name='log_dir'"])

@@ -82,8 +82,10 @@ def test_images_are_written_and_read_back(tmp_path):
 
 def test_palette_images_become_colors(tmp_path):
     path = str(tmp_path / "image.gif")
-    Image.new("P", (2, 2)).save(path)
-    assert misc.imread(path).shape == (2, 2, 3)
+    image = Image.new("P", (2, 2), 1)
+    image.putpalette([0, 0, 0, 250, 120, 10])
+    image.save(path)
+    assert misc.imread(path).tolist() == [[[250, 120, 10]] * 2] * 2
 
 
 def test_rotating_and_filtering():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.golden.registry import Run, program, raised
+from ..registry import Run, program, raised
 
 
 def _image(tf):

@@ -202,7 +202,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     Raises:
       ValueError: if the last dimension does not hold one element of a wider type.
     """
-    return bitcast_op(input, type=dtypes.as_dtype(type), name=name)
+    return bitcast_op(input, type=type, name=name)
 
 
 # ---- public functions

@@ -11,7 +11,7 @@ from stillflow.graph.dims import to_string
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.ops import sparse_loops
-from stillflow.ops.kernels import torch_type, type_of
+from stillflow.ops.kernels import as_signed, torch_type, type_of
 from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
 from stillflow.ops.memory import require_room
 
@@ -148,8 +148,8 @@ def zero_where_empty(combine: Combine) -> Combine:
     def combined(data: Any, ids: Any, rows: int) -> Any:
         out = combine(data, ids, rows)
         empty = _counts(ids, rows) == 0
-        zero = torch.zeros((), dtype=out.dtype, device=out.device)
-        return torch.where(_as_column(empty, out), zero, out)
+        signed = as_signed(out)  # torch 2.11 has no such kernel for unsigned integers
+        return signed.masked_fill(_as_column(empty, out), 0).view(out.dtype)
 
     return combined
 
