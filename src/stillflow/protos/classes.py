@@ -79,7 +79,8 @@ def _take_truth_values(made: type[Message]) -> None:
     def init(self: Message, *args: Any, **fields: Any) -> None:
         try:
             plain(self, *args, **fields)
-        except (AttributeError, TypeError, ValueError):  # NumPy's have lost __index__
+        except (AttributeError, TypeError, ValueError, DeprecationWarning):
+            # NumPy's truth values have no __index__ since 2.3; before, it warned of that.
             numbers = {name: as_numbers(value) for name, value in fields.items()}
             if all(numbers[name] is value for name, value in fields.items()):
                 raise
