@@ -3,7 +3,8 @@
 It tells a name that is not supported yet from one that never existed. The input is the record of
 TensorFlow's public symbols, {"tf.nn.relu": {...}, ...}, and the record of what programs use,
 {"symbols": [{"symbol": "tf.nn.relu", ...}, ...]}, for tf.estimator, tf.compat.v2 and
-tf.contrib.learn; the packages of tf.contrib are those of the internal modules on record.
+tf.contrib.learn; the packages of tf.contrib, and names that only their internal modules show in
+the record, are those of src/stillflow/facade/internal_names.txt.
 Namespaces with equal members share a line:
 
     flags app.flags: DEFINE_bool DEFINE_float ...
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -59,6 +61,13 @@ def render(symbols: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def held_by_internal_modules() -> list[str]:
+    """The public names of tf.contrib in the record of internal modules."""
+    record = (TARGET.parent / "facade" / "internal_names.txt").read_text(encoding="ascii")
+    held = re.findall(r"(?m)(?:^| )(contrib\.[\w.]+):([\w,]+)", record)
+    return [f"tf.{namespace}.{name}" for namespace, names in held for name in names.split(",")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("api", type=Path, help="the record of public symbols")
@@ -72,6 +81,7 @@ def main() -> None:
         for module in internal_modules()
         if module.startswith("tensorflow.contrib.") and module.count(".") == 2
     ]
+    symbols += held_by_internal_modules()
     TARGET.write_text(render(symbols), encoding="ascii")
 
 
