@@ -31,8 +31,12 @@ def served():
 
 def python(code, **environment):
     """Run code in a fresh interpreter; return what it printed."""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                         env={**__import__("os").environ, **environment})
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**__import__("os").environ, **environment},
+    )
     assert run.returncode == 0, run.stderr
     return run.stdout.strip()
 
@@ -55,13 +59,16 @@ def test_public_names_are_those_of_stillflow():
     assert tf.errors.NotFoundError is stillflow.errors.NotFoundError
 
 
-@pytest.mark.parametrize("statement", [
-    "import tensorflow.errors as found",
-    "from tensorflow import errors as found",
-    "from tensorflow.compat.v1 import errors as found",
-    "import tensorflow.compat.v1.errors as found",
-    "import tensorflow; found = tensorflow.errors",
-])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import tensorflow.errors as found",
+        "from tensorflow import errors as found",
+        "from tensorflow.compat.v1 import errors as found",
+        "import tensorflow.compat.v1.errors as found",
+        "import tensorflow; found = tensorflow.errors",
+    ],
+)
 def test_public_namespaces_can_be_imported(statement):
     scope = {}
     exec(statement, scope)
@@ -88,14 +95,17 @@ def test_importing_internal_modules_changes_no_public_namespace():
         assert reached is importlib.import_module(f"stillflow.{space}"), space
 
 
-@pytest.mark.parametrize("statement", [
-    "from tensorflow.python.framework.errors_impl import NotFoundError as found",
-    "from tensorflow.python.framework import errors; found = errors.NotFoundError",
-    "import tensorflow.python.framework.errors as e; found = e.NotFoundError",
-    "import tensorflow as tf; found = tf.python.framework.errors.NotFoundError",
-    "from tensorflow_core.python.framework.errors import NotFoundError as found",
-    "from tensorflow._api.v1.errors import NotFoundError as found",
-])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from tensorflow.python.framework.errors_impl import NotFoundError as found",
+        "from tensorflow.python.framework import errors; found = errors.NotFoundError",
+        "import tensorflow.python.framework.errors as e; found = e.NotFoundError",
+        "import tensorflow as tf; found = tf.python.framework.errors.NotFoundError",
+        "from tensorflow_core.python.framework.errors import NotFoundError as found",
+        "from tensorflow._api.v1.errors import NotFoundError as found",
+    ],
+)
 def test_internal_modules_show_public_objects(statement):
     scope = {}
     exec(statement, scope)
@@ -147,11 +157,16 @@ def test_pb2_modules_hold_what_their_file_declares():
     assert scope["DT_STRING"] == 7
 
 
-@pytest.mark.parametrize("expression, message", [
-    ("tf.no_such_thing", "module 'tensorflow' has no attribute 'no_such_thing'"),
-    ("tf.python.ops.array_ops.nothing",
-     "tensorflow.python.ops.array_ops.nothing is not supported by Stillflow yet"),
-])
+@pytest.mark.parametrize(
+    "expression, message",
+    [
+        ("tf.no_such_thing", "module 'tensorflow' has no attribute 'no_such_thing'"),
+        (
+            "tf.python.ops.array_ops.nothing",
+            "tensorflow.python.ops.array_ops.nothing is not supported by Stillflow yet",
+        ),
+    ],
+)
 def test_missing_names_are_named(expression, message):
     import tensorflow as tf
 
@@ -159,16 +174,25 @@ def test_missing_names_are_named(expression, message):
         eval(expression, {"tf": tf})
 
 
-@pytest.mark.parametrize("statement, message", [
-    ("from tensorflow import no_such_thing", "'tensorflow' has no attribute 'no_such_thing'"),
-    ("from tensorflow.python.ops.array_ops import nothing",
-     "tensorflow.python.ops.array_ops.nothing is not supported by Stillflow yet"),
-    ("from tensorflow.compat.v1 import nothing", "no attribute 'nothing'"),
-    ("from tensorflow.contrib.checkpoint import capture_dependencies",
-     "tf.contrib.checkpoint.capture_dependencies is not supported by Stillflow yet"),
-    ("from tensorflow.contrib.ffmpeg import decode_audio",
-     "tensorflow.contrib.ffmpeg.decode_audio is not supported by Stillflow yet"),
-])
+@pytest.mark.parametrize(
+    "statement, message",
+    [
+        ("from tensorflow import no_such_thing", "'tensorflow' has no attribute 'no_such_thing'"),
+        (
+            "from tensorflow.python.ops.array_ops import nothing",
+            "tensorflow.python.ops.array_ops.nothing is not supported by Stillflow yet",
+        ),
+        ("from tensorflow.compat.v1 import nothing", "no attribute 'nothing'"),
+        (
+            "from tensorflow.contrib.checkpoint import capture_dependencies",
+            "tf.contrib.checkpoint.capture_dependencies is not supported by Stillflow yet",
+        ),
+        (
+            "from tensorflow.contrib.ffmpeg import decode_audio",
+            "tensorflow.contrib.ffmpeg.decode_audio is not supported by Stillflow yet",
+        ),
+    ],
+)
 def test_missing_names_are_named_by_import_statements_too(statement, message):
     with pytest.raises(ImportError, match=message):
         exec(statement, {})
@@ -182,9 +206,15 @@ def test_modules_that_never_were_are_not_found():
 
 
 def test_own_equivalents_are_found_by_table(monkeypatch):
-    monkeypatch.setitem(internal.OBJECTS, "tensorflow.python.ops.numerics", {
-        "add": "operator:add", "whole": "operator", "*": "fractions math",
-    })
+    monkeypatch.setitem(
+        internal.OBJECTS,
+        "tensorflow.python.ops.numerics",
+        {
+            "add": "operator:add",
+            "whole": "operator",
+            "*": "fractions math",
+        },
+    )
     from tensorflow.python.ops import numerics
 
     assert numerics.add(1, 2) == 3 and numerics.whole.sub(3, 2) == 1
@@ -196,27 +226,35 @@ def test_own_equivalents_are_found_by_table(monkeypatch):
 def api(monkeypatch):
     """A public API of a few names."""
     public = {
-        "nn.relu": "nn.relu", "reduce_sum": "v1 sum", "compat.v2.argmax": "v2 argmax",
-        "nn.rnn_cell.LSTMCell": "LSTMCell", "math.bincount": "bincount",
-        "contrib.layers.conv2d": "contrib conv2d", "layers.conv2d": "conv2d", "shape": "shape",
+        "nn.relu": "nn.relu",
+        "reduce_sum": "v1 sum",
+        "compat.v2.argmax": "v2 argmax",
+        "nn.rnn_cell.LSTMCell": "LSTMCell",
+        "math.bincount": "bincount",
+        "contrib.layers.conv2d": "contrib conv2d",
+        "layers.conv2d": "conv2d",
+        "shape": "shape",
     }
     monkeypatch.setattr(lookup, "resolve", lambda name: public.get(name, lookup.MISSING))
 
 
-@pytest.mark.parametrize("module, name, found", [
-    ("python.ops.nn_ops", "relu", "nn.relu"),                      # a hint
-    ("python.ops.math_ops", "reduce_sum", "v1 sum"),               # 2.x form not there: 1.x form
-    ("python.ops.math_ops", "reduce_sum_v1", "v1 sum"),            # recorded under another name
-    ("python.ops.math_ops", "argmax_v2", "v2 argmax"),             # only ever the 2.x form
-    ("python.ops.rnn_cell_impl", "LSTMCell", "LSTMCell"),
-    ("python.ops.array_ops", "shape", "shape"),
-    ("python.layers.convolutional", "conv2d", "conv2d"),
-    ("contrib.layers.python.layers.layers", "conv2d", "contrib conv2d"),
-    ("contrib.slim.python.slim.learning", "shape", lookup.MISSING),  # contrib keeps to itself
-    ("python.ops.math_ops", "_private", lookup.MISSING),
-    ("python.ops.rnn", "gen_no_such_ops", lookup.MISSING),
-    ("python.eager.def_function", "function", polymorphic.function),  # not the module
-])
+@pytest.mark.parametrize(
+    "module, name, found",
+    [
+        ("python.ops.nn_ops", "relu", "nn.relu"),  # a hint
+        ("python.ops.math_ops", "reduce_sum", "v1 sum"),  # 2.x form not there: 1.x form
+        ("python.ops.math_ops", "reduce_sum_v1", "v1 sum"),  # recorded under another name
+        ("python.ops.math_ops", "argmax_v2", "v2 argmax"),  # only ever the 2.x form
+        ("python.ops.rnn_cell_impl", "LSTMCell", "LSTMCell"),
+        ("python.ops.array_ops", "shape", "shape"),
+        ("python.layers.convolutional", "conv2d", "conv2d"),
+        ("contrib.layers.python.layers.layers", "conv2d", "contrib conv2d"),
+        ("contrib.slim.python.slim.learning", "shape", lookup.MISSING),  # contrib keeps to itself
+        ("python.ops.math_ops", "_private", lookup.MISSING),
+        ("python.ops.rnn", "gen_no_such_ops", lookup.MISSING),
+        ("python.eager.def_function", "function", polymorphic.function),  # not the module
+    ],
+)
 def test_names_are_found_by_rule(api, module, name, found):
     assert lookup.lookup(f"tensorflow.{module}", name) == found
 
@@ -406,7 +444,8 @@ print(sorted({"torch", "numpy", "google.protobuf"} & set(sys.modules)))
 def test_lenient_stand_ins_wait_with_their_complaint(monkeypatch):
     monkeypatch.setenv("STILLFLOW_LENIENT", "1")
     scope = {}
-    exec("""
+    exec(
+        """
 from tensorflow.python.ops.array_ops import nothing
 class Child(nothing.Base):
     @nothing
@@ -416,7 +455,9 @@ class Child(nothing.Base):
 @nothing
 def function(): pass
 def later(): return nothing(1, 2)
-""", scope)
+""",
+        scope,
+    )
     for use in (scope["function"], scope["later"], lambda: scope["Child"]().method()):
         with pytest.raises(AttributeError, match=r"array_ops\.nothing is not supported"):
             use()
@@ -424,12 +465,15 @@ def later(): return nothing(1, 2)
 
 def test_classes_of_the_compiler_of_sources_can_be_derived_from():
     scope = {}
-    exec("""
+    exec(
+        """
 from tensorflow.python.autograph.pyct import transformer
 class Child(transformer.Base):
     pass
 def later(): return transformer.Base(None)
-""", scope)
+""",
+        scope,
+    )
     for use in (lambda: scope["Child"](None), scope["later"]):
         with pytest.raises(AttributeError, match=r"transformer\.Base is not supported"):
             use()
@@ -486,3 +530,14 @@ def test_scopes_of_names():
         assert ops.get_name_scope() == "s" and ops.has_default_graph()
     with ops.NullContextmanager():
         assert ops.RegisterShape("Op")(len) is len
+
+
+def test_error_classes_are_named_as_tensorflow_names_them():
+    import pickle
+
+    import tensorflow
+
+    kind = tensorflow.errors.NotFoundError
+    assert kind.__module__ == "tensorflow.python.framework.errors_impl"
+    error = pickle.loads(pickle.dumps(kind(None, None, "gone")))
+    assert type(error) is kind and error.message == "gone"

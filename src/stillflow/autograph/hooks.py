@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.errors import OperatorNotAllowedInGraphError
 from stillflow.graph.autograph_status import ControlStatusCtx, Status, control_status_ctx
 from stillflow.graph.eager_mode import executing_eagerly
 
@@ -47,9 +48,37 @@ def tf_convert(function: Callable[..., Any], ctx: ControlStatusCtx) -> Callable[
     return run
 
 
+# Layers of tf.keras are not converted in TensorFlow either; all others are as a program's are.
+_NOT_CONVERTED = (
+    "stillflow.keras.layers.",
+    "stillflow.keras.engine.",
+    "stillflow.layers.keras_style.",
+)
+
+
 def converted_method(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that a program may have overridden, where it builds a graph."""
-    ours = getattr(method, "__module__", None) or ""
-    if ours.startswith("stillflow.") or executing_eagerly():
+    if executing_eagerly():
         return method
-    return tf_convert(method, control_status_ctx())
+    if not (getattr(method, "__module__", None) or "").startswith("stillflow."):
+        return tf_convert(method, control_status_ctx())
+    owner = type(getattr(method, "__self__", None)).__module__
+    if owner.startswith(_NOT_CONVERTED) or control_status_ctx().status is Status.DISABLED:
+        return method
+    return _with_converted_errors(method)
+
+
+def _with_converted_errors(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of the library that runs as it is, with errors as TensorFlow's converted one has."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except OperatorNotAllowedInGraphError:
+            raise
+        except Exception as error:
+            from stillflow.autograph.failures import told
+
+            raise told(error)  # noqa: B904  # which says what its context is
+
+    return run

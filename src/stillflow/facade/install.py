@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
 
+from stillflow import errors
 from stillflow.facade import callers
 from stillflow.facade.finder import ROOT, Finder, InsideFinder, real_spec
 
@@ -14,6 +15,7 @@ _MIXED = (
     "not mix with it. Call stillflow.install() before anything imports tensorflow, or run the "
     "program with `python -m stillflow program.py`, or use an environment without TensorFlow."
 )
+_OURS, _THEIRS = errors.__name__, "tensorflow.python.framework.errors_impl"
 _finder: Finder | None = None
 _find_spec = importlib.util.find_spec
 
@@ -44,6 +46,7 @@ def install(shadow: bool = True) -> None:
 
         say("TensorFlow is installed in this environment; this process uses Stillflow in its place")
     _finder = Finder(shadow)
+    _name_errors(_OURS, _THEIRS)
     sys.meta_path.insert(0, _finder)
     sys.meta_path.append(InsideFinder)
     importlib.util.find_spec = _probe
@@ -71,8 +74,16 @@ def uninstall() -> None:
     if importlib.util.find_spec is _probe:
         importlib.util.find_spec = _find_spec
     _finder = None
+    _name_errors(_THEIRS, _OURS)
     for name in [name for name in sys.modules if name == ROOT or name.startswith(ROOT + ".")]:
         del sys.modules[name]
+
+
+def _name_errors(before: str, now: str) -> None:
+    """Have tracebacks, logs and pickles name error classes as members of another module."""
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == before:
+            kind.__module__ = now
 
 
 def _probe(name: str, package: str | None = None) -> ModuleSpec | None:
