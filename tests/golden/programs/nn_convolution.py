@@ -130,7 +130,7 @@ def depthwise_and_separable(tf):
     return Run(fetches, {x: wave(1, 5, 5, 2)})
 
 
-@program
+@program(atol=1.3e-5, reason="gradients are sums of up to 106, which round to 106 * 2 ** -23")
 def atrous_convolutions(tf):
     x = tf.placeholder(tf.float32, [None, 6, 7, 2])
     unknown = tf.placeholder(tf.float32, [None, None, None, 2])
