@@ -336,3 +336,15 @@ def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
     os.remove(tmp_path / "m.data-00000-of-00001")
     with pytest.raises(errors.NotFoundError, match=r"m\.data-00000-of-00001"):
         CheckpointReader(tmp_path / "m").get_tensor("a")
+
+
+def test_a_name_that_is_no_text_is_told(tmp_path: Path) -> None:
+    prefix = str(tmp_path / "m")
+    with BundleWriter(prefix) as writer:
+        writer.add(b"\xff\xfe", np.float32([1]), tf.float32.as_datatype_enum)
+        writer.add(b"v", np.float32([2]), tf.float32.as_datatype_enum)
+    reader = CheckpointReader(prefix)
+    assert reader.get_tensor("v").tolist() == [2]
+    with pytest.raises(errors.DataLossError, match=r"b'\\xff\\xfe', is no UTF-8 text") as raised:
+        reader.get_variable_to_shape_map()
+    assert prefix in str(raised.value)

@@ -46,14 +46,23 @@ class CheckpointReader:
     """
 
     def __init__(self, prefix: str | bytes | os.PathLike[str]) -> None:
-        self._reader = open_checkpoint(os.fsdecode(prefix))
+        self._prefix = os.fsdecode(prefix)
+        self._reader = open_checkpoint(self._prefix)
 
     def _types_and_shapes(self) -> dict[str, tuple[int, Shape]]:
         if isinstance(self._reader, V1Reader):
             found: Any = self._reader.tensors
         else:
             found = self._reader.tensors()
-        return {key.decode(): (entry.number, entry.shape) for key, entry in found.items()}
+        return {self._text(key): (entry.number, entry.shape) for key, entry in found.items()}
+
+    def _text(self, key: bytes) -> str:
+        try:
+            return key.decode()
+        except UnicodeDecodeError:
+            raise errors.data_loss(
+                f"{self._prefix}: the name of a tensor, {key!r}, is no UTF-8 text"
+            ) from None
 
     def has_tensor(self, name: str) -> bool:
         """Whether there is a tensor of this name."""

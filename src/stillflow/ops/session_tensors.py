@@ -11,6 +11,7 @@ from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, device
 from stillflow.graph.card import op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.dtypes import as_dtype
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
@@ -82,8 +83,10 @@ def _store(node: Any) -> SessionTensors:
 
 
 def _text(handle: Any) -> str:
+    if handle.ndim:
+        raise ValueError(f"The handle must be a scalar, got shape {shape_text(handle.shape)}")
     text: bytes = handle[()]
-    return text.decode()
+    return text.decode(errors="replace")
 
 
 @get_session_handle_op.shape

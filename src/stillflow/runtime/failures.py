@@ -70,21 +70,25 @@ def kind_and_message(
     if isinstance(error, NotImplementedError) or "not implemented for" in message:
         told = f"{op_type} is not implemented for {_listed(inputs)}"
         return errors.UnimplementedError, message if own else told
-    if isinstance(error, AttributeError) and _is_handle(error.obj):
-        kind = type(error.obj).__name__
-        told = f"Trying to access resource using the wrong type. {op_type} was given a {kind}"
+    if not own and _is_of_another_kind(error):
+        told = f"Trying to access resource using the wrong type for {op_type}"
         return errors.InvalidArgumentError, told
     if isinstance(error, RecursionError):
         told = f"{op_type}: functions or values are nested too deeply"
         return errors.ResourceExhaustedError, told
-    if isinstance(error, (RuntimeError, ValueError, IndexError, ArithmeticError)):
+    if isinstance(error, _OF_VALUES) or (
+        isinstance(error, AttributeError) and type(error.obj).__name__ in _VALUES
+    ):
         told = f"{op_type} cannot be computed for {_listed(inputs)}"
         return errors.InvalidArgumentError, message if own else told
     told = f"{op_type} failed for {_listed(inputs)}; this is a fault of Stillflow"
     return errors.InternalError, message if own else told
 
 
-_AMOUNT = re.compile(r"allocate (\d[\d.]* ?(?:bytes|[KMGT]i?B))")
+# Errors of values and shapes; a number where a list should be is a TypeError, too.
+_OF_VALUES = (RuntimeError, ValueError, IndexError, ArithmeticError, TypeError)
+_VALUES = frozenset({"ndarray", "Tensor", "list", "int", "float", "bytes"})
+_AMOUNT = re.compile(r"allocate (\d[\d.]* ?(?:bytes|[KMGTPE]i?B))")
 
 
 def _amount(message: str) -> str:
@@ -95,9 +99,20 @@ def _amount(message: str) -> str:
     return "" if found is None else f" of {found[1]}"
 
 
-def _is_handle(thing: Any) -> bool:
-    """Return True for state of a session, such as a variable, a table or a queue."""
-    return type(thing).__module__.startswith("stillflow.") and not isinstance(thing, type)
+def _is_of_another_kind(error: BaseException) -> bool:
+    """Return True where a kernel asked state of a session for what another kind of it can do.
+
+    A variable has no method of a queue, or one that takes other arguments.
+    """
+    if isinstance(error, AttributeError) and error.obj is None:
+        return _NOT_SET.search(str(error)) is not None
+    if isinstance(error, AttributeError):
+        return type(error.obj).__module__.startswith("stillflow.")
+    return isinstance(error, TypeError) and _ARGUMENTS.search(str(error)) is not None
+
+
+_NOT_SET = re.compile(r"has no setter|can't set attribute")
+_ARGUMENTS = re.compile(r"\w+\.\w+\(\) (takes|missing|got an unexpected)")
 
 
 def _listed(inputs: Sequence[str]) -> str:
@@ -126,8 +141,13 @@ def named_error(error: BaseException, ops: Mapping[int, Operation], filename: st
             found = trace
         trace = trace.tb_next
     op = None if found is None else ops.get(found.tb_lineno)
-    if op is None or isinstance(error, errors.OpError):
+    if isinstance(error, errors.OpError):
         return as_op_error(error, op)
+    if op is None:
+        if is_deliberate(error):
+            return error
+        message = "The run failed outside of its operations; this is a fault of Stillflow"
+        return errors.InternalError(None, None, message)
     given = _taken(found)
     return as_op_error(error, op, given if len(given) == len(op._inputs) else None)
 
@@ -141,7 +161,7 @@ def _taken(trace: Any) -> list[Any]:
         if "LOAD_FAST" in step.opname and any(a <= step.offset < b for a, b in ranges):
             names += step.argval if isinstance(step.argval, tuple) else [step.argval]
     taken = [values[name] for name in dict.fromkeys(names) if name in values]
-    return [value for value in taken if hasattr(value, "shape") and hasattr(value, "dtype")]
+    return [value for value in taken if type(value).__name__ in ("ndarray", "Tensor")]
 
 
 def no_kernel(op: Operation) -> BaseException:

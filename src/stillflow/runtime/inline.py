@@ -30,6 +30,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.functional.nodes import disabled_rewriter_config
 from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.runtime.call_sizes import MOST_CALLS, checked_calls
+from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.prune import needed_ops
 
 # What orders operations without doing anything.
@@ -236,7 +237,10 @@ class Inliner:
         controls = [scope.ops[c] for c in op._control_inputs if c in scope.ops]
         if not inputs and not controls and scope.pivot is not None:
             controls = [scope.pivot]
-        outputs, done = lower(self, Call(op, inputs, controls, scope))
+        try:
+            outputs, done = lower(self, Call(op, inputs, controls, scope))
+        except (ValueError, errors.OpError) as error:
+            raise as_op_error(error, op) from error
         if not op.attrs.get(_LOWERED):
             self.kept.append(done)
         if len(outputs) != len(op._outputs):

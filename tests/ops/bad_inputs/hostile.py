@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.ops.bad_inputs.case import HUGE, Case, ints, longs, ones, refused, texts, zeros
+from tests.ops.bad_inputs.case import (
+    HUGE,
+    Case,
+    ints,
+    longs,
+    ones,
+    refused,
+    scalar,
+    texts,
+    zeros,
+)
+
+import stillflow as tf
 
 _ROWS = longs([0, 0], [1, 1])
 _VOLUME = {"strides": [1, 2, 2, 2, 1], "padding": "SAME"}
@@ -39,6 +51,10 @@ WRONG = [
     refused("AvgPoolGrad", ints(1, 4, 4, 1), ones(3, 2, 2, 1), ksize=[1, 2, 2, 1],
             strides=[1, 2, 2, 1], padding="SAME"),
     refused("Conv2D", zeros(1, 4, 4, 0), zeros(2, 2, 0, 3), **_CONVOLUTION),
+    refused("Conv2D", ones(1, 4, 4, 1), zeros(0, 2, 1, 2), **_CONVOLUTION),
+    refused("Bincount", ints(0, 1), scalar(3), ones(1)),
+    refused("QuantizeV2", ones(2), np.float32(0), np.float32("nan"), T=tf.quint8,
+            mode="MIN_COMBINED"),
     refused("PrintV2", texts(b"a", b"b")),
     refused("Reshape", ones(1), np.ones(255, np.int32)),
 ]  # fmt: skip

@@ -98,6 +98,8 @@ def mutex_lock_kernel(node: Node) -> Any:
     waits = node.waits()
 
     def run(mutex: Mutex) -> Lock:
+        if not isinstance(mutex, Mutex):
+            raise ValueError("Trying to access resource using the wrong type for MutexLock")
         lock = Lock(mutex)
         mutex.submit(_Locking(mutex, lock), mutex.taking, waits)
         return lock

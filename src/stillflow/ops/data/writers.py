@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.files.records import TFRecordWriter
-from stillflow.graph import dims
+from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.data.pipeline import Context, as_dataset, invalid, scalar
@@ -34,6 +34,10 @@ def dataset_to_tf_record_kernel(node: Any) -> Any:
         if kind not in ("", "ZLIB", "GZIP"):
             raise invalid(f"Unsupported compression_type:{kind}")
         context = Context(waits)
+        types = as_dataset(value).types
+        if list(types) != [dtypes.string]:
+            listed = ", ".join(map(dtypes.cpp_name, types))
+            raise invalid(f"Only elements of one string are written, not of {listed}")
         try:
             with TFRecordWriter(scalar(filename).decode(), kind) as writer:
                 for (record,) in as_dataset(value).iterate(context, "ToTFRecordOpIterator"):

@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from stillflow import errors
+from stillflow.graph import dtypes
 from stillflow.graph.call_shapes import shapes_of_call
 from stillflow.graph.card import op
 from stillflow.graph.func_graph import FuncGraph
@@ -129,7 +132,10 @@ def fake_param_shape(node: Node) -> Any:
 
 @fake_param_op.kernel
 def fake_param_kernel(node: Node) -> Any:
-    return lambda: torch.zeros(())  # stands where a branch has no value; nothing reads it
+    # Stands where a branch has no value; nothing reads it.
+    if node.op.attrs["dtype"] == dtypes.string:
+        return lambda: np.array(b"", object)
+    return lambda: torch.zeros(())
 
 
 # ---- shapes

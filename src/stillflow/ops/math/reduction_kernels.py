@@ -175,6 +175,9 @@ def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] 
     elements the result is the type's other extreme.
     """
     function = "amax" if largest else "amin"
+    if dtype.is_quantized:
+        name = "Max" if largest else "Min"
+        raise NotImplementedError(f"{name} is not implemented for {dtype.name}")
     floating = dtype.is_floating
     worst = (-np.inf if largest else np.inf) if floating else (dtype.min if largest else dtype.max)
     if dtype in NUMPY_TYPES:

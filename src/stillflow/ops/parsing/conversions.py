@@ -178,7 +178,8 @@ def decode_json_example_kernel(node: Node) -> Any:
             try:
                 example = json_format.Parse(text, Example())
             except Exception as error:
-                raise refuse(f"Error while parsing JSON: {error}") from None
+                told = "" if "TypeError" in str(error) else f": {error}"  # of Python's own
+                raise refuse(f"Error while parsing JSON{told}") from error
         serialized: bytes = example.SerializeToString()
         return serialized
 

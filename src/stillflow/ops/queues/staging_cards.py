@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.card import Card, op
+from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.queues.staging import StagingMap, StagingQueue
@@ -67,9 +68,16 @@ def _count(number: int) -> Any:
     return torch.tensor(number, dtype=torch.int32)
 
 
+def _places(indices: Any) -> list[int]:
+    """The positions of values, as numbers."""
+    if indices.ndim != 1:
+        raise ValueError(f"indices must be a vector, got shape {shape_text(indices.shape)}")
+    return indices.tolist()  # type: ignore[no-any-return]
+
+
 def _map_stage(node: Any) -> Any:
     area, waits = _map(node), node.waits()
-    return lambda key, indices, *values: area.put(int(key), indices.tolist(), values, waits)
+    return lambda key, indices, *values: area.put(int(key), _places(indices), values, waits)
 
 
 def _map_take(remove: bool) -> Any:
@@ -77,7 +85,7 @@ def _map_take(remove: bool) -> Any:
         area, waits, bare = _map(node), node.waits(), _bare(node)
 
         def take(key: Any, indices: Any) -> Any:
-            values = area.take(int(key), indices.tolist(), waits, remove)
+            values = area.take(int(key), _places(indices), waits, remove)
             return values[0] if bare else values
 
         return take
@@ -89,7 +97,7 @@ def _map_take_any(node: Any) -> Any:
     area, waits = _map(node), node.waits()
 
     def take_any(indices: Any) -> Any:
-        key, values = area.take_any(indices.tolist(), waits)
+        key, values = area.take_any(_places(indices), waits)
         return (torch.tensor(key), *values)
 
     return take_any

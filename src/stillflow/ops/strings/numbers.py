@@ -287,7 +287,7 @@ def _check_sizes(strings: list[bytes], dtype: Any) -> int:
     if size % dtype.size:
         raise ValueError(
             f"Input to DecodeRaw has length {size} that is not a multiple of {dtype.size}, "
-            f"the size of {dtype.name}"
+            f"the size of {dtypes.cpp_name(dtype)}"
         )
     return size // dtype.size
 

@@ -98,6 +98,9 @@ def assign_variable_kernel(node: Node) -> Any:
     def assign(handle: Any, value: Any) -> None:
         handle.value = value
 
+    state = node.state(0) if node.planning else None  # type: ignore[attr-defined]
+    if state is not None and not isinstance(state, Buffer):
+        raise ValueError("Trying to access resource using the wrong type for AssignVariableOp")
     declared = node.variable_dims(0)
     if not node.planning or declared is None or dims.is_known(node.dims(1)):
         return assign
