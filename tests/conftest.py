@@ -23,6 +23,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what sessions find first: the machine's, the CPU, or a GPU that is simulated",
     )  # fmt: skip
     disorder.add_options(parser)
+    parser.addoption(
+        "--fuzz-rounds", type=int, default=1, help="random calls of each operation"
+    )  # fmt: skip
+    parser.addoption("--fuzz-seed", default="suite", help="which random calls are made")
 
 
 def pytest_configure(config: pytest.Config) -> None:

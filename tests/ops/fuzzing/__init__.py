@@ -1,0 +1,1 @@
+"""Random arguments for every operation: errors are typed, name the operation and leak nothing."""
