@@ -59,6 +59,8 @@ class FuncGraph(Graph):
     is_legacy = False
     # Whether its operations with effects run in the order in which they are added.
     orders_effects = False
+    # Operations outside that calls have to wait for; only bodies that are traced note any.
+    control_captures: Sequence[Any] = ()
 
     def __init__(
         self,
