@@ -22,6 +22,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--first-device", choices=first_device.CHOICES, default="machine",
         help="what sessions find first: the machine's, the CPU, or a GPU that is simulated",
     )  # fmt: skip
+    parser.addoption(
+        "--golden-session", default="plain",
+        choices=("plain", "traced", "watched", "cluster", "meta_graph", "saved_model"),
+        help="how golden programs run: see tests/golden/sessions.py",
+    )  # fmt: skip
     disorder.add_options(parser)
     parser.addoption(
         "--fuzz-rounds", type=int, default=1, help="random calls of each operation"

@@ -10,11 +10,11 @@ listed in tests/simulated_gpu.tsv with a reason: those tests have to fail.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.expected_failures import ExpectedFailures
 
 from stillflow.runtime.devices import pretend_gpus
 
@@ -22,32 +22,12 @@ CHOICES = ("machine", "cpu", "simulated_gpu")
 LIST = Path(__file__).with_name("simulated_gpu.tsv")
 
 
-class Expected:
-    """Tests that fail on the simulated GPU.
-
-    Args:
-      path: rows of a test's id, in which * stands for anything, and a reason, by a tab.
-    """
-
-    def __init__(self, path: Path = LIST) -> None:
-        lines = path.read_text().splitlines()
-        rows = (line.split("\t") for line in lines if line[:1] not in ("", "#"))
-        self._rows = [
-            (re.compile(".*".join(map(re.escape, pattern.split("*")))), reason)
-            for pattern, reason in rows
-        ]
-
-    def reason(self, test: str) -> str | None:
-        """Why a test fails, None if it has to pass."""
-        return next((why for pattern, why in self._rows if pattern.fullmatch(test)), None)
-
-
 def mark(items: list[pytest.Item], device: str) -> None:
     """Marks collected tests that are to fail, or to be left out, where this device is the first."""
     if device == "machine":
         return
     apart = pytest.mark.skip(reason=f"has a device of its own, which is not the first: {device}")
-    expected = Expected() if device == "simulated_gpu" else None
+    expected = ExpectedFailures(LIST) if device == "simulated_gpu" else None
     for item in items:
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(apart)

@@ -59,7 +59,11 @@ class Built:
     def record_values(self) -> list[dict[str, Any]]:
         """Run everything in one session; one record per run."""
         with self.tf.Session(graph=self.graph) as session:
-            return [self._record_run(session, run) for run in self.runs]
+            return self.record_runs(session)
+
+    def record_runs(self, session: Any) -> list[dict[str, Any]]:
+        """Run everything in a session; one record per run."""
+        return [self._record_run(session, run) for run in self.runs]
 
     def _record_run(self, session: Any, run: Run) -> dict[str, Any]:
         record: dict[str, Any] = {"facts": encode.encode_values(run.facts), "steps": []}

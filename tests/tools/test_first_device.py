@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests import first_device
+from tests.expected_failures import ExpectedFailures
 
 import stillflow as tf
 from stillflow.runtime.devices import gpu_count
@@ -32,7 +33,7 @@ def test_each_has_a_reason():
 def test_a_star_stands_for_anything_and_nothing_else_does(tmp_path):
     path = tmp_path / "list.tsv"
     path.write_text("# a\ntests/a.py::test_b\tone\ntests/a.py::test_c[*-True]\ttwo\n")
-    listed = first_device.Expected(path)
+    listed = ExpectedFailures(path)
     assert listed.reason("tests/a.py::test_b") == "one"
     assert listed.reason("tests/a.py::test_c[x-y-True]") == "two"
     for test in ("tests/a.py::test_b[1]", "tests/aXpy::test_b", "tests/a.py::test_c[x-False]"):
