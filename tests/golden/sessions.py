@@ -3,7 +3,8 @@
     pytest tests/golden --golden-session watched
 
 has every program run as a debugger runs it, and so on; `WAYS` lists them. A program whose runs use
-the session freely (`Run.call`) is not run on a copy of its graph. What differs for a reason is in
+the session freely (`Run.call`) is not run on a copy of its graph, and one that fails while it runs
+not on a SavedModel. What differs for a reason is in
 sessions.tsv: those tests have to fail.
 """
 
@@ -156,25 +157,26 @@ def _from_meta_graph(built: Built) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _from_saved_model(built: Built) -> Iterator[Any]:
-    """A session on a SavedModel that has the variables of the program after its first set-up."""
+    """A session on a SavedModel with the variables of the program after its first set-up.
+
+    A program that has not given a value to all its variables by then runs in a plain session.
+    """
     tf = built.tf
-    with tempfile.TemporaryDirectory() as folder:
-        with tf.Session(graph=built.graph) as session:
-            first = built.runs[0]
-            with contextlib.suppress(Exception) if first.fails else contextlib.nullcontext():
-                for op in first.setup:
-                    session.run(op)
-            model = tf.saved_model.Builder(f"{folder}/model")
-            missing = set(session.run(tf.report_uninitialized_variables(tf.global_variables())))
-            saver = None
-            if missing:
-                known = [v for v in tf.global_variables() if v.op.name.encode() not in missing]
-                saver = tf.train.Saver(known) if known else None
-            model.add_meta_graph_and_variables(session, ["golden"], saver=saver)
-            model.save()
-        with tf.Session(graph=tf.Graph()) as session:
-            tf.saved_model.load(session, ["golden"], f"{folder}/model")
-            yield _Copy(session)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        session = stack.enter_context(tf.Session(graph=built.graph))
+        for op in built.runs[0].setup:
+            session.run(op)
+        variables = tf.global_variables()
+        if session.run(tf.report_uninitialized_variables(variables)).size:
+            with _plain(built) as fresh:  # whose random numbers start again
+                yield fresh
+            return
+        model = tf.saved_model.Builder(f"{folder}/model")
+        model.add_meta_graph_and_variables(session, ["golden"])
+        model.save()
+        with tf.Session(graph=tf.Graph()) as loaded:
+            tf.saved_model.load(loaded, ["golden"], f"{folder}/model")
+            yield _Copy(loaded)
 
 
 _Way = Callable[[Built], contextlib.AbstractContextManager[Any]]
@@ -197,7 +199,9 @@ def record_values(built: Built, way: str) -> list[dict[str, Any]]:
       way: a key of `WAYS`.
     """
     free = any(run.call is not None for run in built.runs)
-    if way in _COPIES and (free or not built.runs):
+    fails = any(run.fails for run in built.runs)
+    nothing = not any(run.setup or run.fetches or run.train for run in built.runs)
+    if way in _COPIES and (free or nothing or (fails and way == "saved_model")):
         way = "plain"
     with built.graph.as_default(), WAYS[way](built) as session:
         return built.record_runs(session)
