@@ -198,3 +198,9 @@ def test_installed_command_starts_beside_files_called_as_modules_of_python_are(l
     launcher.write("bin/stillflow", "from stillflow.__main__ import main; raise SystemExit(main())")
     done = launcher.python("bin/stillflow", "program.py")
     assert done.stdout == "3\n", done.stderr
+
+
+def test_a_program_folder_called_tensorflow_is_no_tensorflow(launcher):
+    launcher.write("tensorflow/train.py", "")
+    done = launcher.run("-c", "import tensorflow; print(tensorflow.__version__)")
+    assert (done.stdout, done.stderr) == ("1.15.5\n", "")

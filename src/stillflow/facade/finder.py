@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
@@ -101,10 +102,28 @@ def canonical(name: str) -> str:
 
 @functools.cache
 def real_spec() -> ModuleSpec | None:
-    """Return the spec of a real TensorFlow that is installed here, or None."""
+    """Return the spec of a real TensorFlow that is installed here, or None.
+
+    A folder of the program's own may be called tensorflow, too; it is none.
+    """
     from importlib.machinery import PathFinder
 
-    return PathFinder.find_spec(ROOT)
+    spec = PathFinder.find_spec(ROOT)
+    folders = spec.submodule_search_locations if spec is not None else None
+    return spec if any(_is_installed(folder) for folder in folders or ()) else None
+
+
+def _is_installed(folder: str) -> bool:
+    """Return whether a folder is where packages are installed, or looks like TensorFlow."""
+    import site
+
+    parent = os.path.dirname(os.path.abspath(folder))
+    places = [*site.getsitepackages(), site.getusersitepackages()]
+    if any(os.path.abspath(place) == parent for place in places):
+        return True
+    inside = (os.path.join(folder, part) for part in ("python", "_api"))
+    core = os.path.join(parent, "tensorflow_core")  # of 1.15, beside it
+    return any(map(os.path.isdir, (*inside, core)))
 
 
 class _Loader:

@@ -143,7 +143,8 @@ class QueueRunner:
             logging.error("Exception in QueueRunner: %s", error)
             with self._lock:
                 self._exceptions_raised.append(error)
-            raise
+            # The thread ends with its traceback, which tells of the causes in its message.
+            raise error.with_traceback(None) from None
         finally:
             if counted:
                 with self._lock:

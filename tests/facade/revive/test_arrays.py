@@ -124,3 +124,14 @@ def test_numbers_in_lists_print_plainly(launcher):  # noqa: F811
         print([np.float64(2.5)], np.array([1 / 3]))
         """)
     assert out.splitlines() == ["[0.5, 3] {'loss': 0.25} (True,)", "[2.5] [0.333]"]
+
+
+def test_numbers_that_a_type_cannot_hold_are_cast_silently(launcher):  # noqa: F811
+    launcher.write(
+        "program.py",
+        "import numpy as np\nx = np.float32(1)\n"
+        "print(1e99 > x, np.float32(1e99), np.array([np.nan]).astype(np.int32).shape)\n",
+    )
+    done = launcher.run("program.py", PYTHONWARNINGS="")
+    assert done.stdout == "True inf (1,)\n"
+    assert "RuntimeWarning" not in done.stderr

@@ -31,6 +31,17 @@ def activate() -> None:
     after_import("numpy", _patch_stacks)
     after_import("numpy", _patch_fromstring)
     after_import("numpy", _print_plain_numbers)
+    after_import("numpy", _allow_casts)
+
+
+def _allow_casts(_: Any) -> None:
+    """Cast numbers that a type cannot hold without a word, as NumPy did before 1.24."""
+    import warnings
+
+    for what in ("overflow", "invalid value"):
+        warnings.filterwarnings(
+            "ignore", f"{what} encountered in cast", RuntimeWarning, append=True
+        )
 
 
 def _patch_reshape(numpy: Any) -> None:

@@ -162,16 +162,39 @@ def _catches_import_error(handler: ast.ExceptHandler) -> bool:
 
 
 def names_in_care(tree: ast.Module) -> set[str]:
-    """Return the names that a program uses where it catches `NameError`.
+    """Return the names that a program uses where it looks after the version of Python itself.
 
-    There it looks after itself: `unicode` lacks in Python 3, so it goes on with text.
+    That is where it catches `NameError`, or asks for the version: `unicode` is missing in Python 3,
+    so it goes on with text.
     """
     found: set[str] = set()
     for node in ast.walk(tree):
+        parts: list[ast.AST] = []
         if isinstance(node, ast.Try) and any("NameError" in _caught(h) for h in node.handlers):
-            parts = (part for statement in node.body for part in ast.walk(statement))
-            found |= {part.id for part in parts if isinstance(part, ast.Name)}
+            parts = [*node.body]
+        elif isinstance(node, ast.If) and _asks_for_version(node.test):
+            parts = [*node.body, *node.orelse]
+        elif isinstance(node, ast.IfExp) and _asks_for_version(node.test):
+            parts = [node.body, node.orelse]
+        inside = (each for part in parts for each in ast.walk(part))
+        found |= {each.id for each in inside if isinstance(each, ast.Name)}
     return found
+
+
+_VERSIONS = frozenset(
+    {"version_info", "hexversion", "python_version", "python_version_tuple"}
+    | {name for number in "23" for name in (f"PY{number}", f"IS_PY{number}", f"_PY{number}",
+                                            f"py{number}", f"is_py{number}", f"PYTHON{number}")}
+)  # fmt: skip
+
+
+def _asks_for_version(test: ast.AST) -> bool:
+    """Return whether a condition is about the version of Python: `sys.version_info[0] < 3`."""
+    for node in ast.walk(test):
+        name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+        if name in _VERSIONS or ast.unparse(node) == "sys.version":
+            return True
+    return False
 
 
 def _caught(handler: ast.ExceptHandler) -> set[str]:
