@@ -156,7 +156,8 @@ def test_a_state_file_that_was_cut_off_leads_to_the_newest_checkpoint(tmp_path: 
     assert tf.train.latest_checkpoint(str(tmp_path)) == second
     for path in tmp_path.glob("*.index"):
         path.unlink()
-    assert tf.train.latest_checkpoint(str(tmp_path)) is None
+    with pytest.raises(ValueError, match="Invalid checkpoint state"):
+        tf.train.latest_checkpoint(str(tmp_path))
 
 
 def test_newest_files_go_first_and_gone_ones_do_not_count(tmp_path: Path, disk: Disk) -> None:

@@ -58,7 +58,7 @@ def built(name: str) -> Built:
     return Built(tf, load_programs()[name])
 
 
-def differences(name: str, aspect: str, way: str) -> Iterator[str]:
+def differences(name: str, aspect: str, way: str = "plain") -> Iterator[str]:
     """What differs between the recording and Stillflow, run in one way of `sessions.WAYS`."""
     expected = recording(name.partition("/")[0])[name][aspect]
     program = built(name)

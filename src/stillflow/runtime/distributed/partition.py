@@ -1,15 +1,17 @@
 """What a run needs, cut into one graph for each task.
 
 A tensor that goes to another task gets a `_Send` behind its operation and a `_Recv` in its place
-there; so does a control input, as an empty tensor. What is fed becomes a placeholder. Everything
-keeps the order of one list in which the whole run could be done: each part in that order never
-waits for what cannot come (the first operation not yet done, of all parts, can always be done).
+there; so does a control input, as an empty tensor. The value of a reference leaves when its first
+reader there would read it, after the updates that this one follows. What is fed becomes a
+placeholder. Everything keeps the order of one list in which the whole run could be done: each part
+in that order never waits for what cannot come (the first operation not yet done, of all parts, can
+always be done).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from stillflow.graph.graphdef import fill_library, fill_node
 from stillflow.graph.operation import Operation, Tensor
@@ -86,6 +88,8 @@ class Partition:
         self._devices = {op: device_of(op) for op in self._ops}
         self._depths: dict[Operation, int] = {}
         self._loop_reads = LoopReads()
+        # References whose values other tasks take, by the operation there that is the first to.
+        self._first_reads: dict[Operation, list[Tensor]] = {}
         self._measure()
 
     def now(self, of_graph: Any) -> Any:
@@ -166,6 +170,10 @@ class Partition:
         for op in self._ops:
             device = self._devices[op]
             part = made[task_of(device)]
+            for source in self._first_reads.get(op, ()):
+                number = sorted(crossing[source.op][source]).index(device)
+                there = made[task_of(self._devices[source.op])]
+                self._send(there, source.op, source, device, number, self._before(op, there.task))
             inputs = list(self._inputs(op, part, received))
             node = part.graph.node.add()
             fill_node(node, op)
@@ -177,8 +185,10 @@ class Partition:
             if op in self._effects:
                 node.attr[EFFECT].b = True
             for source, tasks in crossing.get(op, {}).items():
-                for number, there in enumerate(sorted(tasks)):
-                    self._send(part, op, source, there, number)
+                if _is_reference(source):
+                    continue  # its value leaves when it is read
+                for number, device in enumerate(sorted(tasks)):
+                    self._send(part, op, source, device, number)
         for part in made.values():
             self._finish(part)
         return list(made.values())
@@ -198,7 +208,13 @@ class Partition:
                     taken.add((source, task))
                     there = found.setdefault(maker, {}).setdefault(source, set())
                     there.add(self._devices[op])
+                    if _is_reference(source):
+                        self._first_reads.setdefault(op, []).append(source)
         return found
+
+    def _before(self, op: Operation, task: str) -> list[Operation]:
+        """The operations of a task that another task's operation is to follow."""
+        return [c for c in op._control_inputs if task_of(self._devices[c]) == task]
 
     def _inputs(
         self, op: Operation, part: Part, received: dict[tuple[str, str], str]
@@ -252,7 +268,10 @@ class Partition:
     def _is_conditional(self, op: Operation) -> bool:
         return self._depths[op] + (op.type in _SWITCHES) > 0
 
-    def _send(self, part: Part, op: Operation, source: Source, there: str, number: int) -> None:
+    def _send(
+        self, part: Part, op: Operation, source: Source, there: str, number: int,
+        after: Sequence[Operation] = (),
+    ) -> None:  # fmt: skip
         _, key, dtype = _crossed(source)
         what = source.value_index if isinstance(source, Tensor) else "control"
         name = f"{op.name}/_sent_{what}_{number}"
@@ -267,6 +286,7 @@ class Partition:
             empty.attr["value"].tensor.tensor_shape.dim.add(size=0)
         node = part.graph.node.add(name=name, op="_Send", device=self._devices[op])
         node.input.append(sent)
+        node.input.extend(f"^{each.name}" for each in after)
         node.attr["T"].type = dtype
         self._address(node, key, op, there)
         part.targets.append(node.name)
@@ -297,6 +317,11 @@ def _crossed(source: Source) -> tuple[Operation, str, int]:
     if isinstance(source, Tensor):
         return source.op, source.name, source.dtype.base_dtype.as_datatype_enum
     return source, f"^{source.name}", 1
+
+
+def _is_reference(source: Source) -> TypeGuard[Tensor]:
+    """Return True for a variable whose value is read where its reader is done, not made."""
+    return isinstance(source, Tensor) and source.dtype._is_ref_dtype
 
 
 def _calls(op: Operation) -> bool:
