@@ -56,17 +56,16 @@ def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, A
     numbers = indices[:, 0]
     order = torch.argsort(numbers, stable=True)
     ends = torch.bincount(numbers, minlength=size[0]).cumsum(0).tolist()
+    columns, ordered = indices[order, 1:], take_rows(values, order)
     for start, end in zip([0, *ends], ends, strict=False):
-        rows = order[start:end]
-        yield indices[rows, 1:], take_rows(values, rows)
+        yield columns[start:end], ordered[start:end]
 
 
 def stacked_indices(pieces: Sequence[Any]) -> Any:
     """The indices of sparse tensors stacked along a new first dimension."""
-    return torch.cat([
-        torch.cat([indices.new_full((len(indices), 1), place), indices], 1)
-        for place, indices in enumerate(pieces)
-    ])  # fmt: skip
+    counts = torch.tensor([indices.shape[0] for indices in pieces])
+    places = torch.arange(len(pieces)).repeat_interleave(counts)
+    return torch.cat([places[:, None], torch.cat(list(pieces))], 1)
 
 
 def joined(values: Sequence[Any]) -> Any:

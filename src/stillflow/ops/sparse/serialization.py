@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -134,20 +135,24 @@ def _unpacked(item: Any) -> Any:
 
 def _deserialize_kernel(node: Any) -> Any:
     dtype = node.op.attrs["dtype"]
+    wanted = _run_time_type(dtype)
 
     def deserialize(serialized: np.ndarray) -> Any:
         batch = serialized.shape[:-1]
-        rows = [[_unpacked(item) for item in row] for row in serialized.reshape(-1, 3)]
+        rows = serialized.reshape(-1, 3).tolist()
+        if rows and isinstance(rows[0][0], bytes):
+            rows = [[_unpacked(item) for item in row] for row in rows]
         if not rows:
             raise ValueError(
                 "Serialized sparse should have at least 1 serialized tensor, but has a zero "
                 f"dimension {shape_text(serialized.shape)}"
             )
-        for place, row in enumerate(rows):
-            _check_row(place, row, len(rows[0][2]), dtype)
+        indices, values, shapes = zip(*rows, strict=True)
+        if not _are_alike(indices, values, shapes, wanted):
+            for place, row in enumerate(rows):
+                _check_row(place, row, len(shapes[0]), dtype)
         if not batch:
             return tuple(rows[0])
-        indices, values, shapes = zip(*rows, strict=True)
         size = torch.stack(shapes).amax(0) if len(shapes[0]) else shapes[0]
         found = stacked_indices(indices)
         if len(batch) > 1:
@@ -156,6 +161,23 @@ def _deserialize_kernel(node: Any) -> Any:
         return found, joined(values), torch.cat([torch.tensor(batch, dtype=torch.int64), size])
 
     return deserialize
+
+
+def _run_time_type(dtype: Any) -> Any:
+    return object if dtype.torch_name is None else getattr(torch, dtype.torch_name)
+
+
+def _are_alike(
+    indices: Sequence[Any], values: Sequence[Any], shapes: Sequence[Any], wanted: Any
+) -> bool:
+    """Return True if all rows pass `_check_row`: one look at each part, as batches have many."""
+    rank = shapes[0].shape
+    return (
+        all(part.ndim == 2 for part in indices)
+        and all(part.ndim == 1 and part.dtype == wanted for part in values)
+        and len(rank) == 1
+        and all(part.shape == rank for part in shapes)
+    )
 
 
 def _check_row(place: int, row: list[Any], rank: int, dtype: Any) -> None:
@@ -175,8 +197,7 @@ def _check_row(place: int, row: list[Any], rank: int, dtype: Any) -> None:
             f"Inconsistent shape across SparseTensors: rank prior to SparseTensor[{place}] was: "
             f"{rank} but rank of SparseTensor[{place}] is: {len(shape)}"
         )
-    wanted = object if dtype.torch_name is None else getattr(torch, dtype.torch_name)
-    if values.dtype != wanted:
+    if values.dtype != _run_time_type(dtype):
         found = "string" if isinstance(values, np.ndarray) else str(values.dtype)
         raise ValueError(
             f"Requested SparseTensor of type {cpp_name(dtype)} but SparseTensor[{place}]"
