@@ -71,6 +71,26 @@ def test_lines_are_decoded_together():
     assert [(a.item(), b.item()) for a, b, _ in rows] == [(0, b"a0"), (2, b"a1"), (4, b"a2")]
 
 
+@pytest.mark.parametrize("compare", [tf.equal, tf.not_equal])
+def test_strings_are_compared_with_one_string_together(compare):
+    line = tf.placeholder(tf.string, [])
+    first, second = tf.decode_csv(line, [[""], [""]])
+    found = plan([line], [compare(first, ">50K"), compare("b", second), compare(first, second)])
+    lines = [b">50K,b", b"a,>50K", b"c,c"]
+    rows = [[x.item() for x in row] for row in compute(found, [(string(x),) for x in lines])]
+    expected = [[True, True, False], [False, False, False], [False, False, True]]
+    assert rows == [[x == (compare is tf.equal) for x in row] for row in expected]
+
+
+def test_vectors_of_strings_are_compared_with_a_shared_string_but_not_a_shared_vector():
+    words, other = tf.placeholder(tf.string, [2]), tf.placeholder(tf.string, [2])
+    elements = [(np.array([b"a", b"b"], object),), (np.array([b"b", b"a"], object),)]
+    found = compute(plan([words], [tf.equal(words, "a")]), elements)
+    assert [row[0].tolist() for row in found] == [[True, False], [False, True]]
+    assert plan([words], [tf.equal(words, ["a", "b"])]) is None
+    assert plan([words, other], [tf.equal(words, other)], [other]) is None
+
+
 STRINGS = [b" Ab1", b"12", b"a,b "]
 
 

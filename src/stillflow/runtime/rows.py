@@ -42,6 +42,9 @@ _EACH_STRING = frozenset((
     "StringToHashBucketFast", "StringToHashBucketStrong", "StringToNumber", "StringUpper",
 ))  # fmt: skip
 
+# Operations on two strings, alike for many pairs and for many strings and one that they share.
+_PAIRS_OF_STRINGS = frozenset(("Equal", "NotEqual"))
+
 
 class _OneByOne(Exception):
     """Elements cannot be taken together."""
@@ -120,9 +123,11 @@ class RowPlan:
         assert function is not None and step.op is not None
         if self._is_varied(step):
             others = [name for name in step.inputs if name != step.arguments[0]]
-            if not self._varied.isdisjoint(others):
+            if self._is_pair(step):
+                pass
+            elif not self._varied.isdisjoint(others):
                 raise _OneByOne
-            if step.op.type == "ParseSingleExample":
+            elif step.op.type == "ParseSingleExample":
                 function = self._parser(step)
             elif step.op.type not in _EACH_STRING or step.keywords:
                 raise _OneByOne
@@ -131,6 +136,18 @@ class RowPlan:
             raise _OneByOne
         run = function if len(step.outputs) > 1 else lambda *values: (function(*values),)
         return run, step.arguments, step.outputs
+
+    def _is_pair(self, step: Step) -> bool:
+        """Return True if a step compares strings that broadcast when stacked as each does alone."""
+        assert step.op is not None
+        if step.op.type not in _PAIRS_OF_STRINGS or step.keywords:
+            return False
+        varied, shared = set(), set()
+        for argument, tensor in zip(step.arguments, step.op._inputs, strict=True):
+            dims = self._tracer.facts.dims(tensor)
+            ranks = varied if argument in self._varied else shared
+            ranks.add(None if dims is None else len(dims))
+        return None not in varied and len(varied) == 1 and shared <= {0}
 
     def _parser(self, step: Step) -> Callable[..., Any]:
         """Reads the features of many examples, where all of them are of a known shape."""
