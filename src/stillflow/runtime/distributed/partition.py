@@ -170,10 +170,10 @@ class Partition:
         for op in self._ops:
             device = self._devices[op]
             part = made[task_of(device)]
-            for source in self._first_reads.get(op, ()):
-                number = sorted(crossing[source.op][source]).index(device)
-                there = made[task_of(self._devices[source.op])]
-                self._send(there, source.op, source, device, number, self._before(op, there.task))
+            for read in self._first_reads.get(op, ()):
+                number = sorted(crossing[read.op][read]).index(device)
+                there = made[task_of(self._devices[read.op])]
+                self._send(there, read.op, read, device, number, self._before(op, there.task))
             inputs = list(self._inputs(op, part, received))
             node = part.graph.node.add()
             fill_node(node, op)
