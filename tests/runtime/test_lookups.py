@@ -90,6 +90,41 @@ def test_what_else_takes_a_part_of_it_keeps_the_parts(loops):
     assert "lookups" not in loops
 
 
+def test_the_number_of_rows_may_be_known_only_when_the_plan_runs(either_way, loops):
+    given = sparse()
+    ids = tf.SparseTensor(given.indices, given.values, fed(np.int64(SHAPE)))
+    (found,) = run(lookup(tf.Variable(TABLE), ids, combiner="sum"))
+    empty = np.zeros(3)
+    expected = [TABLE[7] + TABLE[2], empty, empty, TABLE[7] + TABLE[3], empty]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert loops == ran(either_way, "lookups", "reduce_picked")
+
+
+def test_a_wrong_number_of_rows_that_is_fed_is_an_error(cpu):
+    ids = tf.SparseTensor(fed(np.int64([[0, 0], [7, 0]])), fed(np.int64([1, 2])), fed(SHAPE))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\(1, 0\) is invalid: 7 >= 5"):
+        run(lookup(tf.Variable(TABLE), ids, combiner="sum"))
+
+
+def test_ids_that_two_tables_share_are_prepared_for_each(either_way, loops):
+    ids, tables = sparse(), [tf.Variable(TABLE), tf.Variable(-TABLE)]
+    first, second = run(*(lookup(table, ids, combiner="sum") for table in tables))
+    np.testing.assert_allclose(first[0], TABLE[7] + TABLE[2], rtol=1e-6)
+    np.testing.assert_array_equal(second, -first)
+    assert set(loops) == set(ran(either_way, "lookups", "reduce_picked"))
+
+
+def test_ids_that_are_fetched_too_are_those_that_are_not_negative(either_way, loops):
+    found = lookup(tf.Variable(TABLE), sparse(), combiner="sum")
+    (fill,) = [op for op in tf.get_default_graph().get_operations()
+               if op.type == "SparseFillEmptyRows"]  # fmt: skip
+    indices, ids, whole = run(*fill.inputs[:2], found)
+    assert ids.tolist() == [7, 2, 7, 3]
+    assert indices.tolist() == [[0, 0], [0, 2], [3, 1], [3, 3]]
+    np.testing.assert_allclose(whole[3], TABLE[7] + TABLE[3], rtol=1e-6)
+    assert loops == ran(either_way, "lookups", "reduce_picked")
+
+
 def test_weights_are_looked_up_beside_the_ids(loops):
     ids, weights = sparse(), sparse(np.float32([1, 2, 3, 4, 5, 0]))
     (found,) = run(lookup(tf.Variable(TABLE), ids, sparse_weights=weights, combiner="sum"))

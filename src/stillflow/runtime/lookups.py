@@ -8,6 +8,7 @@ dense tensor of ids sparse, and the four by which optimizers add up the gradient
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,11 +43,15 @@ def join_lookups(
 
 @dataclass
 class _Joined:
-    """A step, what it does the work of, and at whose place it stands."""
+    """A step, the parts that it replaces, and at whose place it stands.
+
+    It also does the work of the `shared` ones, which go where they have no other consumers.
+    """
 
     step: Step
     parts: list[Step]
     place: Step
+    shared: Sequence[Step] = ()
 
 
 class _Plan:
@@ -55,7 +60,7 @@ class _Plan:
     def __init__(
         self, steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
     ) -> None:
-        self.constants, self.uses = constants, count_uses(steps, kept)
+        self.constants, self.uses, self._kept = constants, count_uses(steps, kept), kept
         self.makers = {name: step for step in steps for name in step.outputs}
         self._places = {id(step): place for place, step in enumerate(steps)}
         self._takers: dict[str, list[Step]] = {}
@@ -63,9 +68,21 @@ class _Plan:
             for name in step.inputs:
                 self._takers.setdefault(name, []).append(step)
         self._left = {id(step): step for step in steps}
+        self._shared: dict[int, Step] = {}
 
     def steps(self) -> list[Step]:
+        """The steps, without shared ones whose consumers have all been replaced."""
+        if self._shared:
+            uses = count_uses(self._left.values(), self._kept)
+            uses.update(name for step in self._left.values() for name, _ in step.guard or ())
+            for step in sorted(self._shared.values(), key=self.place, reverse=True):
+                if not any(uses[name] for name in step.outputs):
+                    del self._left[id(step)]
+                    uses.subtract(step.inputs)
         return list(self._left.values())
+
+    def place(self, step: Step) -> int:
+        return self._places[id(step)]
 
     def replace(self, joined: _Joined | None) -> None:
         if joined is None or len({id(part) for part in joined.parts} & self._left.keys()) < len(
@@ -76,6 +93,7 @@ class _Plan:
             if part is not joined.place:
                 del self._left[id(part)]
         self._left[id(joined.place)] = joined.step
+        self._shared.update((id(step), step) for step in joined.shared)
 
     def maker(self, step: Step, argument: int, kind: str) -> Step | None:
         """The step that makes an argument for `step` alone, under the same condition."""
@@ -143,12 +161,12 @@ def _found(plan: _Plan, gather: Step) -> _Joined | None:
 
 def _prepared(plan: _Plan, fill: Step) -> _Joined | None:
     """From ids to different ids, each row's segment and whether a row was empty."""
-    rows, default = plan.constant(fill, 2), plan.constant(fill, 3)
+    default, size = plan.constant(fill, 3), fill.arguments[2]
     column, unique = plan.taker(fill, 0, "StridedSlice"), plan.taker(fill, 1, "Unique")
-    if not isinstance(rows, list) or not isinstance(default, int) or not (column and unique):
+    if not isinstance(default, int) or not (column and unique):
         return None
     segments = plan.taker(column, 0, "Cast")
-    gathered = [plan.maker(fill, argument, "GatherV2") for argument in (0, 1)]
+    gathered = [_made_by(plan, fill, argument, "GatherV2") for argument in (0, 1)]
     chosen = _not_negative(plan, gathered)
     if segments is None or chosen is None or plan.uses[fill.outputs[3]]:
         return None
@@ -157,14 +175,40 @@ def _prepared(plan: _Plan, fill: Step) -> _Joined | None:
     indices, ids = (each.arguments[0] for each in gathered if each is not None)
     if not (stays(indices, plan.makers) and stays(ids, plan.makers)):
         return None
-    parts = [*chosen, *(each for each in gathered if each), fill, column, segments, unique]
+    before = [*chosen, *(each for each in gathered if each)]
+    alone = [fill, column, segments, unique]
+    own = _own(plan, before, fill)
     outputs = [fill.outputs[2], *segments.outputs, *unique.outputs]
-    plain = in_turn(parts, [indices, ids], outputs, plan.constants)
+    taken = [indices, ids, size]
+    plain = in_turn([*before, *alone], taken, outputs, plan.constants)
+    known = plan.constant(fill, 2)
+    rows = known[0] if isinstance(known, list) and known else None
 
-    def prepare(indices: Any, ids: Any) -> Any:
-        return sparse_loops.lookups(indices, ids, rows[0], default) or plain(indices, ids)
+    def prepare(indices: Any, ids: Any, size: Any) -> Any:
+        found = None
+        if size.shape == indices.shape[1:] and size.numel():
+            count = int(size[0]) if rows is None else rows
+            found = sparse_loops.lookups(indices, ids, count, default)
+        return found or plain(indices, ids, size)
 
-    return _Joined(one_step(parts, outputs, prepare, [indices, ids]), parts, fill)
+    step = one_step([*own, *alone], outputs, prepare, taken)
+    return _Joined(step, [*own, *alone], fill, [each for each in before if each not in own])
+
+
+def _made_by(plan: _Plan, step: Step, argument: int, kind: str) -> Step | None:
+    """The step that makes an argument, which others may take, under the same condition."""
+    maker = plan.makers.get(str(step.arguments[argument]))
+    return maker if maker and is_call(maker, kind) and maker.guard == step.guard else None
+
+
+def _own(plan: _Plan, before: Sequence[Step], last: Step) -> list[Step]:
+    """Those of the steps `before` another whose results go to it alone, through each other."""
+    own, taken = [], Counter(last.inputs)
+    for step in sorted(before, key=plan.place, reverse=True):
+        if all(plan.uses[name] == taken[name] for name in step.outputs):
+            own.append(step)
+            taken.update(step.inputs)
+    return own[::-1]
 
 
 def _not_negative(plan: _Plan, gathered: Sequence[Step | None]) -> list[Step] | None:
@@ -174,10 +218,10 @@ def _not_negative(plan: _Plan, gathered: Sequence[Step | None]) -> list[Step] | 
         return None
     name, *axis = first.arguments[1:]
     flat = plan.makers.get(str(name))
-    if axis != [0] or plan.uses[str(name)] != 2 or not is_call(flat, "Reshape") or flat is None:
+    if axis != [0] or not is_call(flat, "Reshape") or flat is None:
         return None
-    where = plan.maker(flat, 0, "Where")
-    compared = None if where is None else plan.maker(where, 0, "GreaterEqual")
+    where = _made_by(plan, flat, 0, "Where")
+    compared = None if where is None else _made_by(plan, where, 0, "GreaterEqual")
     if where is None or compared is None or flat.guard != first.guard:
         return None
     is_vector = flat.op is not None and flat.op._outputs[0]._rank == 1
