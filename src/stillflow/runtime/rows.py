@@ -142,7 +142,8 @@ class RowPlan:
         assert step.op is not None
         if step.op.type not in _PAIRS_OF_STRINGS or step.keywords:
             return False
-        varied, shared = set(), set()
+        varied: set[int | None] = set()
+        shared: set[int | None] = set()
         for argument, tensor in zip(step.arguments, step.op._inputs, strict=True):
             dims = self._tracer.facts.dims(tensor)
             ranks = varied if argument in self._varied else shared
