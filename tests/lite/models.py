@@ -275,6 +275,131 @@ def wide(tf):
     return [x], [tf.matmul(h, weights(40, 3))]
 
 
+@model
+def batched_products(tf):
+    """Products of stacks of matrices: with constants, transposed, repeated, one alone."""
+    x, y, z = _input(tf, 2, 3, 4), _input(tf, 2, 4, 5), _input(tf, 2, 1, 3, 4)
+    return [x, y, z], [
+        tf.matmul(x, y),
+        tf.matmul(x, weights(2, 5, 4), transpose_b=True),
+        tf.matmul(weights(2, 3, 4), y) + weights(5),
+        tf.matmul(x, y) * 2.0,
+        tf.matmul(y, x, transpose_a=True, transpose_b=True),
+        tf.matmul(z, weights(3, 4, 5)),
+        tf.matmul(z, y),
+        tf.matmul(x, weights(4, 5)),
+        tf.matmul(x, y[:, :, :1]),
+        tf.nn.relu(tf.matmul(x[:1], y[:1])),
+        tf.raw_ops.BatchMatMul(x=x, y=y),
+        tf.einsum("bij,bjk->bik", x, y),
+    ]
+
+
+@model
+def attention(tf):
+    x = _input(tf, 2, 4, 8)
+    heads = []
+    for i in range(3):
+        h = tf.reshape(tf.tensordot(x, weights(8, 8) + i, 1), [2, 4, 2, 4])
+        heads.append(tf.transpose(h, [0, 2, 1, 3]))
+    query, key, value = heads
+    scores = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) * 0.05)
+    h = tf.transpose(tf.matmul(scores, value), [0, 2, 1, 3])
+    return [x], [tf.reshape(h, [2, 4, 8])]
+
+
+@model
+def random_numbers(tf):
+    """The numbers of a seed are constants of the model."""
+    tf.set_random_seed(5)
+    x = _input(tf, 2, 3, 4)
+    return [x], [
+        tf.random_uniform([2, 3, 4], seed=3) + x,
+        tf.random_uniform([2, 3, 4], -2.0, 5.0) + x,
+        tf.nn.dropout(x, rate=0.5, seed=3),
+        tf.nn.dropout(x, rate=0.25, noise_shape=[2, 1, 4]),
+        tf.layers.dropout(x, 0.5, training=True),
+    ]
+
+
+@model
+def simplified(tf):
+    """Arithmetic with constants of which little is left."""
+    x = _input(tf, 2, 3, 4)
+    h = tf.exp(x)
+    return [x], [
+        tf.tanh(x + 0.0) * 1.0,
+        tf.exp((x - 1.0) + weights(4)) / 3.0,
+        tf.exp(1.0 - (2.0 - x)),
+        tf.exp((x * 2.0) * weights(4)),
+        (x * np.zeros(4, np.float32) + h) * 2.0,
+        tf.reshape(tf.transpose(x, [0, 1, 2]), [2, 3, 4]) - 0.5,
+        tf.transpose(x[:, :1], [1, 0, 2]),
+        tf.maximum(tf.minimum(x, 1.0), -1.0),
+        tf.tile(x, [1, 2, 1]),
+        tf.nn.relu(tf.reshape(x + weights(4), [6, 4])),
+        tf.nn.relu(tf.transpose(x - weights(4), [1, 0, 2])),
+        tf.nn.relu(tf.nn.bias_add(tf.tensordot(x, weights(4, 5), 1), weights(5))),
+        tf.nn.conv1d(x, weights(2, 4, 3), 1, "SAME") + weights(3),
+        tf.add_n([x, h]),
+    ]
+
+
+@model
+def hard_swish(tf):
+    """TensorFlow's converter crashes where the product is not the only one."""
+    x = _input(tf, 2, 3, 4)
+    return [x], [x * tf.nn.relu6(x + 3.0) * (1 / 6.0)]
+
+
+@model
+def hard_swish_by_division(tf):
+    x = _input(tf, 2, 3, 4)
+    return [x], [x * tf.nn.relu6(x + 3.0) / 6.0]
+
+
+@model
+def more_tensors(tf):
+    x, filters = _input(tf, 1, 3, 3, 2), _input(tf, 2, 2, 2, 3)
+    matrix = tf.reshape(x, [2, 9])[:, :4]
+    return [x, filters], [
+        tf.nn.conv2d(x, filters, [1] * 4, "SAME"),
+        tf.fill([2, 3], matrix[0, 0]),
+        tf.matrix_set_diag(matrix, matrix[:, 0]),
+        tf.where_v2(x > 0.0, x, -x),
+        tf.where(matrix > 0.0),
+        tf.unique(tf.reshape(tf.round(matrix), [8]))[1],
+        tf.compat.v2.image.resize(x, [6, 9], "nearest"),
+        tf.cast(tf.shape(x), tf.float32) * 2.0,
+        tf.cast(x, tf.int32) // 2,
+        tf.squeeze(tf.norm(x, keepdims=True)),
+    ]
+
+
+def custom(tf):
+    """Operations that TensorFlow knows and TensorFlow Lite does not."""
+    x = _input(tf, 2, 3, 4)
+    volume = tf.reshape(x, [1, 2, 3, 4, 1])
+    picture = tf.reshape(x, [1, 2, 3, 4])
+    return [x], [
+        tf.math.lgamma(x),
+        tf.nn.relu(tf.atan(x)) + 1.0,
+        tf.cumsum(x, 1, exclusive=True),
+        tf.nn.conv3d(volume, weights(2, 2, 2, 1, 2), [1] * 5, "SAME"),
+        tf.matrix_band_part(x, 0, -1),
+        tf.image.crop_and_resize(
+            picture, [[0.0, 0.0, 1.0, 1.0]], [0], [2, 2], extrapolation_value=0.5
+        ),
+        tf.nn.max_pool_with_argmax(picture, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")[1],
+        tf.strings.join([tf.strings.as_string(x), "ab"], "-"),
+        tf.multinomial(x[0], 3, seed=3),
+        tf.random_uniform([2, 3, 4]) + x,
+        tf.raw_ops.RandomStandardNormal(shape=[4], dtype=tf.float32, seed=2**40 + 1, seed2=-5),
+        tf.raw_ops.Bucketize(input=x, boundaries=[0.0, 0.5]),
+        tf.Print(x, [x], "x is ") - 1.0,
+    ]
+
+
 def detector(tf):
     """Boxes and scores of three classes, and a background, from a picture."""
     x = _input(tf, 1, 4, 6, 2)

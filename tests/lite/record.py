@@ -99,6 +99,15 @@ def detector_converter(tf, name):
     return converter
 
 
+def custom_converter(tf):
+    """A converter of a graph whose operations become custom operators."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        inputs, outputs = models.custom(tf)
+        converter = tf.lite.TFLiteConverter.from_session(session, inputs, outputs)
+    converter.allow_custom_ops = True
+    return converter
+
+
 def names():
     """The names of all recordings, each with its model and variant."""
     found = {name: (name, "") for name in models.MODELS}
@@ -155,6 +164,9 @@ def main(wanted):
     import tensorflow as tf
 
     os.makedirs(FOLDER, exist_ok=True)
+    if not wanted or "custom" in wanted:  # nobody can run this one
+        with open(os.path.join(FOLDER, "custom.tflite"), "wb") as file:
+            file.write(custom_converter(tf).convert())
     made = {name: functools.partial(detector_converter, tf, name) for name in DETECTORS}
     for recording, (name, variant) in names().items():
         made[recording] = functools.partial(converter_of, tf, name, variant)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.lite.flexbuffer import read_map
 from stillflow.lite.schema import OPERATORS, read_model
 from stillflow.lite.settings import ConverterError
 
@@ -23,9 +24,6 @@ IN_INTEGERS = [
     name for name, (_, variant) in record.names().items() if variant in ("_calibrated", "_integers")
 ]
 
-# What TensorFlow's converter writes otherwise: a copy by other means, a constant unmade.
-OTHER_OPERATORS = {"shapes", "indices", "indices_weights_quantized"}
-
 
 def operators(content):
     """The operators of a model, with their options."""
@@ -37,6 +35,25 @@ def operators(content):
     )  # fmt: skip
 
 
+def custom_operators(content):
+    """The custom operators of a model, with their versions, options and constant inputs."""
+    model = read_model(content)
+    graph, found = model.subgraphs[0], []
+    for step in graph.operators:
+        code = model.operator_codes[step.opcode_index]
+        if code.custom:
+            options = step.custom_options
+            data = [model.buffers[graph.tensors[index].buffer].data for index in step.inputs]
+            found.append((
+                code.custom,
+                code.version,
+                None if options is None else read_map(options.tobytes()),
+                [None if part is None else part.tobytes() for part in data],
+                [graph.tensors[index].type for index in step.outputs],
+            ))  # fmt: skip
+    return sorted(found, key=str)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_models_are_those_of_tensorflow(name):
     model, variant = record.names()[name]
@@ -45,8 +62,7 @@ def test_models_are_those_of_tensorflow(name):
     _, answers = record.run(tf, content, model)
     for i, answer in enumerate(answers):
         np.testing.assert_allclose(answer, arrays[f"out{i}"], rtol=1e-5, atol=1e-5)
-    if name not in OTHER_OPERATORS:
-        assert operators(content) == operators((RECORDED / f"{name}.tflite").read_bytes())
+    assert operators(content) == operators((RECORDED / f"{name}.tflite").read_bytes())
 
 
 def test_weights_are_stored_in_a_quarter_of_the_space():
@@ -240,6 +256,101 @@ def test_custom_operators_are_written_if_they_are_allowed(name):
     converter.allow_custom_ops = False
     with pytest.raises(ConverterError, match="TFLite_Detection_PostProcess"):
         converter.convert()
+
+
+def test_operations_of_tensorflow_alone_become_custom_operators():
+    content = record.custom_converter(tf).convert()
+    recorded = (RECORDED / "custom.tflite").read_bytes()
+    assert custom_operators(content) == custom_operators(recorded)
+    assert operators(content) == operators(recorded)
+    with pytest.raises(ValueError, match=r"not supported by Stillflow: .*CUSTOM Lgamma"):
+        tf.lite.Interpreter(model_content=content)
+    converter = record.custom_converter(tf)
+    converter.allow_custom_ops = False
+    with pytest.raises(ConverterError, match=r"Atan, Bucketize, Conv3D, .* RandomUniform"):
+        converter.convert()
+
+
+def run(outputs, *inputs):
+    """Converts part of a graph; returns the answers for numbers, and the session's."""
+    with tf.Session() as session:
+        content = tf.lite.TFLiteConverter.from_session(session, inputs, outputs).convert()
+        fed = models.feeds("any", [x.shape.as_list() for x in inputs], ["float32"] * len(inputs))
+        wanted = session.run(outputs, dict(zip(inputs, fed)))
+    interpreter = tf.lite.Interpreter(model_content=content)
+    interpreter.allocate_tensors()
+    for detail, value in zip(interpreter.get_input_details(), fed):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    answers = [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+    return answers, wanted
+
+
+def test_what_tensorflow_converts_to_something_else_is_right():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 3, 4], "x")
+        outputs = [
+            tf.matrix_diag(x, name="diagonal"),
+            tf.nn.l2_normalize(x, 1),
+            tf.exp(x[..., 0]),
+            x[:, 0, :, tf.newaxis] * np.ones((2, 4, 3), np.float32),
+            tf.where_v2(x > 0.0, x, 0.0),
+            tf.nn.swish(x),
+        ]
+        for answer, wanted in zip(*run(outputs, x)):
+            np.testing.assert_allclose(answer, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_pixels_with_centers_at_halves_are_not_converted_to_others():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [1, 3, 3, 2], "x")
+        for size, method in (([6, 6], "bilinear"), ([5, 5], "nearest")):
+            y = tf.compat.v2.image.resize(x, size, method)
+            with pytest.raises(ConverterError, match="centers at halves"):
+                tf.lite.TFLiteConverter.from_session(session, [x], [y]).convert()
+
+
+def test_batch_norms_of_training_are_not_converted():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, 3, 3, 4], "x")
+        y = tf.layers.batch_normalization(x, training=True)
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(ConverterError, match="a batch norm of training, not of inference"):
+            tf.lite.TFLiteConverter.from_session(session, [x], [y]).convert()
+
+
+def test_random_numbers_without_a_seed_are_no_constants():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, 3], "x")
+        converter = tf.lite.TFLiteConverter.from_session(session, [x], [tf.nn.dropout(x, rate=0.5)])
+        with pytest.raises(ConverterError, match=r"implementations: RandomUniform\."):
+            converter.convert()
+
+
+def test_inputs_that_nothing_reads_stay_inputs():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 3], "x")
+        y = tf.placeholder(tf.float32, [4], "y")
+        answers, wanted = run([tf.rank(x), tf.exp(y)], x, y)
+    assert answers[0] == wanted[0] == 2
+    np.testing.assert_allclose(answers[1], wanted[1], rtol=1e-6)
+
+
+def test_branches_and_loops_are_named():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [3], "x")
+        y = tf.cond(x[0] > 0, lambda: x + 1.0, lambda: x - 1.0)
+        with pytest.raises(ConverterError, match=r"doesn't support control flow ops: Merge, Switc"):
+            tf.lite.TFLiteConverter.from_session(session, [x], [y]).convert()
+
+
+def test_values_of_unknown_shape_do_not_become_copies():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [3], "x")
+        places = tf.where(x > 0)
+        y = [tf.cast(places, tf.float32), tf.identity(places)]
+        with pytest.raises(ConverterError, match="unknown shape"):
+            tf.lite.TFLiteConverter.from_session(session, [x], y).convert()
 
 
 @pytest.mark.parametrize("name", IN_INTEGERS)

@@ -51,3 +51,22 @@ def test_what_is_written_is_read():
     values = {"big": -(2**31), "real": 0.25, "yes": True, "no": False, "zero": 0}
     assert read_map(write_map(values)) == values
     assert read_map(write_map({})) == {}
+
+
+def test_strings_and_lists_are_written_and_read():
+    values = {"fill": b"", "name": b"SAME", "sizes": [1, -2, 3], "bounds": [0.0, 0.5], "n": 2}
+    assert read_map(write_map(values)) == values
+    wide = {"seed": 2**40 + 1, "real": 0.25, "yes": True, "sizes": [1, 2], "name": b"x"}
+    assert read_map(write_map(wide)) == wide
+
+
+def test_damage_of_strings_and_lists_ends_in_a_value_error():
+    options = write_map({"name": b"SAME", "sizes": [1, 2, 3], "bounds": [0.5], "wide": 2**40})
+    random = np.random.RandomState(0)
+    for _ in range(1000):
+        damaged = bytearray(options[: random.randint(1, len(options) + 1)])
+        damaged[random.randint(len(damaged))] = random.randint(256)
+        try:
+            read_map(bytes(damaged))
+        except ValueError:
+            continue

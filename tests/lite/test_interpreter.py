@@ -10,7 +10,7 @@ import pytest
 import stillflow as tf
 
 RECORDED = Path(__file__).parent / "recorded"
-NAMES = sorted(path.stem for path in RECORDED.glob("*.tflite"))
+NAMES = sorted(path.stem for path in RECORDED.glob("*.npz"))
 
 
 def content_of(name):

@@ -1,4 +1,4 @@
-"""Operations that TensorFlow itself does not know, at the end of a graph: custom operators."""
+"""Custom operators: operations that TensorFlow Lite has no operator for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.card import find
+from stillflow.graph.operation import Operation
 from stillflow.lite.draft import Draft, Step
 from stillflow.lite.settings import ConverterError
 from stillflow.protos import GraphDef
@@ -51,14 +52,23 @@ def add(draft: Draft, node: Any, inputs: list[str]) -> None:
     draft.steps.append(Step("CUSTOM", inputs, outputs, options=_options(node), custom=node.op))
 
 
+def add_known(draft: Draft, op: Operation, inputs: list[str]) -> None:
+    """Adds a custom operator for an operation that TensorFlow knows, its outputs declared."""
+    outputs = [tensor.name.removesuffix(":0") for tensor in op.outputs]
+    # Of these TensorFlow's converter knows everything but an operator: they have no options.
+    options = {} if op.type in ("Merge", "RandomUniform") else _options(op.node_def)
+    draft.steps.append(Step("CUSTOM", inputs, outputs, options=options, custom=op.type))
+
+
 def _options(node: Any) -> dict[str, Any]:
+    """Returns a node's numbers, strings and lists of numbers; options hold nothing else."""
     found: dict[str, Any] = {}
     for name, value in node.attr.items():
         kind = value.WhichOneof("value")
-        if kind in ("i", "f", "b"):
+        if name.startswith("_"):
+            continue
+        if kind in ("i", "f", "b", "s"):
             found[name] = getattr(value, kind)
-        elif kind not in ("type", "shape") and not name.startswith("_"):
-            raise ConverterError(
-                f"The attribute {name} of {node.op} is no number, which Stillflow does not support"
-            )
-    return {name: value for name, value in found.items() if not name.startswith("_")}
+        elif kind == "list" and (value.list.i or value.list.f):
+            found[name] = list(value.list.i or value.list.f)
+    return found

@@ -23,7 +23,7 @@ _PER_CLASS = 100  # objects, where the options do not say
 @translates(FLOAT, _NAME)
 @translates(QUANTIZED, _NAME)
 def _detection(node: Node) -> Any:
-    options = dict(node.options)
+    options = dict(node.options or {})
     try:
         count = int(options["max_detections"] * options["max_classes_per_detection"])
         if options["max_classes_per_detection"] != 1 and not options.get("use_regular_nms"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from stillflow.lite.flatbuffer import Table
 from stillflow.lite.flexbuffer import write_map
-from stillflow.lite.model_tensors import Array, Quantization
+from stillflow.lite.model_tensors import Array, Quantization, stored
 from stillflow.lite.schema import (
     OPERATORS,
     TENSOR_TYPES,
@@ -52,6 +52,8 @@ class Draft:
       steps: its operators, each after those that it reads from.
       constants: the values that are known.
       shapes, dtypes: of every tensor that an operator writes, and of the inputs.
+      unshaped: the tensors whose shapes are only known when the model runs.
+      drawn: constants that come of random numbers; they stay operands of their own.
       quantizations: of the tensors that hold integers for reals.
     """
 
@@ -62,6 +64,8 @@ class Draft:
         self.constants: dict[str, Array] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.dtypes: dict[str, np.dtype[Any]] = {}
+        self.unshaped: set[str] = set()
+        self.drawn: set[str] = set()
         self.quantizations: dict[str, Quantization] = {}
 
     def constant(self, name: str, value: Any) -> str:
@@ -81,9 +85,11 @@ class Draft:
             free = f"{name}_{number}"
         return free
 
-    def declare(self, name: str, shape: Iterable[int], dtype: Any) -> str:
-        """Tells the shape and type of what a step writes; returns its name."""
-        self.shapes[name] = tuple(int(size) for size in shape)
+    def declare(self, name: str, shape: Iterable[int] | None, dtype: Any) -> str:
+        """Tells the shape, None if unknown, and type of what a step writes; returns its name."""
+        if shape is None:
+            self.unshaped.add(name)
+        self.shapes[name] = tuple(int(size) for size in shape or ())
         self.dtypes[name] = np.dtype(dtype)
         return name
 
@@ -98,6 +104,8 @@ class Draft:
         for values in (self.constants, *known):
             if old in values:
                 values[new] = values.pop(old)
+        if old in self.unshaped:
+            self.unshaped.add(new)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor."""
@@ -137,7 +145,7 @@ class Draft:
         buffers = [table("Buffer")]
         tensors = []
         for name in names:
-            data = self.constants[name].tobytes() if name in self.constants else None
+            data = stored(self.constants[name]) if name in self.constants else None
             buffers.append(table("Buffer", data=data))
             tensors.append(self._tensor(name, len(buffers) - 1))
         codes: dict[tuple[str, int, str], int] = {}
@@ -148,7 +156,7 @@ class Draft:
             operator.inputs = [index[name] for name in step.inputs]
             operator.outputs = [index[name] for name in step.outputs]
             if step.custom:
-                operator.custom_options = write_map(step.options)
+                operator.custom_options = write_map(step.options) if step.options else None
             elif step.options_kind:
                 operator.options = table(step.options_kind, **step.options)
             operators.append(operator)

@@ -113,7 +113,7 @@ class Emission:
 
 # Operations that are operators as they are.
 _PLAIN = {
-    "Abs": "ABS", "AddN": "ADD_N", "Ceil": "CEIL", "Cos": "COS", "Elu": "ELU", "Equal": "EQUAL",
+    "Abs": "ABS", "Ceil": "CEIL", "Cos": "COS", "Elu": "ELU", "Equal": "EQUAL",
     "Exp": "EXP", "Floor": "FLOOR", "FloorMod": "FLOOR_MOD", "GatherNd": "GATHER_ND",
     "Greater": "GREATER", "GreaterEqual": "GREATER_EQUAL", "Less": "LESS",
     "LessEqual": "LESS_EQUAL", "Log": "LOG", "LogSoftmax": "LOG_SOFTMAX",
@@ -121,14 +121,20 @@ _PLAIN = {
     "Maximum": "MAXIMUM", "Minimum": "MINIMUM", "Neg": "NEG", "NotEqual": "NOT_EQUAL",
     "Pow": "POW", "Relu": "RELU", "Relu6": "RELU6", "Round": "ROUND", "Rsqrt": "RSQRT",
     "Select": "SELECT", "Sigmoid": "LOGISTIC", "Sin": "SIN", "Sqrt": "SQRT", "Square": "SQUARE",
-    "SquaredDifference": "SQUARED_DIFFERENCE", "Tanh": "TANH", "Where": "WHERE",
+    "SquaredDifference": "SQUARED_DIFFERENCE", "Tanh": "TANH",
     "ZerosLike": "ZEROS_LIKE",
 }  # fmt: skip
 
+# Those of one value, whose results have its shape.
+UNARY = frozenset({
+    "Abs", "Ceil", "Cos", "Elu", "Exp", "Floor", "Log", "LogSoftmax", "LogicalNot", "Neg", "Relu",
+    "Relu6", "Round", "Rsqrt", "Sigmoid", "Sin", "Sqrt", "Square", "Tanh", "ZerosLike",
+})  # fmt: skip
+
 # Those whose operators have a table of options, though it is empty, and its name is theirs.
 _EMPTY_OPTIONS = frozenset({
-    "AddN", "BatchToSpaceND", "GatherNd", "Pad", "SpaceToBatchND", "SquaredDifference", "Tile",
-    "Transpose", "Where", "ZerosLike",
+    "BatchToSpaceND", "GatherNd", "Pad", "SpaceToBatchND", "SquaredDifference", "Tile",
+    "Transpose", "ZerosLike",
 })  # fmt: skip
 
 # Operations of two values whose operators can end with an activation function.
@@ -153,7 +159,9 @@ Emit = Callable[[Emission], None]
 EMITTERS: dict[str, Emit] = {}
 
 
-def _emits(*kinds: str) -> Callable[[Emit], Emit]:
+def emits(*kinds: str) -> Callable[[Emit], Emit]:
+    """Puts the decorated function into the table, for operations of some types."""
+
     def put(function: Emit) -> Emit:
         EMITTERS.update(dict.fromkeys(kinds, function))
         return function
@@ -161,12 +169,12 @@ def _emits(*kinds: str) -> Callable[[Emit], Emit]:
     return put
 
 
-@_emits(*_PLAIN)
+@emits(*_PLAIN)
 def _plain(e: Emission) -> None:
     e.add(_PLAIN[e.op.type], e.inputs, e.op.type if e.op.type in _EMPTY_OPTIONS else "")
 
 
-@_emits(*_ACTIVATED)
+@emits(*_ACTIVATED)
 def _activated(e: Emission) -> None:
     if e.op.type == "BiasAdd" and e.op.get_attr("data_format") != b"NHWC":
         raise ConverterError(f"{e.op.name} has channels first; TensorFlow Lite has not")
@@ -174,12 +182,21 @@ def _activated(e: Emission) -> None:
     e.add(kind, e.inputs, options)
 
 
-@_emits("FloorDiv")
+@emits("AddN")
+def _add_n(e: Emission) -> None:
+    if len(e.inputs) == 2:
+        e.add("ADD", e.inputs, "Add")
+    else:
+        e.add("ADD_N", e.inputs, "AddN")
+
+
+@emits("FloorDiv")
 def _floor_div(e: Emission) -> None:
-    e.add("FLOOR_DIV", e.inputs, version=2)
+    is_real = e.op.get_attr("T").is_floating
+    e.add("FLOOR_DIV", e.inputs, version=2 if is_real else 1)
 
 
-@_emits(*_REDUCERS)
+@emits(*_REDUCERS)
 def _reduce(e: Emission) -> None:
     e.add(
         _REDUCERS[e.op.type],
@@ -189,19 +206,19 @@ def _reduce(e: Emission) -> None:
     )
 
 
-@_emits(*_PLACED)
+@emits(*_PLACED)
 def _placed(e: Emission) -> None:
     rest = [e.integers(i) for i in range(1, len(e.inputs))]
     options = e.op.type if e.op.type in _EMPTY_OPTIONS else ""
     e.add(_PLACED[e.op.type], [e.inputs[0], *rest], options)
 
 
-@_emits("PadV2")
+@emits("PadV2")
 def _pad_with(e: Emission) -> None:
     e.add("PADV2", [e.inputs[0], e.integers(1), e.inputs[2]], "PadV2")
 
 
-@_emits("MirrorPad")
+@emits("MirrorPad")
 def _mirror_pad(e: Emission) -> None:
     mode = MIRROR_MODES.index(e.op.get_attr("mode").decode())
     e.add("MIRROR_PAD", [e.inputs[0], e.integers(1)], "MirrorPad", mode=mode)
@@ -220,20 +237,33 @@ def _window_sizes(e: Emission) -> dict[str, int]:
     }
 
 
-@_emits("Conv2D")
+@emits("Conv2D")
 def _convolution(e: Emission) -> None:
     sizes = _window_sizes(e)
-    filters = e.constant(1)
+    filters = e.values.get(e.inputs[1])
+    if filters is None:
+        _convolution_by_input(e, sizes)
+        return
     # With one channel there is nothing to sum over: by channel is the same, and faster.
     is_square = sizes["stride_h"] == sizes["stride_w"]
     if filters.shape[2] == 1 and filters.shape[3] > 1 and is_square:
         _by_channel(e, filters, sizes)
         return
     kernel = e.keep(e.inputs[1], np.ascontiguousarray(filters.transpose(3, 0, 1, 2)))
-    e.add("CONV_2D", [e.inputs[0], kernel, _no_bias(e, filters.shape[3])], "Conv2D", **sizes)
+    e.add("CONV_2D", [e.inputs[0], kernel, no_bias(e, filters.shape[3])], "Conv2D", **sizes)
 
 
-@_emits("DepthwiseConv2dNative")
+def _convolution_by_input(e: Emission, sizes: dict[str, int]) -> None:
+    """A convolution with a computed filter, which is brought into the operator's order."""
+    height, width, depth, channels = e.shape(1)
+    name = e.draft.free_name(f"{e.inputs[1]}_reordered")
+    e.draft.declare(name, [channels, height, width, depth], np.float32)
+    order = e.keep(f"{name}_0", np.array([3, 0, 1, 2], np.int32))
+    e.add("TRANSPOSE", [e.inputs[1], order], "Transpose", outputs=[name])
+    e.add("CONV_2D", [e.inputs[0], name, no_bias(e, channels)], "Conv2D", **sizes)
+
+
+@emits("DepthwiseConv2dNative")
 def _depthwise_convolution(e: Emission) -> None:
     sizes = _window_sizes(e)
     _by_channel(e, e.constant(1), sizes)
@@ -245,7 +275,7 @@ def _by_channel(e: Emission, filters: Array, sizes: dict[str, int]) -> None:
     kernel = e.keep(e.inputs[1], filters.reshape(1, height, width, depth * multiplier))
     e.add(
         "DEPTHWISE_CONV_2D",
-        [e.inputs[0], kernel, _no_bias(e, depth * multiplier)],
+        [e.inputs[0], kernel, no_bias(e, depth * multiplier)],
         "DepthwiseConv2D",
         version=2 if is_dilated else 1,
         depth_multiplier=multiplier,
@@ -253,11 +283,12 @@ def _by_channel(e: Emission, filters: Array, sizes: dict[str, int]) -> None:
     )
 
 
-def _no_bias(e: Emission, channels: int) -> str:
+def no_bias(e: Emission, channels: int) -> str:
+    """Keeps a bias of zeros; returns its name."""
     return e.keep(f"{e.outputs[0]}_bias", np.zeros(channels, np.float32))
 
 
-@_emits("Conv2DBackpropInput")
+@emits("Conv2DBackpropInput")
 def _transposed_convolution(e: Emission) -> None:
     stride_h, stride_w = e.window("strides")
     filters = np.ascontiguousarray(e.constant(1).transpose(2, 0, 1, 3))
@@ -272,31 +303,7 @@ def _transposed_convolution(e: Emission) -> None:
     )
 
 
-@_emits("MatMul")
-def _matrix_product(e: Emission) -> None:
-    x = e.inputs[0]
-    if e.op.get_attr("transpose_a"):
-        x = _transposed(e, x)
-    weights = e.inputs[1]
-    if not e.op.get_attr("transpose_b"):
-        weights = _transposed(e, weights)
-    bias = _no_bias(e, e.output_shape[1])
-    e.add("FULLY_CONNECTED", [x, weights, bias], "FullyConnected")
-
-
-def _transposed(e: Emission, name: str) -> str:
-    value = e.values.get(name)
-    if value is not None:
-        return e.keep(f"{name}/transpose", np.ascontiguousarray(value.T))
-    rows, columns = e.draft.shapes[name]
-    result = e.draft.free_name(f"{name}/transpose")
-    e.draft.declare(result, (columns, rows), e.draft.dtypes[name])
-    order = e.keep(f"{name}/transpose/perm", np.array([1, 0], np.int32))
-    e.add("TRANSPOSE", [name, order], "Transpose", outputs=[result])
-    return result
-
-
-@_emits("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+@emits("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def _batch_norm(e: Emission) -> None:
     if e.op.get_attr("is_training"):
         raise ConverterError(f"{e.op.name} is a batch norm of training, not of inference")
@@ -306,7 +313,7 @@ def _batch_norm(e: Emission) -> None:
     _normalize(e, mean, variance, offset, scale, e.op.get_attr("epsilon"))
 
 
-@_emits("BatchNormWithGlobalNormalization")
+@emits("BatchNormWithGlobalNormalization")
 def _old_batch_norm(e: Emission) -> None:
     mean, variance, offset, scale = (e.constant(i) for i in range(1, 5))
     if not e.op.get_attr("scale_after_normalization"):
@@ -328,7 +335,7 @@ def _normalize(
     )
 
 
-@_emits("MaxPool", "AvgPool")
+@emits("MaxPool", "AvgPool")
 def _pool(e: Emission) -> None:
     stride_h, stride_w = e.window("strides")
     filter_h, filter_w = e.window("ksize")
@@ -345,15 +352,19 @@ def _pool(e: Emission) -> None:
     )
 
 
-@_emits("Reshape", "Squeeze", "ExpandDims")
+@emits("Reshape", "Squeeze", "ExpandDims")
 def _reshape(e: Emission) -> None:
+    if e.op.type == "Squeeze" and not e.output_shape:  # to a scalar
+        axes = list(e.op.get_attr("squeeze_dims"))
+        e.add("SQUEEZE", e.inputs, "Squeeze", squeeze_dims=axes)
+        return
     given = e.values.get(e.inputs[1]) if e.op.type == "Reshape" else None
     shape = np.array(e.output_shape if given is None else given, np.int32)
     name = f"{e.outputs[0]}_shape" if given is None else e.inputs[1]
     e.add("RESHAPE", [e.inputs[0], e.keep(name, shape)], "Reshape", new_shape=shape.tolist())
 
 
-@_emits("ConcatV2", "Concat")
+@emits("ConcatV2", "Concat")
 def _concatenate(e: Emission) -> None:
     at = len(e.inputs) - 1 if e.op.type == "ConcatV2" else 0
     axis = int(e.constant(at))
@@ -365,29 +376,29 @@ def _concatenate(e: Emission) -> None:
     )
 
 
-@_emits("Pack")
+@emits("Pack")
 def _pack(e: Emission) -> None:
     e.add("PACK", e.inputs, "Pack", values_count=len(e.inputs), axis=e.op.get_attr("axis"))
 
 
-@_emits("Unpack")
+@emits("Unpack")
 def _unpack(e: Emission) -> None:
     e.add("UNPACK", e.inputs, "Unpack", num=len(e.outputs), axis=e.op.get_attr("axis"))
 
 
-@_emits("Split")
+@emits("Split")
 def _split(e: Emission) -> None:
     e.add("SPLIT", [e.integers(0), e.inputs[1]], "Split", version=3, num_splits=len(e.outputs))
 
 
-@_emits("SplitV")
+@emits("SplitV")
 def _split_sizes(e: Emission) -> None:
     e.add(
         "SPLIT_V", [e.inputs[0], e.integers(1), e.integers(2)], "SplitV", num_splits=len(e.outputs)
     )
 
 
-@_emits("StridedSlice")
+@emits("StridedSlice")
 def _strided_slice(e: Emission) -> None:
     masks = {
         mask: e.op.get_attr(mask)
@@ -467,46 +478,46 @@ def _bounds(places: list[list[int]], masks: dict[str, int]) -> list[list[Any]]:
     return [begins, ends, places[2]]
 
 
-@_emits("Cast")
+@emits("Cast")
 def _cast(e: Emission) -> None:
     types = [TENSOR_TYPES.index(e.op.get_attr(attr).name) for attr in ("SrcT", "DstT")]
     e.add("CAST", e.inputs, "Cast", in_data_type=types[0], out_data_type=types[1])
 
 
-@_emits("ArgMax", "ArgMin")
+@emits("ArgMax", "ArgMin")
 def _position(e: Emission) -> None:
     kind, options = ("ARG_MAX", "ArgMax") if e.op.type == "ArgMax" else ("ARG_MIN", "ArgMin")
     output_type = TENSOR_TYPES.index(e.op.get_attr("output_type").name)
     e.add(kind, [e.inputs[0], e.integers(1)], options, output_type=output_type)
 
 
-@_emits("TopKV2")
+@emits("TopKV2")
 def _top_k(e: Emission) -> None:
     e.add("TOPK_V2", [e.inputs[0], e.integers(1)], "TopKV2")
 
 
-@_emits("Gather", "GatherV2")
+@emits("Gather", "GatherV2")
 def _gather(e: Emission) -> None:
     axis = int(e.constant(2)) if len(e.inputs) > 2 else 0
     e.add("GATHER", e.inputs[:2], "Gather", axis=axis % len(e.shape(0)))
 
 
-@_emits("OneHot")
+@emits("OneHot")
 def _one_hot(e: Emission) -> None:
     e.add("ONE_HOT", e.inputs, "OneHot", axis=e.op.get_attr("axis"))
 
 
-@_emits("Softmax")
+@emits("Softmax")
 def _softmax(e: Emission) -> None:
     e.add("SOFTMAX", e.inputs, "Softmax", beta=1.0)
 
 
-@_emits("LeakyRelu")
+@emits("LeakyRelu")
 def _leaky_relu(e: Emission) -> None:
     e.add("LEAKY_RELU", e.inputs, "LeakyRelu", alpha=e.op.get_attr("alpha"))
 
 
-@_emits("LRN")
+@emits("LRN")
 def _local_response_normalization(e: Emission) -> None:
     e.add(
         "LOCAL_RESPONSE_NORMALIZATION",
@@ -517,9 +528,9 @@ def _local_response_normalization(e: Emission) -> None:
     )
 
 
-@_emits("ResizeBilinear", "ResizeNearestNeighbor")
+@emits("ResizeBilinear", "ResizeNearestNeighbor")
 def _resize(e: Emission) -> None:
-    if e.op.get_attr("half_pixel_centers"):
+    if e.op.get_attr("half_pixel_centers") and not _is_repetition(e):
         raise ConverterError(f"{e.op.name} has pixels' centers at halves; TensorFlow Lite has not")
     kind, options = {
         "ResizeBilinear": ("RESIZE_BILINEAR", "ResizeBilinear"),
@@ -528,13 +539,19 @@ def _resize(e: Emission) -> None:
     e.add(kind, [e.inputs[0], e.integers(1)], options, align_corners=e.op.get_attr("align_corners"))
 
 
-@_emits("DepthToSpace", "SpaceToDepth")
+def _is_repetition(e: Emission) -> bool:
+    """Returns True where each pixel is repeated: where centers are makes no difference then."""
+    sizes = zip(e.output_shape[1:3], e.shape(0)[1:3])
+    return e.op.type == "ResizeNearestNeighbor" and all(new % old == 0 for new, old in sizes)
+
+
+@emits("DepthToSpace", "SpaceToDepth")
 def _depth(e: Emission) -> None:
     kind = "DEPTH_TO_SPACE" if e.op.type == "DepthToSpace" else "SPACE_TO_DEPTH"
     e.add(kind, e.inputs, e.op.type, block_size=e.op.get_attr("block_size"))
 
 
-@_emits("ReverseSequence")
+@emits("ReverseSequence")
 def _reverse_sequence(e: Emission) -> None:
     e.add(
         "REVERSE_SEQUENCE",
@@ -545,12 +562,12 @@ def _reverse_sequence(e: Emission) -> None:
     )
 
 
-@_emits("FakeQuantWithMinMaxArgs")
+@emits("FakeQuantWithMinMaxArgs")
 def _fake_quant(e: Emission) -> None:
     _fake(e, e.op.get_attr("min"), e.op.get_attr("max"))
 
 
-@_emits("FakeQuantWithMinMaxVars")
+@emits("FakeQuantWithMinMaxVars")
 def _fake_quant_of_variables(e: Emission) -> None:
     _fake(e, float(e.constant(1)), float(e.constant(2)))
 

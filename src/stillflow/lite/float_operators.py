@@ -27,7 +27,8 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
     "LOG_SOFTMAX": tf.nn.log_softmax, "MATRIX_DIAG": tf.linalg.diag, "NEG": tf.negative,
     "RANK": tf.rank, "RELU": tf.nn.relu, "RELU6": tf.nn.relu6,
     "RELU_N1_TO_1": _ACTIVATIONS["RELU_N1_TO_1"], "ROUND": tf.round, "RSQRT": tf.rsqrt,
-    "SIN": tf.sin, "SQRT": tf.sqrt, "SQUARE": tf.square, "TANH": tf.tanh, "WHERE": tf.where,
+    "SIN": tf.sin, "SQRT": tf.sqrt, "SQUARE": tf.square, "TANH": tf.tanh,
+    "WHERE": lambda x: tf.cast(tf.where(x), tf.int32),
     "ZEROS_LIKE": tf.zeros_like, "HARD_SWISH": lambda x: x * tf.nn.relu6(x + 3.0) / 6.0,
 }  # fmt: skip
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stillflow.lite import simplifying
 from stillflow.lite.draft import Draft, Step
+from stillflow.lite.draft_view import View
 from stillflow.lite.model_tensors import Array
 from stillflow.lite.schema import ACTIVATIONS, PADDINGS
 
@@ -16,6 +18,8 @@ _CLAMPS = frozenset({"RELU", "RELU6", "RELU_N1_TO_1"})
 _CAN_END_WITH_CLAMP = frozenset({
     *_AFFINE, "ADD", "SUB", "MUL", "DIV", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_NORMALIZATION",
 })  # fmt: skip
+# Operators that only move values.
+_MOVES = frozenset({"DEPTH_TO_SPACE", "RESHAPE", "SPACE_TO_DEPTH", "SQUEEZE", "TRANSPOSE"})
 _LEAST_NORM = 1e-6  # what TensorFlow Lite's normalization is fused from has an epsilon up to this
 
 
@@ -25,54 +29,51 @@ def fuse(draft: Draft) -> None:
         draft.drop_unused()
 
 
-def _once(draft: Draft, pattern: Callable[[_View, Step], bool]) -> bool:
-    view = _View(draft)
+def _once(draft: Draft, pattern: Callable[[View, Step], bool]) -> bool:
+    view = View(draft)
     return any(pattern(view, step) for step in list(draft.steps))
 
 
-class _View:
-    """A draft with what leads to and from each tensor."""
-
-    def __init__(self, draft: Draft) -> None:
-        self.draft, self.writers, self.uses = draft, draft.writers(), draft.uses()
-
-    def before(self, name: str, *kinds: str) -> Step | None:
-        """The step that writes a tensor for one reader alone, if it is of a kind."""
-        step = self.writers.get(name)
-        if step is None or step.kind not in kinds or self.uses[name] != 1:
-            return None
-        return step
-
-    def value(self, name: str) -> Array | None:
-        return self.draft.constants.get(name)
-
-    def replace(self, last: Step, *gone: Step) -> None:
-        """Leaves out steps; `last` computes what they did."""
-        self.draft.steps = [step for step in self.draft.steps if step not in gone]
-
-    def take_over(self, first: Step, last: Step) -> bool:
-        """Lets an earlier step write what a later one, now gone, wrote."""
-        first.outputs = list(last.outputs)
-        position = self.draft.steps.index(last)
-        self.draft.steps[position] = first
-        del self.draft.steps[
-            next(i for i, step in enumerate(self.draft.steps) if step is first and i != position)
-        ]
-        return True
-
-
-def _clamp(view: _View, step: Step) -> bool:
+def _clamp(view: View, step: Step) -> bool:
     """An activation function becomes the end of the operator before it."""
     if step.kind not in _CLAMPS:
         return False
-    before = view.before(step.inputs[0], *_CAN_END_WITH_CLAMP)
-    if before is None or before.options.get("activation"):
+    last = view.before(step.inputs[0], *_CAN_END_WITH_CLAMP, *_MOVES)
+    before: Step | None = last
+    while before is not None and before.kind in _MOVES:
+        before = view.before(before.inputs[0], *_CAN_END_WITH_CLAMP, *_MOVES)
+    if last is None or before is None or before.options.get("activation"):
         return False
     before.options["activation"] = ACTIVATIONS.index(step.kind)
-    return view.take_over(before, step)
+    return view.take_over(last, step)
 
 
-def _affine(view: _View, step: Step) -> bool:
+def _before_reshape(view: View, step: Step) -> bool:
+    """A sum or product by channel goes before a change of shape, to the weights."""
+    if step.kind not in ("ADD", "SUB", "MUL", "DIV") or step.options.get("activation"):
+        return False
+    position = 0 if view.value(step.inputs[0]) is None else 1
+    reshape, operand = view.before(step.inputs[position], "RESHAPE"), step.inputs[1 - position]
+    affine = reshape and view.before(reshape.inputs[0], *_AFFINE)
+    value, result = view.value(operand), step.outputs[0]
+    if not reshape or not affine or value is None or affine.options.get("activation"):
+        return False
+    shape, old = view.draft.shape(reshape.outputs[0]), view.draft.shape(reshape.inputs[0])
+    if view.draft.shape(result) != shape or not shape or shape[-1] != old[-1]:
+        return False
+    if value.ndim > 1 or value.size not in (1, old[-1]):
+        return False
+    middle = view.draft.free_name(f"{result}_by_channel")
+    view.draft.declare(middle, old, view.draft.dtypes[result])
+    step.inputs[position], step.outputs = reshape.inputs[0], [middle]
+    reshape.inputs[0], reshape.outputs = middle, [result]
+    steps = view.draft.steps
+    one, other = steps.index(reshape), steps.index(step)
+    steps[one], steps[other] = step, reshape
+    return True
+
+
+def _affine(view: View, step: Step) -> bool:
     """Sums and products with constants become part of weights and bias."""
     if step.kind not in ("ADD", "SUB", "MUL", "DIV") or step.options.get("activation"):
         return False
@@ -103,7 +104,7 @@ def _affine(view: _View, step: Step) -> bool:
     return view.take_over(before, step)
 
 
-def _set(view: _View, step: Step, index: int, value: Array) -> None:
+def _set(view: View, step: Step, index: int, value: Array) -> None:
     """Gives a step another constant, under the old name if nobody else reads it."""
     name, dtype = step.inputs[index], view.draft.constants[step.inputs[index]].dtype
     if view.uses[name] == 1:
@@ -112,7 +113,7 @@ def _set(view: _View, step: Step, index: int, value: Array) -> None:
         step.inputs[index] = view.draft.constant(name, value.astype(dtype))
 
 
-def _flattened(view: _View, step: Step) -> bool:
+def _flattened(view: View, step: Step) -> bool:
     """A matrix product takes rows from any shape: none has to be made for it."""
     if step.kind != "FULLY_CONNECTED":
         return False
@@ -125,20 +126,14 @@ def _flattened(view: _View, step: Step) -> bool:
     return True
 
 
-def _same_shape(view: _View, step: Step) -> bool:
+def _same_shape(view: View, step: Step) -> bool:
     """A change to the shape that is there already changes nothing."""
-    if step.kind != "RESHAPE":
+    if step.kind != "RESHAPE" or not view.same_shape(step.inputs[0], step.outputs[0]):
         return False
-    source, result = step.inputs[0], step.outputs[0]
-    if view.draft.shape(source) != view.draft.shape(result) or result in view.draft.outputs:
-        return False
-    for reader in view.draft.steps:
-        reader.inputs = [source if name == result else name for name in reader.inputs]
-    view.replace(step, step)
-    return True
+    return view.pass_on(step, step.inputs[0])
 
 
-def _dilated(view: _View, step: Step) -> bool:
+def _dilated(view: View, step: Step) -> bool:
     """A convolution between a split into batches and its undoing is a dilated convolution."""
     if step.kind != "BATCH_TO_SPACE_ND":
         return False
@@ -170,7 +165,7 @@ def _dilated(view: _View, step: Step) -> bool:
     return view.take_over(convolution, step)
 
 
-def _unit_length(view: _View, step: Step) -> bool:
+def _unit_length(view: View, step: Step) -> bool:
     """A value times the root of one over the sum of its squares is a normalization."""
     if step.kind != "MUL":
         return False
@@ -197,4 +192,7 @@ def _unit_length(view: _View, step: Step) -> bool:
     return False
 
 
-_PATTERNS = (_dilated, _affine, _clamp, _flattened, _same_shape, _unit_length)
+_PATTERNS = (
+    _dilated, *simplifying.PATTERNS, _before_reshape, _affine, _clamp, _flattened, _same_shape,
+    _unit_length,
+)  # fmt: skip

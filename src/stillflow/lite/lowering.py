@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,18 @@ _PASSING = frozenset({
     "Snapshot", "StopGradient",
 })  # fmt: skip
 
+# Operations whose results' shapes depend on values, or are those of what they read.
+_ANY_SHAPE = frozenset({"Cast", "Unique", "Where"})
+
+_LOOP = frozenset({"Enter", "Exit", "LoopCond", "NextIteration"})
+_CONTROL = frozenset({*_LOOP, "Merge", "Switch"})
+
+_NO_CONTROL = (
+    "TensorFlow Lite currently doesn't support control flow ops: {}. We are working on supporting "
+    "control flow ops, please see github issue at "
+    "https://github.com/tensorflow/tensorflow/issues/28485."
+)
+
 _UNSUPPORTED = (
     "Some of the operators in the model are not supported by the standard TensorFlow Lite runtime. "
     "Here is a list of builtin operators you are using: {used}. Here is a list of operators for "
@@ -45,7 +57,7 @@ def lower(
       graph_def: a frozen graph.
       inputs: of each tensor that is fed its type and shape, which is known.
       outputs: the tensors that are asked for.
-      allows_custom: whether operations that TensorFlow does not know become custom operators.
+      allows_custom: whether operations that TensorFlow Lite lacks become custom operators.
 
     Raises:
       ConverterError: If TensorFlow Lite lacks an operation, or its form.
@@ -56,7 +68,7 @@ def lower(
     made = {node.name for node in custom}
     wanted = [name for name in outputs if name.partition(":")[0] not in made]
     wanted = list(dict.fromkeys([*custom_operators.sources(custom), *wanted]))
-    draft = _Lowering(_imported(cut), inputs, wanted).draft
+    draft = _Lowering(_imported(cut), inputs, wanted, allows_custom).draft
     names = dict(zip(wanted, draft.outputs))
     for node in custom:
         custom_operators.add(draft, node, [names[source] for source in node.input])
@@ -105,8 +117,11 @@ def _imported(graph_def: Any) -> Any:
     return graph
 
 
-def unsupported(lacking: Iterable[str], used: Iterable[str]) -> ConverterError:
+def unsupported(lacking: Collection[str], used: Iterable[str]) -> ConverterError:
     """Returns the error that says which operations cannot be converted."""
+    control = sorted(_CONTROL & set(lacking))
+    if control:
+        return ConverterError("See console for info.\n" + _NO_CONTROL.format(", ".join(control)))
     return ConverterError(
         "See console for info.\n"
         + _UNSUPPORTED.format(
@@ -118,11 +133,14 @@ def unsupported(lacking: Iterable[str], used: Iterable[str]) -> ConverterError:
 class _Lowering:
     """Goes through a graph once, operation by operation."""
 
-    def __init__(self, graph: Any, inputs: Any, outputs: Sequence[str]) -> None:
-        self.draft = Draft()
+    def __init__(
+        self, graph: Any, inputs: Any, outputs: Sequence[str], allows_custom: bool
+    ) -> None:
+        self.draft, self.allows_custom = Draft(), allows_custom
         self.names: dict[Tensor, str] = {}  # what the tensors of the graph are called in the draft
         self.dead: set[Tensor] = set()  # on branches that are not taken
         self.known = _known_values(graph)
+        self.draft.drawn = _drawn(graph)
         lacking: set[str] = set()
         for op in graph.get_operations():
             if op.name in inputs:
@@ -131,7 +149,8 @@ class _Lowering:
                 lacking.add(op.type)
         if lacking:
             raise unsupported(lacking, (step.kind for step in self.draft.steps))
-        self.draft.inputs = [tensor_name(name) for name in inputs]
+        for name, (dtype, shape) in inputs.items():
+            self.draft.inputs.append(self._unread_input(tensor_name(name), dtype, shape))
         for name in outputs:
             self.draft.outputs.append(
                 self._output(graph.get_tensor_by_name(name if ":" in name else f"{name}:0"))
@@ -142,6 +161,12 @@ class _Lowering:
         self.names[tensor] = self.draft.declare(
             tensor_name(tensor.name), tensor.shape.as_list(), _numpy_type(tensor)
         )
+
+    def _unread_input(self, name: str, dtype: Any, shape: Sequence[int]) -> str:
+        """Declares an input that nothing reads, if it is one; returns its name."""
+        if name not in self.draft.shapes:
+            self.draft.declare(name, shape, _element_type(tf.as_dtype(dtype)))
+        return name
 
     def _needs_no_step(self, op: Operation) -> bool:
         """Takes branches, and passes values on; returns whether that was all there was to do."""
@@ -180,39 +205,60 @@ class _Lowering:
 
     def _step(self, op: Operation) -> bool:
         """Adds the steps of an operation; returns whether there are any."""
-        from stillflow.lite.emitting import EMITTERS, Emission
+        from stillflow.lite import emitting_products  # noqa: F401, fills the table
+        from stillflow.lite.emitting import EMITTERS, UNARY, Emission
 
         emit = EMITTERS.get(op.type)
-        if emit is None:
+        if emit is None and (not self.allows_custom or op.type in _LOOP):
             # What follows still is looked at, so that all that lacks is told at once.
             for tensor in op.outputs:
                 self.names[tensor] = tensor_name(tensor.name)
                 self.draft.declare(tensor_name(tensor.name), (), np.float32)
             return False
         for tensor in op.outputs:
-            if not tensor.shape.is_fully_defined():
-                if not tensor.consumers():
-                    continue
-                raise ConverterError(
-                    f"The shape of {tensor.name}, made by {op.type}, is not known: {tensor.shape}"
-                )
-            self.names[tensor] = self.draft.declare(
-                tensor_name(tensor.name), tensor.shape.as_list(), _numpy_type(tensor)
-            )
+            self._declare(tensor, emit is None or op.type in _ANY_SHAPE or op.type in UNARY)
         names = [self.names.get(tensor, tensor_name(tensor.name)) for tensor in op.inputs]
         values = {
             name: self.known[tensor]
             for name, tensor in zip(names, op.inputs)
             if tensor in self.known
         }
+        if emit is None:
+            read = [
+                self.draft.constant(name, values[name]) if name in values else name
+                for name in names
+            ]
+            custom_operators.add_known(self.draft, op, read)
+            return True
         emit(Emission(op, self.draft, names, values))
         return True
+
+    def _declare(self, tensor: Tensor, has_any_shape: bool) -> None:
+        """Declares a result of an operation.
+
+        Raises:
+          ConverterError: If its shape has to be known and is not.
+        """
+        name, is_known = tensor_name(tensor.name), tensor.shape.is_fully_defined()
+        if not is_known and not has_any_shape:
+            if not tensor.consumers():
+                return
+            raise ConverterError(
+                f"The shape of {tensor.name}, made by {tensor.op.type}, is not known: "
+                f"{tensor.shape}"
+            )
+        shape = tensor.shape.as_list() if is_known else None
+        self.names[tensor] = self.draft.declare(name, shape, _numpy_type(tensor))
 
     def _output(self, tensor: Tensor) -> str:
         """Returns what an output is called: by its own name, even if it is only passed on."""
         name = tensor_name(tensor.name)
         if tensor in self.known:
-            return self.draft.constant(name, self.known[tensor])
+            value = self.known[tensor]
+            source = self.draft.constant(f"{name}_copy", value)
+            return self._copy(source, self.draft.declare(name, value.shape, value.dtype))
+        if tensor not in self.names:
+            raise ConverterError(f"The shape of the output {tensor.name} is not known")
         source = self.names[tensor]
         if source == name:
             return name
@@ -220,7 +266,13 @@ class _Lowering:
         if writer is not None and not self.draft.uses()[source]:
             self._rename(writer, source, name)
             return name
-        self.draft.declare(name, self.draft.shapes[source], self.draft.dtypes[source])
+        shape = None if source in self.draft.unshaped else self.draft.shapes[source]
+        return self._copy(source, self.draft.declare(name, shape, self.draft.dtypes[source]))
+
+    def _copy(self, source: str, name: str) -> str:
+        """Adds a step that writes an output's value under its own name; returns the name."""
+        if name in self.draft.unshaped:
+            raise ConverterError(f"The output {name} is the copy of a value of unknown shape")
         shape = np.array(self.draft.shapes[name], np.int32)
         self.draft.steps.append(
             Step(
@@ -235,12 +287,17 @@ class _Lowering:
 
     def _rename(self, writer: Any, old: str, new: str) -> None:
         writer.outputs[writer.outputs.index(old)] = new
-        self.draft.declare(new, self.draft.shapes.pop(old), self.draft.dtypes.pop(old))
+        shape, dtype = self.draft.shapes.pop(old), self.draft.dtypes.pop(old)
+        self.draft.declare(new, None if old in self.draft.unshaped else shape, dtype)
         self.names.update({tensor: new for tensor, name in self.names.items() if name == old})
 
 
 def _numpy_type(tensor: Tensor) -> Any:
-    return object if tensor.dtype == tf.string else tensor.dtype.as_numpy_dtype
+    return _element_type(tensor.dtype)
+
+
+def _element_type(dtype: Any) -> Any:
+    return object if dtype == tf.string else dtype.as_numpy_dtype
 
 
 def _known_values(graph: Any) -> dict[Tensor, Array]:
@@ -266,8 +323,19 @@ def _known_values(graph: Any) -> dict[Tensor, Array]:
     return known
 
 
+def _drawn(graph: Any) -> set[str]:
+    """Returns the names of the tensors that depend on random numbers."""
+    drawn: set[Tensor] = set()
+    for op in graph.get_operations():
+        if op.type == "RandomUniform" or any(tensor in drawn for tensor in op.inputs):
+            drawn.update(op.outputs)
+    return {tensor_name(tensor.name) for tensor in drawn}
+
+
 def _is_foldable(op: Operation) -> bool:
     card = find(op.type)
+    if op.type == "RandomUniform":  # the first numbers of a seed are constants of the model
+        return bool(op.get_attr("seed") or op.get_attr("seed2"))
     control = ("Placeholder", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")
     return bool(
         op.outputs

@@ -87,6 +87,19 @@ def read_tensor(model: Table, tensor: Table) -> ModelTensor:
     return ModelTensor(name, shape, dtype, quantization, value, tensor.is_variable)
 
 
+def stored(value: Array) -> bytes:
+    """Returns the bytes of a constant in a model file.
+
+    Strings are preceded by their number and by the offsets of each and of the end.
+    """
+    if not value.dtype.hasobject:
+        return value.tobytes()
+    texts = [text if isinstance(text, bytes) else str(text).encode() for text in value.ravel()]
+    head = 4 * (len(texts) + 2)
+    offsets = np.cumsum([head, *map(len, texts)], dtype=np.int32)
+    return np.int32(len(texts)).tobytes() + offsets.tobytes() + b"".join(texts)
+
+
 def _quantization(table: Table | None, shape: tuple[int, ...], name: str) -> Quantization | None:
     if table is None or not table.scale:
         return None

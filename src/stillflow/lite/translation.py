@@ -198,6 +198,15 @@ class Subgraph:
             [self.tensors[index] for index in outputs],
         )
 
+    def _empty_constants(self) -> dict[int, Value]:
+        """Constants without elements, which have no bytes in a file: the shape of a scalar."""
+        written = {index for _, _, _, outputs in self.operators for index in outputs}
+        return {
+            index: np.empty(tensor.shape, tensor.dtype)
+            for index, tensor in enumerate(self.tensors)
+            if 0 in tensor.shape and index not in written
+        }
+
     def build(self, shapes: Mapping[int, Sequence[int]]) -> dict[int, Value]:
         """Adds the model to the default graph.
 
@@ -215,6 +224,7 @@ class Subgraph:
             for index, tensor in enumerate(self.tensors)
             if tensor.value is not None
         }
+        values.update(self._empty_constants())
         for index in self.inputs:
             tensor = self.tensors[index]
             dtype = "string" if tensor.dtype == object else tensor.dtype
