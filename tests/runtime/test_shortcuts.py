@@ -202,3 +202,58 @@ def test_ids_out_of_range_are_refused_by_name():
     for wrong in (20, -7):
         with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed"):
             run(x, {ids: [[3], [wrong]]})
+
+
+def matrix_of_ids():
+    """A sparse matrix whose shape is fed, and its parts."""
+    parts = [tf.placeholder(tf.int64, shape) for shape in ([None, 2], [None], [2])]
+    return tf.SparseTensor(*parts), parts
+
+
+def reshaped_for_a_lookup(given, form):
+    """The reshaping before a lookup: to the product of all sizes but the last, or to `rows, -1`."""
+    if form == "product":
+        shape = given.dense_shape
+        rows = tf.reduce_prod(tf.slice(shape, [0], [1]))
+        return tf.sparse_reshape(given, [rows, tf.gather(shape, 1)])
+    return tf.sparse_reshape(given, (tf.shape(given)[0], -1))
+
+
+@pytest.mark.parametrize("form", ["product", "rest"])
+@pytest.mark.parametrize("size", [[4, 3], [3, 3], [0, 3], [4, 0], [2**40, 2]])
+def test_a_sparse_matrix_keeps_its_shape(way, ran, form, size):
+    given, parts = matrix_of_ids()
+    again = reshaped_for_a_lookup(given, form)
+    rows = [[0, 1], [2, 2]] if min(size) else np.zeros((0, 2))
+    feed = dict(zip(parts, (rows, [5, 6][: len(rows)], size), strict=True))
+    if form == "rest" and (size[0] in (0, 2**40)):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            run(again, feed)
+    else:
+        found = run(again, feed)
+        assert found.indices.tolist() == np.array(rows).tolist()
+        assert found.dense_shape.tolist() == size
+    assert ("Pack" in ran) == taken(way)
+
+
+@pytest.mark.parametrize("form", ["product", "rest"])
+def test_a_sparse_matrix_with_a_negative_size_is_refused(way, form):
+    given, parts = matrix_of_ids()
+    feed = dict(zip(parts, ([[0, 1]], [5], [-4, 3]), strict=True))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(reshaped_for_a_lookup(given, form), feed)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_rows_are_brought_to_as_many_as_a_sparse_matrix_has(way, ran, rows):
+    ids, size = tf.unique(tf.placeholder(tf.int32, [None], "ids")).y, tf.placeholder(tf.int64, [2])
+    x = tf.gather(tf.constant([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]), ids)
+    rest = tf.slice(tf.shape(x), [1], [-1])
+    found = tf.reshape(x, tf.concat([tf.slice(tf.cast(size, tf.int32), [0], [1]), rest], 0))
+    feed = {"ids:0": [2, 0, 2], size: [rows, 9]}
+    if rows == 2:
+        assert run(found, feed).tolist() == [[4, 5], [0, 1]]
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="requested shape has 6"):
+            run(found, feed)
+    assert ("ConcatV2" in ran) == taken(way)

@@ -146,6 +146,14 @@ def _elements(shortcuts: Shortcuts, length: Tensor) -> Tensor | None:
 def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
     """To as many rows as a vector has elements, which mostly are there already."""
     x, shape = op._inputs
+    size = _size_of_rows(shortcuts, x, shape)
+    if size is not None:
+
+        def unless_so_many(x: Any, size: Any) -> Any:
+            count = int(size[0])
+            return x if len(x) == count else kernel(x, torch.tensor([count, *x.shape[1:]]))
+
+        return Shortcut(Call(unless_so_many, (x, size), {}), view=True)
     rest: tuple[int, ...] = ()
     joined = shortcuts.maker(shape, "ConcatV2")
     if joined is not None:
@@ -165,6 +173,80 @@ def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | 
         return x if len(x) == count else kernel(x, torch.tensor([count, *rest]))
 
     return Shortcut(Call(unless_there, (x, vector), {}), view=True)
+
+
+def _size_of_rows(shortcuts: Shortcuts, x: Tensor, shape: Tensor) -> Tensor | None:
+    """The shape of a sparse matrix whose rows a lookup is brought to; it keeps its own columns."""
+    joined = shortcuts.maker(shape, "ConcatV2")
+    if joined is None or len(joined._inputs) != 3 or not shortcuts.rank(x):
+        return None
+    rows, columns, axis = joined._inputs
+    first, others = shortcuts.maker(rows, "Slice"), shortcuts.maker(columns, "Slice")
+    if first is None or others is None or shortcuts.number(axis) != 0:
+        return None
+    bounds = [[shortcuts.number(each) for each in part._inputs[1:]] for part in (first, others)]
+    measured = shortcuts.maker(others._inputs[0], "Shape")
+    if bounds != [[[0], [1]], [[1], [-1]]] or measured is None:
+        return None
+    if shortcuts.name(x) is None or shortcuts.name(measured._inputs[0]) != shortcuts.name(x):
+        return None
+    size = _uncast(shortcuts, first._inputs[0])
+    is_known = shortcuts.name(size) is not None and shortcuts.rank(size) == 1
+    return size if is_known and size.dtype.name in ("int32", "int64") else None
+
+
+def _uncast(shortcuts: Shortcuts, tensor: Tensor) -> Tensor:
+    """The tensor of which this one is a cast, or the tensor itself."""
+    cast = shortcuts.maker(tensor, "Cast")
+    return tensor if cast is None else cast._inputs[0]
+
+
+def _sparse_reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
+    """A sparse matrix to a matrix of its own shape, as every lookup of a matrix has it."""
+    indices, size, wanted = op._inputs
+    if shortcuts.facts.dims(size) != (2,) or shortcuts.name(size) is None:
+        return None
+    packed = shortcuts.maker(_uncast(shortcuts, wanted), "Pack")
+    if packed is None or len(packed._inputs) != 2:
+        return None
+    rows, columns = packed._inputs
+    gather = shortcuts.maker(columns, "GatherV2")
+    if gather is not None:
+        is_same = [shortcuts.number(each) for each in gather._inputs[1:]] == [1, 0]
+        is_same = is_same and shortcuts.name(gather._inputs[0]) == shortcuts.name(size)
+    else:
+        is_same = shortcuts.number(columns) == -1
+    if not is_same or not _is_first(shortcuts, rows, size):
+        return None
+
+    kind = getattr(torch, rows.dtype.name)
+
+    def unless_odd(indices: Any, size: Any) -> Any:
+        height, width = size.tolist()
+        if height > 0 and width > 0 and height * width <= _PLAIN and indices.shape[1:] == (2,):
+            return indices, size
+        end = size[1:] if gather is not None else torch.tensor([-1])
+        return kernel(indices, size, torch.cat([size[:1].to(kind).long(), end]))
+
+    return Shortcut(Call(unless_odd, (indices, size), {}), view=True)
+
+
+_PLAIN = 2**31 - 1  # elements of a sparse tensor whose sizes no cast changes
+
+
+def _is_first(shortcuts: Shortcuts, number: Tensor, size: Tensor) -> bool:
+    """Return True for the first of two sizes: a slice, or the product of all but the last."""
+    product, part = shortcuts.maker(number, "Prod"), shortcuts.maker(number, "StridedSlice")
+    if product is not None:
+        part = shortcuts.maker(product._inputs[0], "Slice")
+        bounds = [] if part is None else [shortcuts.number(each) for each in part._inputs[1:]]
+        is_first = bounds == [[0], [1]] and shortcuts.number(product._inputs[1]) in (0, [0])
+    else:
+        is_first = part is not None and part.attrs["shrink_axis_mask"] == 1
+        is_first = is_first and part is not None and shortcuts.number(part._inputs[1]) == [0]
+    if part is None or not is_first:
+        return False
+    return shortcuts.name(_uncast(shortcuts, part._inputs[0])) == shortcuts.name(size)
 
 
 def _size(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
@@ -304,5 +386,5 @@ _BOUNDS: dict[str, Callable[[int], tuple[int, int]]] = {
 
 _RULES: dict[str, Callable[[Shortcuts, Operation, Kernel], Shortcut | None]] = {
     "Reshape": _reshape, "UnsortedSegmentSum": _segment_sum, "Select": _select, "All": _all,
-    "StridedSlice": _size,
+    "StridedSlice": _size, "SparseReshape": _sparse_reshape,
 }  # fmt: skip
