@@ -359,6 +359,14 @@ def hard_swish_by_division(tf):
 
 
 @model
+def parametric_rectifier(tf):
+    x = _input(tf, 1, 8, 8, 3)
+    h = tf.nn.conv2d(x, weights(3, 3, 3, 4), [1] * 4, "SAME") + weights(4)
+    alpha = weights(1, 1, 4)
+    return [x], [tf.nn.relu(h) - alpha * tf.nn.relu(-h), tf.nn.relu(x) + -0.25 * tf.nn.relu(-x)]
+
+
+@model
 def more_tensors(tf):
     x, filters = _input(tf, 1, 3, 3, 2), _input(tf, 2, 2, 2, 3)
     matrix = tf.reshape(x, [2, 9])[:, :4]

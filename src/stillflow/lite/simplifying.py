@@ -215,7 +215,31 @@ def _bounded(view: View, x: str, name: str) -> list[Step]:
     return [relu, total] if relu else [total]
 
 
+def _parametric_rectifier(view: View, step: Step) -> bool:
+    """relu(x) - alpha * relu(-x) is an operator of its own, as Keras writes it."""
+    if step.kind != "ADD" or step.options.get("activation"):
+        return False
+    for positive, scaled in (step.inputs, step.inputs[::-1]):
+        relu, product = view.before(positive, "RELU"), view.before(scaled, "MUL")
+        factor = product and _operand(view, product)
+        if not relu or not product or not factor:
+            continue
+        below = view.before(product.inputs[1 - factor[0]], "RELU")
+        negative = below and view.before(below.inputs[0], "NEG")
+        x = relu.inputs[0]
+        if not below or not negative or negative.inputs[0] != x:
+            continue
+        if not view.same_shape(x, step.outputs[0]):
+            continue
+        alpha = view.draft.constant(f"{step.outputs[0]}/alpha", -factor[1])
+        step.kind, step.options_kind, step.options = "PRELU", "", {}
+        step.inputs = [x, alpha]
+        view.replace(step, relu, product, below, negative)
+        return True
+    return False
+
+
 PATTERNS = (
-    _hard_swish, _reciprocal, _neutral, _product_with_zeros, _constant_product, _constant_sum,
-    _transposed_in_place, _reshaped_twice, _repeated, _clipped,
+    _hard_swish, _parametric_rectifier, _reciprocal, _neutral, _product_with_zeros,
+    _constant_product, _constant_sum, _transposed_in_place, _reshaped_twice, _repeated, _clipped,
 )  # fmt: skip
