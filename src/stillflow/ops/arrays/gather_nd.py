@@ -96,10 +96,12 @@ def take_tuples(params: Any, indices: Any) -> Any:
             "Requested more than 0 entries, but params is empty.  Params shape: "
             f"{shape_text(params.shape)}"
         )
-    if not isinstance(params, np.ndarray):
+    if isinstance(params, np.ndarray):
+        found = _take_strings(params, indices) if depth and outer else None
+    else:
         found = sparse_loops.take_tuples(params, indices)
-        if found is not None:
-            return found
+    if found is not None:
+        return found
     message = f"does not index into param shape {shape_text(params.shape)}"
     rows = flat_rows(indices, tuple(sizes), message)
     table = params.reshape(prod(sizes), prod(inner))
@@ -108,6 +110,17 @@ def take_tuples(params: Any, indices: Any) -> Any:
     else:
         taken = table.index_select(0, rows)
     return taken.reshape((*outer, *inner))
+
+
+def _take_strings(params: np.ndarray, indices: Any) -> np.ndarray | None:
+    """As `take_tuples`, by NumPy's own check; None where it finds an index out of range."""
+    depth = indices.shape[-1]
+    numbers = indices.numpy(force=True)
+    try:
+        rows = np.ravel_multi_index(tuple(np.moveaxis(numbers, -1, 0)), params.shape[:depth])
+    except ValueError:
+        return None
+    return params.reshape(-1, *params.shape[depth:]).take(rows, axis=0)
 
 
 @gather_nd_op.kernel
