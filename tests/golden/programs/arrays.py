@@ -397,3 +397,17 @@ def largest_in_no_order(tf):
                 if name == "broken" and count > 1:
                     fetches[key + "_sorted"] = tf.nn.top_k(given, count)
     return Run(fetches)
+
+
+@program
+def reshapes_to_fed_sizes(tf):
+    x = tf.placeholder(tf.float32, [None, None])
+    size = tf.placeholder(tf.int64, [2])
+    rest = tf.slice(tf.shape(x), [1], [-1])
+    wanted = tf.concat([tf.slice(tf.cast(size, tf.int32), [0], [1]), rest], 0)
+    found = tf.reshape(x, wanted)
+    given = np.arange(12, dtype=np.float32).reshape(4, 3)
+    fits = Run({"x": found}, {x: given, size: [4, 9]})
+    any_rows = Run({"x": found}, {x: given, size: [-1, 9]})
+    wrong = Run({"x": found}, {x: given, size: [2, 9]}, fails=True)
+    return [fits, any_rows, wrong]

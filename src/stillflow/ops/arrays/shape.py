@@ -368,12 +368,14 @@ def _reshape_to(x: Any, shape: Any) -> Any:
 
 @reshape_op.kernel
 def reshape_kernel(node: Node) -> Any:
-    dims, source = node.out_dims(), node.dims(0)
-    if dims is not None and None not in dims and source is not None and None not in source:
+    dims, source, wanted = node.out_dims(), node.dims(0), node.value(1)
+    # Inferred dims are those of the result only if the shape's value is known: one that is fed
+    # may ask for another number of elements.
+    is_known = dims is not None and None not in dims and source is not None and None not in source
+    if is_known and wanted is not None:
         if dims == source:
             return node.same(0)
         return node.call(either(node, torch.reshape, np.reshape), node.inputs[0], dims)
-    wanted = node.value(1)
     known = None if wanted is None else tuple(wanted.ravel().tolist())
 
     def reshape_unless_same(x: Any, shape: Any) -> Any:
