@@ -109,21 +109,19 @@ def real_spec() -> ModuleSpec | None:
     from importlib.machinery import PathFinder
 
     spec = PathFinder.find_spec(ROOT)
-    folders = spec.submodule_search_locations if spec is not None else None
-    return spec if any(_is_installed(folder) for folder in folders or ()) else None
+    if spec is None or spec.origin is None:  # a folder that is no package
+        return None
+    return None if _is_of_program(os.path.dirname(spec.origin)) else spec
 
 
-def _is_installed(folder: str) -> bool:
-    """Return whether a folder is where packages are installed, or looks like TensorFlow."""
-    import site
-
+def _is_of_program(folder: str) -> bool:
+    """Return whether a package lies where the program runs, and does not look like TensorFlow."""
     parent = os.path.dirname(os.path.abspath(folder))
-    places = [*site.getsitepackages(), site.getusersitepackages()]
-    if any(os.path.abspath(place) == parent for place in places):
-        return True
+    if parent not in (os.getcwd(), os.path.abspath(sys.path[0] or os.curdir)):
+        return False
     inside = (os.path.join(folder, part) for part in ("python", "_api"))
     core = os.path.join(parent, "tensorflow_core")  # of 1.15, beside it
-    return any(map(os.path.isdir, (*inside, core)))
+    return not any(map(os.path.isdir, (*inside, core)))
 
 
 class _Loader:
