@@ -132,5 +132,8 @@ def eagerly(tf: Any, compute: Callable[[Any], dict[str, Any]], seed: int = 1) ->
     """A run of what `compute(tf)` finds out while operations run when they are called."""
     context = internal_module(tf, "graph.eager_mode", "python.eager.context")
     with tf.Graph().as_default(), context.eager_mode():
+        begin_anew = getattr(tf.get_default_graph(), "begin_anew", None)
+        if begin_anew is not None:  # TensorFlow keeps collections in the graph above, a new one
+            begin_anew()
         tf.set_random_seed(seed)
         return Run(facts=compute(tf))

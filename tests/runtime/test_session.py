@@ -11,7 +11,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.graph import default_session
-from stillflow.runtime import plan
+from stillflow.runtime import other_threads, plan
 from stillflow.runtime import session as session_module
 from stillflow.runtime.fetches import register_session_run_conversion_functions
 from stillflow.runtime.values import from_array
@@ -154,6 +154,8 @@ def test_large_arrays_are_fed_without_a_copy(monkeypatch):
         return lambda *arrays: (taken.extend(map(from_array, arrays)), run(*arrays))[1]
 
     monkeypatch.setattr(plan, "make_plan", spy)
+    # Threads that other tests left would count as the program's, which may change its arrays.
+    monkeypatch.setattr(other_threads, "is_alone", lambda: True)
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 10_000])
         corner = x[0, 0]

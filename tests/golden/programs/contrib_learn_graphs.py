@@ -63,7 +63,9 @@ class _Told:
 
 
 def _saved(folder):
-    return sorted(os.path.basename(name) for name in glob.glob(os.path.join(folder, "*.index")))
+    """The checkpoints, less the first, which another thread saves while training goes on."""
+    found = sorted(os.path.basename(name) for name in glob.glob(os.path.join(folder, "*.index")))
+    return [name for name in found if name != "model.ckpt-0.index"]
 
 
 @program
