@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.runtime.dependencies import Dependencies
-from stillflow.runtime.steps import Memory, Step, ops_of
+from stillflow.runtime.steps import Memory, Step, assigned_buffer, ops_of
 
 # Kinds of steps that do nothing but to give their names a value. All others keep their place.
 _PLAIN = frozenset(("call", "read", "copy", "move", "number", "bool", "alias", "flag"))
@@ -135,9 +135,7 @@ class _Order:
 
     def _replaces(self, step: Step) -> set[int]:
         """The variable that gets a value with memory of its own, and keeps the old one as it is."""
-        if step.kind != "call" or step.op is None or step.op.type != "AssignVariableOp":
-            return set()
-        buffer = self._buffer_of(step.inputs[0])
+        buffer = assigned_buffer(step, self._buffer_of)
         return set() if buffer is None else {buffer}
 
     def _looks_at(self, step: Step) -> set[int]:

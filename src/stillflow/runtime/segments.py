@@ -15,7 +15,16 @@ from stillflow.runtime.host_first import has_effect, host_first, is_of_arrays
 from stillflow.runtime.moves import Moves, is_of_host
 from stillflow.runtime.ownership import roots_by_name
 from stillflow.runtime.parts import Code, Part, taken_after
-from stillflow.runtime.steps import Memory, Name, Step, Value, last_uses, ops_of, taken_by
+from stillflow.runtime.steps import (
+    Memory,
+    Name,
+    Step,
+    Value,
+    assigned_buffer,
+    last_uses,
+    ops_of,
+    taken_by,
+)  # fmt: skip
 
 _WITH_RATES = ("Apply", "ResourceApply")  # their rates may be on either side
 # Take rows of a variable, and do nothing else.
@@ -180,9 +189,7 @@ class Segments:
 
 def _in_place(step: Step, buffer_of: Callable[[str], int | None]) -> Step:
     """An assignment that writes into the memory of a resource variable, where a graph finds it."""
-    if step.kind != "call" or step.op is None or step.op.type != "AssignVariableOp":
-        return step
-    buffer = buffer_of(step.inputs[0])
+    buffer = assigned_buffer(step, buffer_of)
     if buffer is None or buffer < 0:
         return step
     return replace(step, function=set_value, writes=[buffer])

@@ -216,3 +216,13 @@ class Memory:
             or (self.kinds[root] == "variable" and self.readers[root].copies)
             for root in roots
         )
+
+
+def assigned_buffer(step: Step, buffer_of: Callable[[str], int | None]) -> int | None:
+    """Return the buffer of the resource variable that a step assigns; None for other steps.
+
+    A handle of another kind is an argument, no input: the kernel raises.
+    """
+    if step.kind != "call" or step.op is None or step.op.type != "AssignVariableOp":
+        return None
+    return buffer_of(step.inputs[0]) if step.inputs else None
