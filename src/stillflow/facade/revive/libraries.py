@@ -22,6 +22,7 @@ from collections.abc import Callable, Set
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
+from stillflow.facade.revive.by_place import by_place
 from stillflow.facade.say import say
 
 
@@ -175,16 +176,7 @@ def _by_place(plain: Callable[..., Any]) -> Callable[..., Any]:
     parameters = list(inspect.signature(plain).parameters.values())
     count = sum(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
     named = [item.name for item in parameters if item.kind is item.KEYWORD_ONLY]
-
-    @functools.wraps(plain)
-    def call(*args: Any, **options: Any) -> Any:
-        more = args[count:]
-        if more and len(more) <= len(named) and options.keys().isdisjoint(named[: len(more)]):
-            options.update(zip(named, more, strict=False))
-            args = args[:count]
-        return plain(*args, **options)
-
-    return call
+    return by_place(plain, count, named)
 
 
 def _patch_flags(flags: Any) -> None:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.facade.revive.by_place import by_place
 from stillflow.facade.say import say
 
 # What took its arguments by place; their order is that of the old signatures.
@@ -81,16 +82,7 @@ def _by_place(plain: Callable[..., Any], order: str, kind: Any = None) -> Callab
     count = sum(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters.values())
     names = [name for name in order.split() if name in parameters]
     named = names[count - (kind is not None) :]
-
-    @functools.wraps(plain)
-    def call(*args: Any, **options: Any) -> Any:
-        more = args[count:]
-        if more and len(more) <= len(named) and options.keys().isdisjoint(named[: len(more)]):
-            options.update(zip(named, more, strict=False))
-            args = args[:count]
-        return plain(*args, **options)
-
-    return call
+    return by_place(plain, count, named)
 
 
 def _with_method(plain: Callable[..., Any]) -> Callable[..., Any]:

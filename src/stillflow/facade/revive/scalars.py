@@ -89,37 +89,22 @@ def _plain(value: Any) -> Any:
     return level(value, 1) if isinstance(value, (list, tuple)) else one(value)
 
 
-def to_int(value: Any) -> int:
-    """Return ``int(value)``."""
-    try:
-        return int(value)
-    except TypeError:
-        plain = one(value)
-        if plain is value:
-            raise
-    return int(plain)
+def _converter(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return ``kind`` for arrays of one element as well."""
+
+    def convert(value: Any) -> Any:
+        try:
+            return kind(value)
+        except TypeError:
+            plain = one(value)
+            if plain is value:
+                raise
+        return kind(plain)
+
+    return convert
 
 
-def to_float(value: Any) -> float:
-    """Return ``float(value)``."""
-    try:
-        return float(value)
-    except TypeError:
-        plain = one(value)
-        if plain is value:
-            raise
-    return float(plain)
-
-
-def to_complex(value: Any) -> complex:
-    """Return ``complex(value)``."""
-    try:
-        return complex(value)
-    except TypeError:
-        plain = one(value)
-        if plain is value:
-            raise
-    return complex(plain)
+to_int, to_float, to_complex = map(_converter, (int, float, complex))
 
 
 def percent(template: Any, values: Any) -> Any:
