@@ -53,6 +53,22 @@ def test_a_cycle_is_freed_between_tests_or_never(when: str, freed: bool) -> None
     assert (alive() is None) is freed
 
 
+def test_a_cycle_that_outlives_its_test_is_freed_with_the_next_full_collection() -> None:
+    collector = disorder.Collector("between")
+    collector.pytest_collection_finish()
+    node: Node | None = Node()
+    node.itself = node  # type: ignore[union-attr]
+    alive = weakref.ref(node)
+    freed = []
+    for _ in range(disorder.ALL):
+        freed.append(alive() is None)
+        teardown = collector.pytest_runtest_teardown()
+        next(teardown)
+        next(teardown, None)
+        node = None
+    assert freed[1:2] == [False] and alive() is None
+
+
 def test_a_cycle_is_freed_inside_a_test() -> None:
     disorder.Collector("often").pytest_collection_finish()
     node = Node()
