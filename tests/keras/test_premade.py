@@ -1,8 +1,13 @@
 """Models that are made already, and the processes that make batches."""
 
+import multiprocessing
+import pickle
+
 import numpy as np
+import pytest
 
 import stillflow as tf
+from stillflow.keras.utils import sequences
 from stillflow.keras.utils.processes import pools
 
 X = np.linspace(-1, 1, 48, dtype="float32").reshape(12, 4)
@@ -54,3 +59,19 @@ def test_pools_are_ended():
     problems = experimental.terminate_keras_multiprocessing_pools(use_sigkill=True)
     assert not any("worker still alive" in problem for problem in problems)
     assert not any(worker.is_alive() for worker in workers)
+
+
+def test_workers_that_cannot_start_are_an_error_where_batches_are_taken(monkeypatch):
+    class Batches(tf.keras.utils.Sequence):
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            return X, Y
+
+    # A local class cannot be sent to a process that starts anew.
+    monkeypatch.setattr(sequences, "_processes", lambda: multiprocessing.get_context("spawn"))
+    batches = tf.keras.utils.OrderedEnqueuer(Batches(), use_multiprocessing=True)
+    batches.start(workers=1, max_queue_size=2)
+    with pytest.raises((AttributeError, pickle.PicklingError), match="Batches"):
+        next(batches.get())

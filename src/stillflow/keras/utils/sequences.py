@@ -6,7 +6,9 @@ import multiprocessing
 import multiprocessing.pool
 import queue
 import random
+import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -61,6 +63,45 @@ def _next_item() -> Any:
     return next(_source)
 
 
+def _processes() -> Any:
+    """How worker processes start: on Linux as copies of this one, as programs rely on.
+
+    A sequence may be of a local class, or hold open files, which other ways would pickle. Python
+    3.14 no longer starts them so by itself; what the program has chosen counts.
+    """
+    copies = sys.platform == "linux" and multiprocessing.get_start_method(allow_none=True) is None
+    return multiprocessing.get_context("fork" if copies else None)
+
+
+class _Made:
+    """What a call gave, or raised, in the form in which pools answer."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._error: Exception | None = None
+        try:
+            self._value = call()
+        except Exception as error:
+            self._error = error
+
+    @classmethod
+    def error(cls, error: Exception) -> _Made:
+        """What a call raised that nobody waited for."""
+        made = cls(lambda: None)
+        made._error = error
+        return made
+
+    def get(self) -> Any:
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def wait(self) -> None:
+        """It is there already."""
+
+    def successful(self) -> bool:
+        return self._error is None
+
+
 @export("keras.utils.SequenceEnqueuer")
 class SequenceEnqueuer:
     """Lets workers make batches ahead.
@@ -87,7 +128,7 @@ class SequenceEnqueuer:
         """Lets `workers` make up to `max_queue_size` batches ahead."""
         self.workers, self.queue = workers, queue.Queue(max_queue_size)
         self.stop_signal = threading.Event()
-        self.run_thread = threading.Thread(target=self._run, daemon=True)
+        self.run_thread = threading.Thread(target=self._run_or_say_why_not, daemon=True)
         self.run_thread.start()
 
     def stop(self, timeout: float | None = None) -> None:
@@ -101,15 +142,23 @@ class SequenceEnqueuer:
 
     def _pool(self) -> Any:
         if self.use_multiprocessing:
-            pool = multiprocessing.Pool(
-                self.workers, _begin_process, (self.sequence, self._random_seed)
-            )
+            given = (self.sequence, self._random_seed)
+            with warnings.catch_warnings():  # Python 3.12 warns of copies of processes with threads
+                warnings.simplefilter("ignore", DeprecationWarning)
+                pool = _processes().Pool(self.workers, _begin_process, given)
             pools.add(pool)
             return pool
         return multiprocessing.pool.ThreadPool(self.workers)
 
     def _run(self) -> None:
         raise NotImplementedError
+
+    def _run_or_say_why_not(self) -> None:
+        """Make batches; an error of the workers' start is raised where batches are taken."""
+        try:
+            self._run()
+        except Exception as error:
+            self.queue.put(_Made.error(error))
 
     def get(self) -> Iterator[Any]:
         """The batches, in order."""
@@ -166,28 +215,6 @@ class OrderedEnqueuer(SequenceEnqueuer):
         except Exception:
             self.stop()
             raise
-
-
-class _Made:
-    """What a call gave, or raised, in the form in which pools answer."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._error: Exception | None = None
-        try:
-            self._value = call()
-        except Exception as error:
-            self._error = error
-
-    def get(self) -> Any:
-        if self._error is not None:
-            raise self._error
-        return self._value
-
-    def wait(self) -> None:
-        """It is there already."""
-
-    def successful(self) -> bool:
-        return self._error is None
 
 
 @export("keras.utils.GeneratorEnqueuer")
