@@ -66,7 +66,8 @@ def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
         if module == space:
             lines.append(f"{leaf}: Any\n")
         else:
-            lines.append(f"from stillflow.{module} import {name} as {leaf}\n")
+            home = "" if module.startswith("stillflow_contrib.") else "stillflow."
+            lines.append(f"from {home}{module} import {name} as {leaf}\n")
     return "".join(lines)
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stillflow"
+CONTRIB = ROOT / "src" / "stillflow_contrib"
 HEADER = '''"""Where each public name is defined. Written by tools/make_api.py; do not edit."""
 
 TABLE = {
@@ -129,15 +130,16 @@ def messages(tree: ast.Module) -> dict[str, str]:
     raise ExportError("protos/public.py has no table PUBLIC")
 
 
-def scan(package: Path) -> dict[str, str]:
-    """The whole table: public name -> "module:name", the module relative to the package.
+def scan(*packages: Path) -> dict[str, str]:
+    """The whole table: public name -> "module:name", the module relative to the first package.
 
     Raises:
       ExportError: Two definitions claim one name, or a name is a namespace as well.
     """
     table: dict[str, str] = {}
-    for path in sorted(package.rglob("*.py")):
-        relative = path.relative_to(package)
+    for path in sorted(path for package in packages for path in package.rglob("*.py")):
+        home = packages[0] if path.is_relative_to(packages[0]) else packages[0].parent
+        relative = path.relative_to(home)
         parts = relative.with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         tree = ast.parse(path.read_bytes(), str(relative))
@@ -166,7 +168,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare with the file, write nothing")
     arguments = parser.parse_args()
     try:
-        text = render(scan(PACKAGE))
+        text = render(scan(PACKAGE, CONTRIB))
     except ExportError as error:
         print(f"make_api: {error}", file=sys.stderr)
         return 1

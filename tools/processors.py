@@ -31,12 +31,12 @@ ROOT = Path(__file__).resolve().parent.parent
 # Where numbers are computed.
 NUMERIC = (
     "ops", "nn", "linalg", "signal", "random", "distributions", "metrics", "layers", "keras",
-    "train", "contrib", "variables", "native", "runtime", "golden",
+    "train", "contrib", "stillflow_contrib", "variables", "native", "runtime", "golden",
 )  # fmt: skip
 # The parts of it in which processors differ most for the time that they take.
 FEW = (
     "ops/math", "ops/training", "ops/recurrent", "ops/sdca", "ops/quantize", "linalg", "signal",
-    "random", "nn", "contrib/opt", "golden",
+    "random", "nn", "stillflow_contrib/opt", "golden",
 )  # fmt: skip
 FAMILIES = (
     "contrib_opt_matrices", "keras_classic_optimizers", "linalg", "math_elementwise",

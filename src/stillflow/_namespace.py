@@ -30,7 +30,8 @@ _ROOT = "stillflow"
 
 # Modules that answer for a whole namespace by function: lookup(name) and names().
 _DYNAMIC = {
-    "contrib.quantization": "stillflow.contrib.quantization.operations",
+    "contrib.quantization": "stillflow_contrib.quantization.operations",
+    "contrib.specs": "stillflow_contrib.specs.others",
     "raw_ops": "stillflow.ops.raw",
 }
 
@@ -140,11 +141,10 @@ class ApiModule(ModuleType):
 
     def __dir__(self) -> list[str]:
         prefix = self.__api_prefix__
-        if prefix in _DYNAMIC:
-            own: list[str] = importlib.import_module(_DYNAMIC[prefix]).names()
-            return sorted(own)
         start = f"{prefix}." if prefix else ""
         names = {*TABLE, *_NAMESPACES}
+        if prefix in _DYNAMIC:
+            names |= {start + name for name in importlib.import_module(_DYNAMIC[prefix]).names()}
         if start.startswith(_V2):
             names |= {_V2 + name for name in names if _in_v2(name)}
         if wider := _WIDER.get(prefix):
@@ -260,7 +260,12 @@ def _join(prefix: str, name: str) -> str:
 
 def _load(path: str) -> Any:
     module, _, name = TABLE[path].partition(":")
-    return getattr(_imported(f"{_ROOT}.{module}"), name)
+    return getattr(_imported(absolute(module)), name)
+
+
+def absolute(module: str) -> str:
+    """The full name of a module of the table: "ops.nn.conv" lies in `stillflow`."""
+    return module if module.startswith("stillflow_contrib.") else f"{_ROOT}.{module}"
 
 
 _MANY = 50_000  # objects; PyTorch makes three times as many

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from stillflow._export import export, export_value
+from stillflow._home import FOLDERS
 
 OK = 0
 CANCELLED = 1
@@ -49,7 +50,6 @@ export_value("errors.UNAVAILABLE", UNAVAILABLE)
 export_value("errors.DATA_LOSS", DATA_LOSS)
 export_value("errors.UNAUTHENTICATED", UNAUTHENTICATED)
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _RUNPY = ("<frozen runpy>", runpy.__file__)  # a file up to Python 3.10
 _SHELL = os.path.join("IPython", "core", "interactiveshell.py")  # whose run_code() runs a cell
 _TAG = re.compile(r"\{\{([a-z_]+) ([A-Za-z0-9_\-.\\/]+)\}\}")  # a node, as messages name it
@@ -172,7 +172,7 @@ def defined_at(op: Any) -> str:
 
 def is_ours(path: str) -> bool:
     """Whether a source file is one of this package or starts programs, not of the program."""
-    return path.startswith(_PACKAGE) or path in _RUNPY
+    return path.startswith(FOLDERS) or path in _RUNPY
 
 
 def of_program(frames: list[Any]) -> list[Any]:

@@ -16,7 +16,8 @@ import sys
 import stillflow as tf
 graph = tf.GraphDef.FromString(open(sys.argv[1], "rb").read())
 tf.import_graph_def(graph, name="")
-assert not [name for name in sys.modules if name.startswith("stillflow.contrib.")]
+contrib = ("stillflow.contrib.", "stillflow_contrib.")
+assert not [name for name in sys.modules if name.startswith(contrib)]
 with tf.Session() as session:
     for value in session.run(sys.argv[2:]):
         print(value.tolist())

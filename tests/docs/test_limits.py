@@ -13,53 +13,54 @@ from pathlib import Path
 import stillflow
 from stillflow.tools import graph_transforms
 
-SOURCES = Path(stillflow.__file__).parent
-PAGE = (SOURCES.parents[1] / "docs" / "limits.md").read_text(encoding="utf-8")
+SOURCES = Path(stillflow.__file__).parents[1]
+PAGE = (SOURCES.parent / "docs" / "limits.md").read_text(encoding="utf-8")
 # What the page says of the refusals in each module, in the order in which they stand there.
 NAMED = {
-    "contrib/cloud/storage.py": ["tf.contrib.cloud.configure_gcs"],
-    "contrib/learn/datasets/base.py": ["load_boston(data_path)"],
-    "contrib/tensorrt/conversion.py": ["tf.contrib.tensorrt.create_inference_graph"],
-    "contrib/tpu/estimator.py": ["`use_tpu=True`", "its exports"],
-    "contrib/tpu/infeed.py": ["`InfeedQueue` with `device_assignment`"],
-    "contrib/tpu/replication.py": ["tf.tpu.replicate"],
-    "distribute/cluster_resolver/google_cloud.py": ["TPUClusterResolver"],
-    "distribute/strategy.py": ["one graph over several tasks"],  # of `unsupported`, for all
-    "eager/profiler.py": ["start_profiler_server"],
-    "facade/feeding_functions.py": ["_enqueue_data"],
-    "facade/op_registry.py": ["without a card"],
-    "functional/parallel_for.py": ["reductions of a `pfor`", "Jacobians whose number"],
-    "keras/engine/replica_checks.py": ["models of several replicas"],
-    "keras/estimator.py": ["models on `gs://`", 'checkpoint_format="checkpoint"'],
-    "layers/autocast_variable.py": ["mixed precision of variables"],
-    "lite/converter.py": [
+    "stillflow_contrib/cloud/storage.py": ["tf.contrib.cloud.configure_gcs"],
+    "stillflow_contrib/learn/datasets/base.py": ["load_boston(data_path)"],
+    "stillflow_contrib/tensorrt/conversion.py": ["tf.contrib.tensorrt.create_inference_graph"],
+    "stillflow/contrib/tpu/estimator.py": ["`use_tpu=True`", "its exports"],
+    "stillflow/contrib/tpu/infeed.py": ["`InfeedQueue` with `device_assignment`"],
+    "stillflow/contrib/tpu/replication.py": ["tf.tpu.replicate"],
+    "stillflow/distribute/cluster_resolver/google_cloud.py": ["TPUClusterResolver"],
+    # Of `unsupported`, for all:
+    "stillflow/distribute/strategy.py": ["one graph over several tasks"],
+    "stillflow/eager/profiler.py": ["start_profiler_server"],
+    "stillflow/facade/feeding_functions.py": ["_enqueue_data"],
+    "stillflow/facade/op_registry.py": ["without a card"],
+    "stillflow/functional/parallel_for.py": ["reductions of a `pfor`", "Jacobians whose number"],
+    "stillflow/keras/engine/replica_checks.py": ["models of several replicas"],
+    "stillflow/keras/estimator.py": ["models on `gs://`", 'checkpoint_format="checkpoint"'],
+    "stillflow/layers/autocast_variable.py": ["mixed precision of variables"],
+    "stillflow/lite/converter.py": [
         "experimental_enable_mlir_converter", "inference_type", "output_format",
         "from_concrete_functions",
     ],
-    "lite/custom_operators.py": ["anywhere but at the end of a graph"],
-    "lite/detection.py": ["several classes for each detection"],
-    "lite/float_operators.py": ["SIGN_BIT", "strides that differ"],
-    "lite/interpreter.py": ["delegates", "operators that are not there",
+    "stillflow/lite/custom_operators.py": ["anywhere but at the end of a graph"],
+    "stillflow/lite/detection.py": ["several classes for each detection"],
+    "stillflow/lite/float_operators.py": ["SIGN_BIT", "strides that differ"],
+    "stillflow/lite/interpreter.py": ["delegates", "operators that are not there",
                             "operators that are not there", "delegates"],
-    "lite/quantized_operators.py": ["strides that differ"],
-    "lite/translation.py": ["operators that are not there", "operators that are not there"],
-    "ops/arrays/depth.py": ["NCHW_VECT_C"],
-    "ops/data/as_graph.py": ["_as_serialized_graph"],
-    "ops/data/sharing.py": ["batches that replicas share", "AutoShardDataset"],
-    "ops/debugging/cards.py": ["debug URLs with `grpc://`"],
-    "ops/raw.py": ["tf.raw_ops"],
-    "ops/strings/regex.py": [r"`\C`"],
-    "ops/summary/writer_cards.py": ["create_db_writer"],
-    "platform/load_library.py": ["tf.load_op_library"],
-    "runtime/collectives.py": ["collectives"],
-    "runtime/distributed/master.py": ["debuggers that watch tensors"],
-    "runtime/distributed/packed.py": ["sent to another task"],
-    "runtime/repeats.py": ["steps of partial runs"],
-    "runtime/session.py": ["Session.partial_run"],
-    "tools/graph_transforms/__init__.py": ["TransformGraph"],
+    "stillflow/lite/quantized_operators.py": ["strides that differ"],
+    "stillflow/lite/translation.py": 2 * ["operators that are not there"],
+    "stillflow/ops/arrays/depth.py": ["NCHW_VECT_C"],
+    "stillflow/ops/data/as_graph.py": ["_as_serialized_graph"],
+    "stillflow/ops/data/sharing.py": ["batches that replicas share", "AutoShardDataset"],
+    "stillflow/ops/debugging/cards.py": ["debug URLs with `grpc://`"],
+    "stillflow/ops/raw.py": ["tf.raw_ops"],
+    "stillflow/ops/strings/regex.py": [r"`\C`"],
+    "stillflow/ops/summary/writer_cards.py": ["create_db_writer"],
+    "stillflow/platform/load_library.py": ["tf.load_op_library"],
+    "stillflow/runtime/collectives.py": ["collectives"],
+    "stillflow/runtime/distributed/master.py": ["debuggers that watch tensors"],
+    "stillflow/runtime/distributed/packed.py": ["sent to another task"],
+    "stillflow/runtime/repeats.py": ["steps of partial runs"],
+    "stillflow/runtime/session.py": ["Session.partial_run"],
+    "stillflow/tools/graph_transforms/__init__.py": ["TransformGraph"],
 }  # fmt: skip
 # They say what to install, or that a version is served which is not asked for.
-NO_LIMITS = {"facade/notebook.py", "keras/applications/library.py"}
+NO_LIMITS = {"stillflow/facade/notebook.py", "stillflow/keras/applications/library.py"}
 
 
 def refusals(path: Path) -> int:

@@ -125,7 +125,8 @@ def load_programs() -> dict[str, Program]:
 def internal_module(tf: Any, ours: str, theirs: str) -> Any:
     """A module outside of the public API: `stillflow.<ours>`, or `tensorflow.<theirs>`."""
     path = ours if tf.__name__ == "stillflow" else theirs
-    return importlib.import_module(f"{tf.__name__}.{path}")
+    rare = path.startswith("stillflow_contrib.")
+    return importlib.import_module(path if rare else f"{tf.__name__}.{path}")
 
 
 def eagerly(tf: Any, compute: Callable[[Any], dict[str, Any]], seed: int = 1) -> Run:

@@ -13,8 +13,8 @@ from stillflow.autograph.verbosity import log, warn
 
 _LIBRARIES = (
     "collections", "copy", "cProfile", "inspect", "ipdb", "linecache", "mock", "numpy", "pathlib",
-    "pdb", "posixpath", "pstats", "re", "stillflow", "tensorflow", "tensorflow_datasets.core",
-    "tensorflow_probability", "threading", "torch",
+    "pdb", "posixpath", "pstats", "re", "stillflow", "stillflow_contrib", "tensorflow",
+    "tensorflow_datasets.core", "tensorflow_probability", "threading", "torch",
 )  # fmt: skip
 _OF_PYTHON = os.path.dirname(os.__file__) + os.sep
 _INSTALLED = tuple(_OF_PYTHON + name + os.sep for name in ("site-packages", "dist-packages"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow._home import is_our_module
 from stillflow.errors import OperatorNotAllowedInGraphError
 from stillflow.graph.autograph_status import ControlStatusCtx, Status, control_status_ctx
 from stillflow.graph.eager_mode import executing_eagerly
@@ -60,7 +61,7 @@ def converted_method(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that a program may have overridden, where it builds a graph."""
     if executing_eagerly():
         return method
-    if not (getattr(method, "__module__", None) or "").startswith("stillflow."):
+    if not is_our_module(getattr(method, "__module__", None)):
         return tf_convert(method, control_status_ctx())
     owner = type(getattr(method, "__self__", None)).__module__
     if owner.startswith(_NOT_CONVERTED) or control_status_ctx().status is Status.DISABLED:

@@ -33,7 +33,14 @@ _BUILDING = re.compile(
 )
 _INSTALLED = frozenset({"site-packages", "dist-packages"})  # folders
 _MACHINERY = frozenset(
-    {"importlib", "_frozen_importlib", "_frozen_importlib_external", "pkgutil", "stillflow"}
+    {
+        "importlib",
+        "_frozen_importlib",
+        "_frozen_importlib_external",
+        "pkgutil",
+        "stillflow",
+        "stillflow_contrib",
+    }
 )
 
 

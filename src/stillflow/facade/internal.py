@@ -41,8 +41,8 @@ MODULES = {
     **internal_keras.MODULES,
     **internal_timeseries.MODULES,
     "tensorflow.examples.saved_model.integration_tests.mnist_util":
-        "stillflow.contrib.learn.datasets.mnist_util",
-    "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
+        "stillflow_contrib.learn.datasets.mnist_util",
+    "tensorflow.examples.tutorials.mnist.input_data": "stillflow_contrib.learn.datasets.mnist",
     "tensorflow.lite.experimental.microfrontend.python.ops.audio_microfrontend_op":
         "stillflow.lite.audio_microfrontend",
     "tensorflow.lite.python.interpreter": "stillflow.lite.interpreter",
@@ -286,7 +286,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "EventsWriter": "stillflow.files.events:EventsWriter",
         "FileStatistics": "stillflow.files.gfile:FileStatistics",
         "TFE_Py_TensorShapeSlice": "stillflow.facade.eager_only:tensor_shape_slice",
-        **{name: f"stillflow.contrib.stat_summarizer.summarizer:{name}"
+        **{name: f"stillflow_contrib.stat_summarizer.summarizer:{name}"
            for name in ("DeleteStatSummarizer", "NewStatSummarizer", "StatSummarizer")},
         "*": "stillflow.facade.pywrap",
     },

@@ -8,7 +8,7 @@ _SLIM = "tensorflow.contrib.slim.python.slim"
 MODULES = {
     "tensorflow.contrib.meta_graph_transform.meta_graph_transform":
         "stillflow.contrib.meta_graph_transform.meta_graph_transform",
-    **{f"tensorflow.contrib.opt.python.training.{name}": f"stillflow.contrib.opt.{name}"
+    **{f"tensorflow.contrib.opt.python.training.{name}": f"stillflow_contrib.opt.{name}"
        for name in ("matrix_functions", "sign_decay")},
     **{f"{_SLIM}.{name}": f"stillflow.contrib.slim.{name}"
        for name in ("evaluation", "learning", "model_analyzer", "queues", "summaries")},
@@ -21,30 +21,30 @@ MODULES = {
     **{f"tensorflow.contrib.quantization.python.{name}": "stillflow.contrib.quantization"
        for name in ("array_ops", "math_ops", "nn_ops")},
     "tensorflow.contrib.specs.python": "stillflow.contrib.specs",
-    **{f"tensorflow.contrib.specs.python.{name}": f"stillflow.contrib.specs.{name}"
+    **{f"tensorflow.contrib.specs.python.{name}": f"stillflow_contrib.specs.{name}"
        for name in ("params_ops", "specs", "specs_lib", "specs_ops", "summaries")},
 }
 
-_CONSTRAINED = "stillflow.contrib.constrained_optimization"
-_CUDNN = "stillflow.contrib.cudnn_rnn"
-_FIELD = "stillflow.contrib.receptive_field"
-_KERNELS = "stillflow.contrib.kernel_methods"
-_LABELED = "stillflow.contrib.labeled_tensor"
-_LEARN = "stillflow.contrib.learn"
+_CONSTRAINED = "stillflow_contrib.constrained_optimization"
+_CUDNN = "stillflow_contrib.cudnn_rnn"
+_FIELD = "stillflow_contrib.receptive_field"
+_KERNELS = "stillflow_contrib.kernel_methods"
+_LABELED = "stillflow_contrib.labeled_tensor"
+_LEARN = "stillflow_contrib.learn"
 _LINEAR = "tensorflow.contrib.linear_optimizer.python"
-_PRUNING = "stillflow.contrib.model_pruning"
-_PREDICTOR = "stillflow.contrib.predictor"
-_SOLVER = "stillflow.contrib.linear_optimizer"
-_TREES = "stillflow.contrib.boosted_trees"
-_QUANTIZE = "stillflow.contrib.quantize"
+_PRUNING = "stillflow_contrib.model_pruning"
+_PREDICTOR = "stillflow_contrib.predictor"
+_SOLVER = "stillflow_contrib.linear_optimizer"
+_TREES = "stillflow_contrib.boosted_trees"
+_QUANTIZE = "stillflow_contrib.quantize"
 
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.batching.python.ops.batch_ops": {
-        "*": "stillflow.contrib.batching.functions",
+        "*": "stillflow_contrib.batching.functions",
     },
     "tensorflow.contrib.bayesflow.python.ops.monte_carlo_impl": {
-        "_get_samples": "stillflow.contrib.bayesflow.monte_carlo:get_samples",
-        "_logspace_mean": "stillflow.contrib.bayesflow.monte_carlo:log_mean",
+        "_get_samples": "stillflow_contrib.bayesflow.monte_carlo:get_samples",
+        "_logspace_mean": "stillflow_contrib.bayesflow.monte_carlo:log_mean",
     },
     "tensorflow.contrib.boosted_trees.python.ops.batch_ops_utils": {
         "*": f"{_TREES}.scheduling",
@@ -63,7 +63,7 @@ OBJECTS: dict[str, dict[str, str]] = {
             f"{_CONSTRAINED}.projections:project_stochastic_matrix",
     },
     "tensorflow.contrib.copy_graph.python.util.copy_elements": {
-        "*": "stillflow.contrib.copy_graph.copying",
+        "*": "stillflow_contrib.copy_graph.copying",
     },
     "tensorflow.contrib.cudnn_rnn.python.layers.cudnn_rnn": {
         "*": f"{_CUDNN}.layers {_CUDNN}.modes",
@@ -80,16 +80,16 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.distributions.python.ops.distribution_util": {
         "pad_mixture_dimensions":
-            "stillflow.contrib.distributions.mixture_same_family:pad_mixture_dimensions",
+            "stillflow_contrib.distributions.mixture_same_family:pad_mixture_dimensions",
     },
     "tensorflow.contrib.distributions.python.ops.mvn_linear_operator": {
-        "*": "stillflow.contrib.distributions.multivariate_normal",
+        "*": "stillflow_contrib.distributions.multivariate_normal",
     },
     "tensorflow.contrib.distributions.python.ops.vector_exponential_linear_operator": {
-        "*": "stillflow.contrib.distributions.vectors",
+        "*": "stillflow_contrib.distributions.vectors",
     },
     "tensorflow.contrib.distributions.python.ops.vector_laplace_linear_operator": {
-        "*": "stillflow.contrib.distributions.vectors",
+        "*": "stillflow_contrib.distributions.vectors",
     },
     "tensorflow.contrib.framework.python.framework": {
         "experimental": "stillflow.contrib.framework.experimental:experimental",
@@ -110,22 +110,22 @@ OBJECTS: dict[str, dict[str, str]] = {
         "print_op": "stillflow.contrib.framework.printing:print_op",
     },
     "tensorflow.contrib.grid_rnn.python.ops.grid_rnn_cell": {
-        "*": "stillflow.contrib.grid_rnn.cell stillflow.contrib.grid_rnn.cells",
+        "*": "stillflow_contrib.grid_rnn.cell stillflow_contrib.grid_rnn.cells",
     },
     "tensorflow.contrib.input_pipeline.python.ops.input_pipeline_ops": {
-        "*": "stillflow.contrib.input_pipeline.seeking",
+        "*": "stillflow_contrib.input_pipeline.seeking",
     },
     "tensorflow.contrib.image.python.ops.dense_image_warp": {
-        "_interpolate_bilinear": "stillflow.contrib.image.dense_warp:interpolate_bilinear",
+        "_interpolate_bilinear": "stillflow_contrib.image.dense_warp:interpolate_bilinear",
     },
     "tensorflow.contrib.image.python.ops.distort_image_ops": {
-        "*": "stillflow.contrib.image.yiq",
+        "*": "stillflow_contrib.image.yiq",
     },
     "tensorflow.contrib.image.python.ops.sparse_image_warp": {
         "_add_zero_flow_controls_at_boundary":
-            "stillflow.contrib.image.sparse_warp:add_zero_flow_controls_at_boundary",
-        "_get_boundary_locations": "stillflow.contrib.image.sparse_warp:get_boundary_locations",
-        "_get_grid_locations": "stillflow.contrib.image.sparse_warp:get_grid_locations",
+            "stillflow_contrib.image.sparse_warp:add_zero_flow_controls_at_boundary",
+        "_get_boundary_locations": "stillflow_contrib.image.sparse_warp:get_boundary_locations",
+        "_get_grid_locations": "stillflow_contrib.image.sparse_warp:get_grid_locations",
     },
     "tensorflow.contrib.kernel_methods.python.kernel_estimators": {"*": f"{_KERNELS}.estimators"},
     "tensorflow.contrib.kernel_methods.python.mappers.dense_kernel_mapper": {
@@ -174,14 +174,14 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": f"{_LEARN}.graph_actions {_LEARN}.graph_evaluation {_LEARN}.graph_training",
     },
     "tensorflow.contrib.learn.python.learn.preprocessing": {
-        "*": "stillflow.contrib.learn.preprocessing.text"
-             " stillflow.contrib.learn.preprocessing.categorical_vocabulary",
+        "*": "stillflow_contrib.learn.preprocessing.text"
+             " stillflow_contrib.learn.preprocessing.categorical_vocabulary",
     },
     "tensorflow.contrib.learn.python.learn.preprocessing.categorical_vocabulary": {
-        "*": "stillflow.contrib.learn.preprocessing.categorical_vocabulary",
+        "*": "stillflow_contrib.learn.preprocessing.categorical_vocabulary",
     },
     "tensorflow.contrib.learn.python.learn.preprocessing.text": {
-        "*": "stillflow.contrib.learn.preprocessing.text",
+        "*": "stillflow_contrib.learn.preprocessing.text",
     },
     "tensorflow.contrib.learn.python.learn.utils.saved_model_export_utils": {
         "*": f"{_LEARN}.export_strategies",
@@ -204,7 +204,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": f"{_PRUNING}.stripping",
     },
     "tensorflow.contrib.nn.python.ops.fwd_gradients": {
-        "*": "stillflow.contrib.nn.forward_gradients",
+        "*": "stillflow_contrib.nn.forward_gradients",
     },
     "tensorflow.contrib.predictor.contrib_estimator_predictor": {
         "*": f"{_PREDICTOR}.estimators",
@@ -223,7 +223,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     **{
         f"tensorflow.contrib.opt.python.training.{name}_optimizer": {
-            "GLOBAL_VARIABLE_NAME": "stillflow.contrib.opt.worker_copies:CENTER",
+            "GLOBAL_VARIABLE_NAME": "stillflow_contrib.opt.worker_copies:CENTER",
         }
         for name in ("agn", "elastic_average", "model_average")
     },
@@ -260,13 +260,13 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": f"{_FIELD}.receptive_field",
     },
     "tensorflow.contrib.recurrent.python.ops.functional_rnn": {
-        "*": "stillflow.contrib.recurrent.functional_rnn",
+        "*": "stillflow_contrib.recurrent.functional_rnn",
     },
     "tensorflow.contrib.recurrent.python.ops.recurrent": {
-        "*": "stillflow.contrib.recurrent.recurrent",
+        "*": "stillflow_contrib.recurrent.recurrent",
     },
     "tensorflow.contrib.recurrent.python.recurrent_api": {
-        "*": "stillflow.contrib.recurrent.functional_rnn stillflow.contrib.recurrent.recurrent",
+        "*": "stillflow_contrib.recurrent.functional_rnn stillflow_contrib.recurrent.recurrent",
     },
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
         "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
@@ -286,17 +286,17 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.seq2seq.python.ops.beam_search_decoder": {
         "BeamSearchDecoderV2":
-            "stillflow.contrib.seq2seq.beam_search_decoder:BeamSearchDecoderV2",
-        "_beam_search_step": "stillflow.contrib.seq2seq.beam_step:beam_search_step",
-        "_check_batch_beam": "stillflow.contrib.seq2seq.beams:assert_beams",
-        "_check_static_batch_beam_maybe": "stillflow.contrib.seq2seq.beams:has_beams",
-        "_length_penalty": "stillflow.contrib.seq2seq.beam_step:length_penalty",
-        "_mask_probs": "stillflow.contrib.seq2seq.beam_step:mask_finished",
-        "*": "stillflow.contrib.seq2seq.beams",
+            "stillflow_contrib.seq2seq.beam_search_decoder:BeamSearchDecoderV2",
+        "_beam_search_step": "stillflow_contrib.seq2seq.beam_step:beam_search_step",
+        "_check_batch_beam": "stillflow_contrib.seq2seq.beams:assert_beams",
+        "_check_static_batch_beam_maybe": "stillflow_contrib.seq2seq.beams:has_beams",
+        "_length_penalty": "stillflow_contrib.seq2seq.beam_step:length_penalty",
+        "_mask_probs": "stillflow_contrib.seq2seq.beam_step:mask_finished",
+        "*": "stillflow_contrib.seq2seq.beams",
     },
-    "tensorflow.contrib.seq2seq.python.ops.helper": {"*": "stillflow.contrib.seq2seq.sampling"},
+    "tensorflow.contrib.seq2seq.python.ops.helper": {"*": "stillflow_contrib.seq2seq.sampling"},
     "tensorflow.contrib.text.python.ops.skip_gram_ops": {
-        "_filter_input": "stillflow.contrib.text.skip_grams:filter_input",
+        "_filter_input": "stillflow_contrib.text.skip_grams:filter_input",
     },
     "tensorflow.contrib.training.python.training.resample": {
         "_repeat_range": "stillflow.contrib.training.resampling:repeat_range",

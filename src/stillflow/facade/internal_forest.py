@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _TF = "tensorflow.contrib.tensor_forest"
-_OURS = "stillflow.contrib.tensor_forest"
+_OURS = "stillflow_contrib.tensor_forest"
 
 # Internal modules that we have whole.
 MODULES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 _LAYERS = "tensorflow.contrib.layers.python"
 _OURS = "stillflow.contrib.layers"
 _ESTIMATORS = "tensorflow.contrib.learn.python.learn.estimators"
-_LEARN = "stillflow.contrib.learn"
+_LEARN = "stillflow_contrib.learn"
 _FACTORIZATION = "tensorflow.contrib.factorization.python.ops"
 
 
@@ -98,7 +98,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     f"{_ESTIMATORS}.rnn_common": {"*": f"{_LEARN}.canned.recurrent_parts"},
     f"{_LAYERS}.layers.target_column": {
-        "*": f"{_OURS}.targets stillflow.contrib.learn.keys",
+        "*": "stillflow_contrib.learn.targets stillflow_contrib.learn.keys",
     },
     f"{_ESTIMATORS}.head": {
         **_HEADS,
@@ -106,25 +106,25 @@ OBJECTS: dict[str, dict[str, str]] = {
              f" {_LEARN}.heads.combined",
     },
     f"{_FACTORIZATION}.clustering_ops": {
-        "*": "stillflow.contrib.factorization.clustering stillflow.ops.clustering",
+        "*": "stillflow_contrib.factorization.clustering stillflow.ops.clustering",
     },
     f"{_FACTORIZATION}.factorization_ops": {
-        "*": "stillflow.contrib.factorization.wals_model stillflow.ops.factorization",
+        "*": "stillflow_contrib.factorization.wals_model stillflow.ops.factorization",
     },
     f"{_FACTORIZATION}.gen_factorization_ops": {"*": "stillflow.ops.factorization"},
     f"{_FACTORIZATION}.gmm_ops": {
-        "_covariance": "stillflow.contrib.factorization.mixtures:covariance",
-        "*": "stillflow.contrib.factorization.mixtures",
+        "_covariance": "stillflow_contrib.factorization.mixtures:covariance",
+        "*": "stillflow_contrib.factorization.mixtures",
     },
     f"{_FACTORIZATION}.wals": {
-        "_SweepHook": "stillflow.contrib.factorization.wals_hooks:SweepHook",
-        "_StopAtSweepHook": "stillflow.contrib.factorization.wals_hooks:StopAtSweepHook",
-        "*": "stillflow.contrib.factorization.wals",
+        "_SweepHook": "stillflow_contrib.factorization.wals_hooks:SweepHook",
+        "_StopAtSweepHook": "stillflow_contrib.factorization.wals_hooks:StopAtSweepHook",
+        "*": "stillflow_contrib.factorization.wals",
     },
     f"{_FACTORIZATION}.kmeans": {
-        "_parse_features_if_necessary": "stillflow.contrib.factorization.kmeans:_points",
-        "clustering_ops": "stillflow.contrib.factorization.clustering",
-        "*": "stillflow.contrib.factorization.kmeans",
+        "_parse_features_if_necessary": "stillflow_contrib.factorization.kmeans:_points",
+        "clustering_ops": "stillflow_contrib.factorization.clustering",
+        "*": "stillflow_contrib.factorization.kmeans",
     },
     f"{_ESTIMATORS}.linear": {
         "_linear_model_fn": f"{_LEARN}.canned.wide:linear_model_fn",

@@ -273,8 +273,8 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.ops.inplace_ops": {"*": "stillflow.ops.arrays.inplace_functions"},
     "tensorflow.python.ops.op_selector": {
-        "*": "stillflow.facade.op_selector stillflow.contrib.graph_editor.select"
-             " stillflow.contrib.graph_editor.util",
+        "*": "stillflow.facade.op_selector stillflow_contrib.graph_editor.select"
+             " stillflow_contrib.graph_editor.util",
     },
     "tensorflow.python.ops.partitioned_variables": {"*": "stillflow.variables.partitioned"},
     "tensorflow.python.ops.random_grad": {

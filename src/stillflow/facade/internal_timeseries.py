@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _TF = "tensorflow.contrib.timeseries.python.timeseries"
-_OURS = "stillflow.contrib.timeseries"
+_OURS = "stillflow_contrib.timeseries"
 
 # Internal modules that we have whole.
 MODULES = {

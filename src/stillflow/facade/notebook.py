@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from stillflow._home import FOLDERS
 from stillflow.facade import frames
-
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 def load(shell: Any) -> None:
@@ -47,7 +45,7 @@ def show(shell: Any, kind: type, error: Exception, traceback: Any, tb_offset: An
 
 def _is_ours(path: str) -> bool:
     """Whether code is of this package, or of a plan that it compiled."""
-    return path.startswith((_PACKAGE, "<plan "))
+    return path.startswith((*FOLDERS, "<plan "))
 
 
 def tensorflow_version(line: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.contrib.graph_editor import select
 from stillflow.graph.gradient_registry import gradient_function
 from stillflow.graph.operation import Operation
+from stillflow_contrib.graph_editor import select
 
 
 class UnliftableError(Exception):

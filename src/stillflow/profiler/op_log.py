@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any
 
+from stillflow._home import FOLDERS
 from stillflow.files.gfile import write_string_to_file
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
@@ -17,7 +18,7 @@ from stillflow.profiler.statistics import flops_of
 from stillflow.protos import OpLogEntry, OpLogProto
 
 # Files whose lines are not the program's: this package's and those that start programs.
-_NOT_OF_PROGRAM = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "<frozen ")
+_NOT_OF_PROGRAM = (*FOLDERS, "<frozen ")
 
 
 @export("profiler.write_op_log", "contrib.tfprof.tfprof_logger.write_op_log")

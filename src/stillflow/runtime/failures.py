@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stillflow import errors
+from stillflow._home import is_our_module
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.op_text import attributes_text
@@ -107,7 +108,7 @@ def _is_of_another_kind(error: BaseException) -> bool:
     if isinstance(error, AttributeError) and error.obj is None:
         return _NOT_SET.search(str(error)) is not None
     if isinstance(error, AttributeError):
-        return type(error.obj).__module__.startswith("stillflow.")
+        return is_our_module(type(error.obj).__module__)
     return isinstance(error, TypeError) and _ARGUMENTS.search(str(error)) is not None
 
 

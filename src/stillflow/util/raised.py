@@ -6,8 +6,9 @@ import dis
 import os
 import sysconfig
 
+from stillflow._home import FOLDERS
+
 _RAISE = dis.opmap["RAISE_VARARGS"]
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple(
     {os.path.abspath(sysconfig.get_path(key)) + os.sep for key in ("stdlib", "purelib", "platlib")}
 )
@@ -27,4 +28,4 @@ def is_deliberate(error: BaseException) -> bool:
     code = trace.tb_frame.f_code
     if isinstance(error, AssertionError) or code.co_code[trace.tb_lasti] != _RAISE:
         return False
-    return code.co_filename.startswith(_PACKAGE) or not code.co_filename.startswith(_LIBRARIES)
+    return code.co_filename.startswith(FOLDERS) or not code.co_filename.startswith(_LIBRARIES)

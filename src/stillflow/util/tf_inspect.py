@@ -22,6 +22,7 @@ from inspect import stack as stack
 from types import FrameType
 from typing import Any
 
+from stillflow._home import is_our_module
 from stillflow.util import tf_decorator
 
 __all__ = [
@@ -95,7 +96,7 @@ def getfullargspec(obj: Any) -> Any:
             return FullArgSpec(spec.args, spec.varargs, spec.keywords, spec.defaults, [], None, {})
     traced = getattr(target, "function_spec", None)  # of a `tf.function`
     spec = inspect.getfullargspec(target) if traced is None else FullArgSpec(*traced)
-    if getattr(target, "__module__", "").startswith("stillflow."):
+    if is_our_module(getattr(target, "__module__", "")):
         spec = spec._replace(annotations={})  # TensorFlow's functions have none, libraries compare
     return spec
 

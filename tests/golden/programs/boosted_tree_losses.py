@@ -14,7 +14,7 @@ SCORES = np.random.RandomState(2).normal(size=[6, 3]).astype(np.float32) * 3
 
 def _losses(tf):
     return internal_module(
-        tf, "contrib.boosted_trees.losses", "contrib.boosted_trees.python.utils.losses")
+        tf, "stillflow_contrib.boosted_trees.losses", "contrib.boosted_trees.python.utils.losses")
 
 
 def _run(tf, made):

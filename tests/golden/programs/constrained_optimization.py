@@ -204,7 +204,7 @@ def projection(tf, name):
     player, theirs = THEIRS[name]
     module = internal_module(
         tf,
-        "contrib.constrained_optimization.projections",
+        "stillflow_contrib.constrained_optimization.projections",
         f"contrib.constrained_optimization.python.{player}_regret_optimizer",
     )
     return getattr(module, name, None) or getattr(module, theirs)

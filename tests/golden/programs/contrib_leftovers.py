@@ -12,7 +12,8 @@ STRINGS = ["a", "b", "c"]
 
 def seeking(tf):
     return internal_module(
-        tf, "contrib.input_pipeline.seeking", "contrib.input_pipeline.python.ops.input_pipeline_ops"
+        tf, "stillflow_contrib.input_pipeline.seeking",
+        "contrib.input_pipeline.python.ops.input_pipeline_ops"
     )
 
 

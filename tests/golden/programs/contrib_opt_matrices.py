@@ -136,7 +136,7 @@ def shampoo_rows_made_dense(tf):
 @program(rtol=1e-4, reason="iterations of products of matrices with their rounding")
 def roots(tf):
     matrix_functions = import_module(
-        "stillflow.contrib.opt.matrix_functions"
+        "stillflow_contrib.opt.matrix_functions"
         if "stillflow" in tf.__name__
         else _MATRIX_FUNCTIONS
     )

@@ -44,7 +44,7 @@ def refused_by_mappers(tf):
     mapper = tf.contrib.kernel_methods.RandomFourierFeatureMapper(3, 6)
     module = internal_module(
         tf,
-        "contrib.kernel_methods.dense_kernel_mapper",
+        "stillflow_contrib.kernel_methods.dense_kernel_mapper",
         "contrib.kernel_methods.python.mappers.dense_kernel_mapper",
     )
     return Run(

@@ -110,7 +110,7 @@ def refused(tf):
 @program
 def exported(tf):
     learn = tf.contrib.learn
-    module = internal_module(tf, "contrib.learn.saved_model_export",
+    module = internal_module(tf, "stillflow_contrib.learn.saved_model_export",
                              "contrib.learn.python.learn.estimators.estimator")
 
     def model(features, labels, mode):

@@ -185,7 +185,7 @@ def weights_in_parts(tf):
 
 @program
 def helpers(tf):
-    utils = internal_module(tf, "contrib.model_pruning.blocks",
+    utils = internal_module(tf, "stillflow_contrib.model_pruning.blocks",
                             "contrib.model_pruning.python.pruning_utils")
     small, large = tf.constant(ROWS[:2, :3]), tf.constant(ROWS)
     return Run({

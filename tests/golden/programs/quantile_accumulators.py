@@ -20,7 +20,8 @@ MANY_WEIGHTS = RANDOM.uniform(size=[500, 1]).astype(np.float32)
 
 def _ops(tf):
     return internal_module(
-        tf, "contrib.boosted_trees.quantile_ops", "contrib.boosted_trees.python.ops.quantile_ops")
+        tf, "stillflow_contrib.boosted_trees.quantile_ops",
+        "contrib.boosted_trees.python.ops.quantile_ops")
 
 
 def _config(error, count):
@@ -134,7 +135,7 @@ def saved(tf):
 def scheduled(tf):
     ops = _ops(tf)
     together = internal_module(
-        tf, "contrib.boosted_trees.scheduling",
+        tf, "stillflow_contrib.boosted_trees.scheduling",
         "contrib.boosted_trees.python.ops.batch_ops_utils")
     streams = [ops.QuantileAccumulator(0, 0.1, 3, name="s" + name) for name in "ab"]
     stamp = tf.constant(0, tf.int64)

@@ -83,7 +83,7 @@ def unaligned(tf):
 @program
 def coordinates(tf):
     make = internal_module(
-        tf, "contrib.receptive_field.receptive_field",
+        tf, "stillflow_contrib.receptive_field.receptive_field",
         "contrib.receptive_field.python.util.receptive_field").ReceptiveField
     field = make([3, 5], [2, 4], [1, 0])
     places = np.array([[0, 0], [1, 2], [3, -1]])

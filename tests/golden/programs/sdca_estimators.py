@@ -222,7 +222,8 @@ def contrib_regressor(tf, folder):
 
 def of_sdca(tf):
     return internal_module(
-        tf, "contrib.linear_optimizer.estimators", "contrib.linear_optimizer.python.sdca_estimator"
+        tf, "stillflow_contrib.linear_optimizer.estimators",
+        "contrib.linear_optimizer.python.sdca_estimator"
     )
 
 

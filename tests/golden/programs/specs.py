@@ -88,7 +88,8 @@ def parameters(tf):
 @program
 def refused(tf):
     specs = tf.contrib.specs
-    parts = internal_module(tf, "contrib.specs.specs_lib", "contrib.specs.python.specs_lib")
+    theirs = "contrib.specs.python.specs_lib"
+    parts = internal_module(tf, "stillflow_contrib.specs.specs_lib", theirs)
     return Run(facts={
         "keyword": raised(specs.create_net, "import re; net = Id", tf.constant(1.0)),
         "no_net": raised(specs.create_net_fun, "a = Id"),

@@ -21,13 +21,13 @@ def _part(tf, name):
             "anomaly": "anomaly_mixture", "estimators": "estimators",
             "networks": "prediction_networks"}
     theirs = {"anomaly": "ar_model", "networks": "ar_model"}
-    return internal_module(tf, "contrib.timeseries." + ours[name],
+    return internal_module(tf, "stillflow_contrib.timeseries." + ours[name],
                            "contrib.timeseries.python.timeseries." + theirs.get(name, name))
 
 
 def _state_space(tf, name, theirs=None):
     return internal_module(
-        tf, "contrib.timeseries.state_space." + name,
+        tf, "stillflow_contrib.timeseries.state_space." + name,
         "contrib.timeseries.python.timeseries.state_space_models." + (theirs or name))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.contrib.batching.functions import batch, batch_function_v1, unbatch
+from stillflow_contrib.batching.functions import batch, batch_function_v1, unbatch
 
 SECOND = 1000000
 

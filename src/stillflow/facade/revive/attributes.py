@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from stillflow._home import is_our_module
 from stillflow.facade.revive.after import after_import
 from stillflow.facade.revive.tables import METHODS, TABLES
 from stillflow.facade.say import say_to_program
@@ -68,6 +69,6 @@ def describe(entry: Any) -> str:
     """Return an entry of a table as the notes on stderr spell it."""
     if not isinstance(entry, str):
         return repr(entry)
-    if entry.startswith("stillflow."):
+    if is_our_module(entry):
         return "Stillflow's"
     return entry.replace("builtins:", "").replace(":", ".")

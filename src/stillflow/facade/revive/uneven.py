@@ -22,7 +22,9 @@ _UNEVEN = "inhomogeneous"
 _NO_COPY = "Unable to avoid copy"
 _OF_NO_DIMENSIONS = "nonzero on 0d arrays"
 _ONE_ELEMENT = ("only 0-dimensional arrays", "only integer scalar arrays")
-_OF_TODAY = ("numpy", "stillflow", "torch", "scipy", "pandas", "matplotlib", "sklearn")
+_OF_TODAY = (
+    "numpy", "stillflow", "stillflow_contrib", "torch", "scipy", "pandas", "matplotlib", "sklearn",
+)  # fmt: skip
 # The functions that take a type after their first argument, or as ``dtype``.
 _MAKERS = frozenset({"array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray"})
 FUNCTIONS = {

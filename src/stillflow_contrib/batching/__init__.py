@@ -1,0 +1,1 @@
+"""`tf.contrib.batching`: runs that go on at the same time, computed together."""

@@ -1,0 +1,1 @@
+"""Of `tf.contrib.boosted_trees`: losses of examples, and operations run together."""

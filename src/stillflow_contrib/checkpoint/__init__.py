@@ -1,0 +1,1 @@
+"""`tf.contrib.checkpoint`: objects in checkpoints of objects."""

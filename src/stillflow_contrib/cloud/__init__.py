@@ -1,0 +1,1 @@
+"""`tf.contrib.cloud`: Google's storage, of which programs say how it is to be used."""

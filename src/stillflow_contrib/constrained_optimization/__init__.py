@@ -1,0 +1,1 @@
+"""`tf.contrib.constrained_optimization`: minima under constraints, as games of two players."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.crf`: conditional random fields over sequences."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.distributions`: the distributions of `tf.distributions`, and their bijectors."""

@@ -1,0 +1,111 @@
+"""Distributions whose numbers depend on those before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.distributions.distribution import Distribution
+from stillflow.distributions.parameters import gen_new_seed
+from stillflow.graph.export import export
+from stillflow_contrib.distributions.moved import moved_from_contrib
+
+
+@export("contrib.distributions.Autoregressive")
+class Autoregressive(Distribution):
+    """Distributions whose parameters a function makes of their own samples.
+
+    Args:
+      distribution_fn: makes a distribution of a sample, or of nothing for the first one.
+      sample0: what the first distribution is made of; of nothing if None.
+      num_steps: how often a sample makes the next one; the size of an event by default.
+      validate_args: see `Distribution`.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      ValueError: if the size of an event is not known, or steps are fewer than one.
+    """
+
+    @moved_from_contrib
+    def __init__(
+        self,
+        distribution_fn: Callable[..., Any],
+        sample0: Any = None,
+        num_steps: int | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Autoregressive",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name) as scope:
+            self._distribution_fn, self._sample0 = distribution_fn, sample0
+            first = distribution_fn() if sample0 is None else distribution_fn(sample0)
+            if num_steps is None:
+                num_steps = first.event_shape.num_elements()
+            if num_steps is None:
+                raise ValueError(
+                    "distribution_fn must generate a distribution with fully known `event_shape`."
+                )
+            if num_steps < 1:
+                raise ValueError(f"num_steps ({num_steps}) must be at least 1.")
+            self._distribution0, self._num_steps = first, num_steps
+        super().__init__(
+            dtype=first.dtype,
+            reparameterization_type=first.reparameterization_type,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            graph_parents=first._graph_parents,
+            name=scope,
+        )
+
+    @property
+    def distribution_fn(self) -> Callable[..., Any]:
+        """What makes distributions of samples."""
+        return self._distribution_fn
+
+    @property
+    def sample0(self) -> Any:
+        """What the first distribution is made of."""
+        return self._sample0
+
+    @property
+    def num_steps(self) -> int:
+        """How often a sample makes the next one."""
+        return self._num_steps
+
+    @property
+    def distribution0(self) -> Any:
+        """The first distribution."""
+        return self._distribution0
+
+    def _batch_shape(self) -> Any:
+        return self.distribution0.batch_shape
+
+    def _batch_shape_tensor(self) -> Any:
+        return self.distribution0.batch_shape_tensor()
+
+    def _event_shape(self) -> Any:
+        return self.distribution0.event_shape
+
+    def _event_shape_tensor(self) -> Any:
+        return self.distribution0.event_shape_tensor()
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        if seed is None:
+            # All steps have to draw the same numbers.
+            seed = gen_new_seed(np.random.randint(2**32 - 1), "autoregressive")
+        samples = self.distribution0.sample(n, seed=seed)
+        for _ in range(self._num_steps):
+            samples = self.distribution_fn(samples).sample(seed=seed)
+        return samples
+
+    def _log_prob(self, value: Any) -> Any:
+        return self.distribution_fn(value).log_prob(value)
+
+    def _prob(self, value: Any) -> Any:
+        return self.distribution_fn(value).prob(value)

@@ -1,0 +1,353 @@
+"""Transformations of each element by itself: powers, distribution functions, other bends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.distributions.bijector import Bijector
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.ops.control import with_dependencies
+from stillflow_contrib.distributions.bijectors.elementwise import _moved
+
+
+@export("contrib.distributions.bijectors.AbsoluteValue")
+class AbsoluteValue(Bijector):
+    """y = |x|; inverses are pairs.
+
+    Args:
+      validate_args: whether the graph checks that y is not negative.
+      name: of the scope.
+    """
+
+    @_moved
+    def __init__(self, validate_args: bool = False, name: str = "absolute_value") -> None:
+        self._graph_parents = []
+        self._name = name
+        with self._name_scope("init"):
+            super().__init__(
+                forward_min_event_ndims=0,
+                is_constant_jacobian=True,
+                validate_args=validate_args,
+                name=name,
+            )
+
+    def _forward(self, x: Any) -> Any:
+        return tf.abs(x)
+
+    def _inverse(self, y: Any) -> Any:
+        y = self._after_check(y, y)
+        return -y, y
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        zeros = self._after_check(y, tf.constant(0.0, dtype=y.dtype))
+        return zeros, zeros
+
+    def _after_check(self, y: Any, result: Any) -> Any:
+        if not self.validate_args:
+            return result
+        message = "Argument y was negative"
+        return with_dependencies([tf.assert_non_negative(y, message=message)], result)
+
+    @property
+    def _is_injective(self) -> bool:
+        return False
+
+
+@export("contrib.distributions.bijectors.Square")
+class Square(Bijector):
+    """y = x ** 2 of x that are not negative.
+
+    Args:
+      validate_args: whether the graph checks that they are not.
+      name: of the scope.
+    """
+
+    @_moved
+    def __init__(self, validate_args: bool = False, name: str = "square") -> None:
+        self._name = name
+        super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
+
+    def _forward(self, x: Any) -> Any:
+        return tf.square(self._checked(x))
+
+    def _inverse(self, y: Any) -> Any:
+        return tf.sqrt(self._checked(y))
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return np.log(2.0) + tf.log(self._checked(x))
+
+    def _checked(self, x: Any) -> Any:
+        if not self.validate_args:
+            return x
+        message = "All elements must be non-negative."
+        return with_dependencies([tf.assert_non_negative(x, message=message)], x)
+
+
+@export("contrib.distributions.bijectors.Softsign")
+class Softsign(Bijector):
+    """y = x / (1 + |x|).
+
+    Args:
+      validate_args: whether the graph checks that y is between -1 and 1.
+      name: of the scope.
+    """
+
+    @_moved
+    def __init__(self, validate_args: bool = False, name: str = "softsign") -> None:
+        super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
+
+    def _forward(self, x: Any) -> Any:
+        return x / (1.0 + tf.abs(x))
+
+    def _inverse(self, y: Any) -> Any:
+        y = self._checked(y)
+        return y / (1.0 - tf.abs(y))
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return -2.0 * tf.log1p(tf.abs(x))
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        y = self._checked(y)
+        return -2.0 * tf.log1p(-tf.abs(y))
+
+    def _checked(self, y: Any) -> Any:
+        if not self.validate_args:
+            return y
+        dtype = y.dtype.base_dtype
+        words = "Inverse transformation input must be"
+        checks = [
+            tf.assert_greater(y, tf.cast(-1.0, dtype=dtype), message=f"{words} greater than -1."),
+            tf.assert_less(y, tf.cast(1.0, dtype=dtype), message=f"{words} less than 1."),
+        ]
+        return with_dependencies(checks, y)
+
+
+@export("contrib.distributions.bijectors.Gumbel")
+class Gumbel(Bijector):
+    """y = exp(-exp(-(x - loc) / scale)): Gumbel's distribution function.
+
+    Args:
+      loc: locations.
+      scale: positive scales.
+      validate_args: whether the graph checks that they are, and that y is from 0 to 1.
+      name: of the scope.
+
+    Raises:
+      TypeError: if both are of different or no floating-point types.
+    """
+
+    @_moved
+    def __init__(
+        self,
+        loc: Any = 0.0,
+        scale: Any = 1.0,
+        validate_args: bool = False,
+        name: str = "gumbel",
+    ) -> None:
+        self._graph_parents = []
+        self._name = name
+        self._validate_args = validate_args
+        with self._name_scope("init", values=[loc, scale]):
+            self._loc = convert_to_tensor(loc, name="loc")
+            self._scale = convert_to_tensor(scale, name="scale")
+            tf.debugging.assert_same_float_dtype([self._loc, self._scale])
+            if validate_args:
+                message = "Argument scale was not positive"
+                positive = tf.assert_positive(self._scale, message=message)
+                self._scale = with_dependencies([positive], self._scale)
+        super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
+
+    @property
+    def loc(self) -> Any:
+        """The locations."""
+        return self._loc
+
+    @property
+    def scale(self) -> Any:
+        """The scales."""
+        return self._scale
+
+    def _z(self, x: Any) -> Any:
+        return (x - self.loc) / self.scale
+
+    def _forward(self, x: Any) -> Any:
+        return tf.exp(-tf.exp(-self._z(x)))
+
+    def _inverse(self, y: Any) -> Any:
+        y = self._checked(y)
+        return self.loc - self.scale * tf.log(-tf.log(y))
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        y = self._checked(y)
+        return tf.log(self.scale / (-tf.log(y) * y))
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        z = self._z(x)
+        return -z - tf.exp(-z) - tf.log(self.scale)
+
+    def _checked(self, y: Any) -> Any:
+        if not self.validate_args:
+            return y
+        words = "Inverse transformation input must be"
+        checks = [
+            tf.assert_non_negative(y, message=f"{words} greater than 0."),
+            tf.assert_less_equal(
+                y, tf.constant(1.0, y.dtype), message=f"{words} less than or equal to 1."
+            ),
+        ]
+        return with_dependencies(checks, y)
+
+
+@export("contrib.distributions.bijectors.Kumaraswamy")
+class Kumaraswamy(Bijector):
+    """y = (1 - (1 - x) ** (1 / b)) ** (1 / a): the inverse of its distribution function.
+
+    Args:
+      concentration1: a, positive.
+      concentration0: b, positive.
+      validate_args: whether the graph checks that they are, and that x and y are from 0 to 1.
+      name: of the scope.
+    """
+
+    @_moved
+    def __init__(
+        self,
+        concentration1: Any = None,
+        concentration0: Any = None,
+        validate_args: bool = False,
+        name: str = "kumaraswamy",
+    ) -> None:
+        self._graph_parents = []
+        self._name = name
+        self._validate_args = validate_args
+        with self._name_scope("init", values=[concentration1, concentration0]):
+            self._concentration1 = self._positive(concentration1, "concentration1")
+            self._concentration0 = self._positive(concentration0, "concentration0")
+        super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
+
+    def _positive(self, value: Any, name: str) -> Any:
+        value = convert_to_tensor(value, name=name)
+        if not self._validate_args:
+            return value
+        message = "Concentration parameter must be positive."
+        return with_dependencies([tf.assert_positive(value, message=message)], value)
+
+    @property
+    def concentration1(self) -> Any:
+        """The power a."""
+        return self._concentration1
+
+    @property
+    def concentration0(self) -> Any:
+        """The power b."""
+        return self._concentration0
+
+    def _forward(self, x: Any) -> Any:
+        x = self._checked(x)
+        rest = tf.exp(tf.log1p(-x) / self.concentration0)
+        return tf.exp(tf.log1p(-rest) / self.concentration1)
+
+    def _inverse(self, y: Any) -> Any:
+        y = self._checked(y)
+        return tf.exp(tf.log1p(-((1 - y**self.concentration1) ** self.concentration0)))
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        y = self._checked(y)
+        return (
+            tf.log(self.concentration1)
+            + tf.log(self.concentration0)
+            + (self.concentration1 - 1) * tf.log(y)
+            + (self.concentration0 - 1) * tf.log1p(-(y**self.concentration1))
+        )
+
+    def _checked(self, x: Any) -> Any:
+        if not self.validate_args:
+            return x
+        checks = [
+            tf.assert_non_negative(x, message="sample must be non-negative"),
+            tf.assert_less_equal(
+                x,
+                tf.ones([], self.concentration0.dtype),
+                message="sample must be no larger than `1`.",
+            ),
+        ]
+        return with_dependencies(checks, x)
+
+
+@export("contrib.distributions.bijectors.SinhArcsinh")
+class SinhArcsinh(Bijector):
+    """y = sinh((arcsinh(x) + skewness) * tailweight).
+
+    Args:
+      skewness: above 0 it leans to the right; 0 if None.
+      tailweight: positive; above 1 tails are heavier; 1 if None.
+      validate_args: whether the graph checks that it is positive.
+      name: of the scope.
+
+    Raises:
+      TypeError: if both are of different or no floating-point types.
+    """
+
+    @_moved
+    def __init__(
+        self,
+        skewness: Any = None,
+        tailweight: Any = None,
+        validate_args: bool = False,
+        name: str = "SinhArcsinh",
+    ) -> None:
+        self._graph_parents = []
+        self._name = name
+        self._validate_args = validate_args
+        with self._name_scope("init", values=[skewness, tailweight]):
+            tailweight = 1.0 if tailweight is None else tailweight
+            skewness = 0.0 if skewness is None else skewness
+            self._skewness = convert_to_tensor(skewness, name="skewness")
+            dtype = self._skewness.dtype
+            self._tailweight = convert_to_tensor(tailweight, name="tailweight", dtype=dtype)
+            tf.debugging.assert_same_float_dtype([self._skewness, self._tailweight])
+            if validate_args:
+                message = "Argument tailweight was not positive"
+                positive = tf.assert_positive(self._tailweight, message=message)
+                self._tailweight = with_dependencies([positive], self._tailweight)
+        super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
+
+    @property
+    def skewness(self) -> Any:
+        """How far it leans."""
+        return self._skewness
+
+    @property
+    def tailweight(self) -> Any:
+        """How heavy tails become."""
+        return self._tailweight
+
+    def _bent(self, x: Any) -> Any:
+        return (tf.asinh(x) + self.skewness) * self.tailweight
+
+    def _unbent(self, y: Any) -> Any:
+        return tf.asinh(y) / self.tailweight - self.skewness
+
+    def _forward(self, x: Any) -> Any:
+        return tf.sinh(self._bent(x))
+
+    def _inverse(self, y: Any) -> Any:
+        return tf.sinh(self._unbent(y))
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        slope = tf.cosh(self._unbent(y)) / _root_of_square_plus_one(y)
+        return tf.log(slope) - tf.log(self.tailweight)
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        slope = tf.cosh(self._bent(x)) / _root_of_square_plus_one(x)
+        return tf.log(slope) + tf.log(self.tailweight)
+
+
+def _root_of_square_plus_one(x: Any) -> Any:
+    """`sqrt(x ** 2 + 1)`, without squares that overflow."""
+    smallest = np.sqrt(np.finfo(x.dtype.as_numpy_dtype).eps)
+    return tf.where_v2(tf.abs(x) * smallest <= 1.0, tf.sqrt(x**2.0 + 1.0), tf.abs(x))

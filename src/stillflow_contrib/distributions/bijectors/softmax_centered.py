@@ -1,0 +1,67 @@
+"""Vectors as probabilities, the last of which stands for a zero that they do not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.distributions.bijector import Bijector
+from stillflow.distributions.layout import pad
+from stillflow.graph.export import export
+from stillflow.ops.control import with_dependencies
+from stillflow_contrib.distributions.bijectors.elementwise import _moved
+
+
+@export("contrib.distributions.bijectors.SoftmaxCentered")
+class SoftmaxCentered(Bijector):
+    """y = softmax([x, 0]): as many numbers as probabilities can differ in.
+
+    Args:
+      validate_args: whether the graph checks that outputs have two numbers or more.
+      name: of the scope.
+    """
+
+    @_moved
+    def __init__(self, validate_args: bool = False, name: str = "softmax_centered") -> None:
+        self._graph_parents = []
+        self._name = name
+        super().__init__(forward_min_event_ndims=1, validate_args=validate_args, name=name)
+
+    def _forward_event_shape(self, input_shape: Any) -> Any:
+        if input_shape.ndims is None or input_shape[-1] is None:
+            return input_shape
+        return tf.TensorShape([input_shape[-1] + 1])
+
+    def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
+        return (input_shape[-1] + 1)[..., tf.newaxis]
+
+    def _inverse_event_shape(self, output_shape: Any) -> Any:
+        if output_shape.ndims is None or output_shape[-1] is None:
+            return output_shape
+        if output_shape[-1] <= 1:
+            raise ValueError(f"output_shape[-1] = {output_shape[-1]} <= 1")
+        return tf.TensorShape([output_shape[-1] - 1])
+
+    def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
+        if self.validate_args:
+            enough = tf.assert_greater(
+                output_shape[-1], 1, message="Need last dimension greater than 1."
+            )
+            output_shape = with_dependencies([enough], output_shape)
+        return (output_shape[-1] - 1)[..., tf.newaxis]
+
+    def _forward(self, x: Any) -> Any:
+        return tf.nn.softmax(pad(x, axis=-1, back=True))
+
+    def _inverse(self, y: Any) -> Any:
+        logs = tf.log(y)
+        last = (-logs[..., -1])[..., tf.newaxis]
+        return logs[..., :-1] + last
+
+    def _inverse_log_det_jacobian(self, y: Any) -> Any:
+        # The determinant of the first numbers' derivatives is the product of all probabilities.
+        return -tf.reduce_sum(tf.log(y), axis=-1)
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        scale = tf.nn.softplus(tf.reduce_logsumexp(x, axis=-1, keepdims=True))
+        return tf.squeeze(-scale + tf.reduce_sum(x - scale, axis=-1, keepdims=True), axis=-1)

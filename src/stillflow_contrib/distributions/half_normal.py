@@ -1,0 +1,82 @@
+"""Distributions of the absolute values of normal numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.special_math import erfinv
+from stillflow.graph.export import export
+from stillflow_contrib.distributions.moved import moved_from_contrib
+
+
+@export("contrib.distributions.HalfNormal")
+class HalfNormal(ScalarDistribution):
+    """Distributions of the absolute values of normal numbers of mean zero.
+
+    Args:
+      scale: positive standard deviations of the normal numbers.
+      validate_args: whether the graph checks that they are.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+    """
+
+    _parameter_names = ("scale",)
+
+    @moved_from_contrib
+    def __init__(
+        self,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "HalfNormal",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[scale]) as scope:
+            with tf.control_dependencies([tf.assert_positive(scale)] if validate_args else []):
+                self._scale = tf.identity(scale, name="scale")
+        super().__init__(
+            dtype=self._scale.dtype,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            graph_parents=[self._scale],
+            name=scope,
+        )
+
+    @property
+    def scale(self) -> Any:
+        """The standard deviations of the normal numbers."""
+        return self._scale
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        drawn = tf.random_normal(shape=shape, mean=0.0, stddev=1.0, dtype=self.dtype, seed=seed)
+        return tf.abs(drawn * self.scale)
+
+    def _prob(self, x: Any) -> Any:
+        highest = np.sqrt(2) / self.scale / np.sqrt(np.pi)
+        density = highest * tf.exp(-0.5 * (x / self.scale) ** 2)
+        return density * tf.cast(x >= 0, self.dtype)
+
+    def _cdf(self, x: Any) -> Any:
+        return tf.erf(tf.nn.relu(x) / self.scale / np.sqrt(2.0))
+
+    def _entropy(self) -> Any:
+        return 0.5 * tf.log(np.pi * self.scale**2.0 / 2.0) + 0.5
+
+    def _mean(self) -> Any:
+        return self.scale * np.sqrt(2.0) / np.sqrt(np.pi)
+
+    def _quantile(self, p: Any) -> Any:
+        return np.sqrt(2.0) * self.scale * erfinv(p)
+
+    def _mode(self) -> Any:
+        return tf.zeros(self.batch_shape_tensor())
+
+    def _variance(self) -> Any:
+        return self.scale**2.0 * (1.0 - 2.0 / np.pi)

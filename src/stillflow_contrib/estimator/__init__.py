@@ -1,0 +1,1 @@
+"""`tf.contrib.estimator`: heads, and estimators that do more than others."""

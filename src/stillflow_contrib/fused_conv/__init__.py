@@ -1,0 +1,1 @@
+"""`tf.contrib.fused_conv`: convolutions with all that follows them."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.graph_editor`: parts of a graph are selected, copied, rewired and replaced."""

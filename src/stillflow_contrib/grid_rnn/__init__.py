@@ -1,0 +1,1 @@
+"""`tf.contrib.grid_rnn`: recurrent cells in several dimensions."""

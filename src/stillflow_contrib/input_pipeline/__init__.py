@@ -1,0 +1,1 @@
+"""`tf.contrib.input_pipeline`: the names of files one after the other."""

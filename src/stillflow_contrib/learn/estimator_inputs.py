@@ -1,0 +1,41 @@
+"""The input of an estimator: a function, or arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.tensor_like import is_tensor
+from stillflow_contrib.learn.data_feeder import setup_train_data_feeder
+
+
+def verify_input_args(x: Any, y: Any, input_fn: Any, feed_fn: Any, batch_size: Any) -> None:
+    """Refuses input that is given twice or not at all.
+
+    Raises:
+      ValueError: if it is.
+    """
+    if input_fn is None:
+        if x is None:
+            raise ValueError("Either x or input_fn must be provided.")
+        if is_tensor(x) or (y is not None and is_tensor(y)):
+            raise ValueError("Inputs cannot be tensors. Please provide input_fn.")
+        if feed_fn is not None:
+            raise ValueError("Can not provide both feed_fn and x or y.")
+        return
+    if x is not None or y is not None:
+        raise ValueError("Can not provide both input_fn and x or y.")
+    if batch_size is not None:
+        raise ValueError("Can not provide both input_fn and batch_size.")
+
+
+def array_input(
+    x: Any, y: Any, batch_size: int | None, shuffle: bool = False, epochs: int | None = 1
+) -> tuple[Any, Any]:
+    """An input function and a function that feeds its placeholders, from arrays or iterators.
+
+    Raises:
+      ValueError: if `x` is None or a tensor, or it is an iterator and `y` is not.
+    """
+    verify_input_args(x, y, None, None, batch_size)
+    feeder = setup_train_data_feeder(x, y, batch_size, shuffle, epochs)
+    return feeder.input_builder, feeder.get_feed_dict_fn()

@@ -1,0 +1,79 @@
+"""`tf.contrib.learn.monitors.ExportMonitor`: exports while a model is trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.estimator.estimator import Estimator
+from stillflow.graph.export import export
+from stillflow.platform import tf_logging as logging
+from stillflow.train.checkpoint_management import latest_checkpoint
+from stillflow.util.deprecation import deprecated
+from stillflow_contrib.learn.monitors.base import EveryN
+
+
+@export("contrib.learn.monitors.ExportMonitor")
+class ExportMonitor(EveryN):
+    """Exports the model by `Estimator.export` every some steps and at the end.
+
+    Args:
+      every_n_steps: how often.
+      export_dir: the folder of exports.
+      input_fn: gives features and labels; if None, features are parsed from `Example`s.
+      input_feature_key: the feature that is the tensor of examples.
+      exports_to_keep: how many exports stay.
+      signature_fn: gives signatures of examples, features and predictions.
+      default_batch_size: how many examples there are.
+    """
+
+    @deprecated(
+        "2017-03-25",
+        "ExportMonitor is deprecated. Please pass an ExportStrategy to Experiment instead.",
+    )
+    def __init__(
+        self, every_n_steps: int, export_dir: Any, input_fn: Any = None,
+        input_feature_key: str | None = None, exports_to_keep: int | None = 5,
+        signature_fn: Any = None, default_batch_size: int | None = 1,
+    ) -> None:  # fmt: skip
+        super().__init__(every_n_steps=every_n_steps)
+        self.export_dir = export_dir
+        self.exports_to_keep = exports_to_keep
+        self.signature_fn = signature_fn
+        self._input_fn = input_fn
+        self._input_feature_key = input_feature_key
+        self._default_batch_size = default_batch_size
+        # The folder of the last export that was made.
+        self.last_export_dir: Any = None
+
+    def every_n_step_end(self, step: int, outputs: dict[Any, Any]) -> None:
+        super().every_n_step_end(step, outputs)
+        self._export()
+
+    def end(self, session: Any = None) -> None:
+        super().end(session=session)
+        if latest_checkpoint(self._estimator.model_dir) is None:
+            logging.info("Skipping export at the end since model has not been saved yet.")
+        else:
+            self._export()
+
+    def _export(self) -> None:
+        if isinstance(self._estimator, Estimator):
+            raise ValueError(
+                "ExportMonitor does not support `tf.estimator.Estimator. `. Please pass an "
+                "ExportStrategy to Experiment instead."
+            )
+        try:
+            self.last_export_dir = self._estimator.export(
+                self.export_dir,
+                exports_to_keep=self.exports_to_keep,
+                signature_fn=self.signature_fn,
+                input_fn=self._input_fn,
+                default_batch_size=self._default_batch_size,
+                input_feature_key=self._input_feature_key,
+                use_deprecated_input_fn=self._input_fn is None,
+            )
+        except RuntimeError:  # of one checkpoint there is one export
+            logging.info(
+                "Skipping exporting because the existing checkpoint has already been exported. "
+                "Consider exporting less frequently."
+            )

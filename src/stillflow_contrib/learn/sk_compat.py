@@ -1,0 +1,72 @@
+"""tf.contrib.learn.SKCompat: an estimator that is called as those of scikit-learn are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.export import export
+from stillflow.train.logging_hooks import FeedFnHook
+from stillflow.util.deprecation import deprecated
+from stillflow_contrib.learn.estimator_inputs import array_input
+from stillflow_contrib.learn.interfaces import Parametrized
+
+
+@export("contrib.learn.SKCompat")
+class SKCompat(Parametrized):
+    """Trains and uses an estimator with arrays.
+
+    Args:
+      estimator: a `tf.contrib.learn.Estimator`.
+    """
+
+    @deprecated(None, "Please switch to the Estimator interface.")
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+
+    def fit(
+        self, x: Any, y: Any, batch_size: int | None = 128, steps: int | None = None,
+        max_steps: int | None = None, monitors: Any = None,
+    ) -> Any:  # fmt: skip
+        """Trains with features `x` and labels `y`, in an order of their own in each epoch."""
+        input_fn, feed_fn = array_input(x, y, batch_size, shuffle=True, epochs=None)
+        self._estimator.fit(
+            input_fn=input_fn, steps=steps, max_steps=max_steps,
+            monitors=[FeedFnHook(feed_fn), *(monitors or ())],
+        )  # fmt: skip
+        return self
+
+    def score(
+        self, x: Any, y: Any, batch_size: int | None = 128, steps: int | None = None,
+        metrics: Any = None, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Evaluates; returns {metric: value}.
+
+        Raises:
+          ValueError: if `metrics` is no dict.
+        """
+        input_fn, feed_fn = array_input(x, y, batch_size)
+        if metrics is not None and not isinstance(metrics, dict):
+            raise ValueError(f"Metrics argument should be None or dict. Got {metrics}.")
+        results, step = self._estimator._evaluate_model(
+            input_fn=input_fn, feed_fn=feed_fn, steps=steps, metrics=metrics, name=name
+        )
+        if results is not None:
+            results.update({"global_step": step})
+        return results
+
+    def predict(self, x: Any, batch_size: int | None = 128, outputs: Any = None) -> Any:
+        """The predictions of all examples, as an array or as arrays by name."""
+        input_fn, feed_fn = array_input(x, None, batch_size)
+        batches = list(
+            self._estimator._infer_model(
+                input_fn=input_fn, feed_fn=feed_fn, outputs=outputs, as_iterable=True,
+                iterate_batches=True,
+            )
+        )  # fmt: skip
+        if not isinstance(batches[0], dict):
+            return np.concatenate(batches, axis=0)
+        return {
+            name: np.concatenate([batch[name] for batch in batches], axis=0) for name in batches[0]
+        }

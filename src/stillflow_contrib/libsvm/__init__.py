@@ -1,0 +1,1 @@
+"""`tf.contrib.libsvm`: files of LibSVM."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.linear_optimizer`: linear models that dual coordinate ascent trains."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.nearest_neighbor`: neighbours of points by hashing."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.nn`: cross entropies with logits first, and dropout for self-normalizing nets."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.opt`: more optimizers, and wrappers of optimizers."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.predictor`: trained models as functions of arrays."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.quantization`: operations on quantized tensors, and on others."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.quantize`: graphs rewritten so that training knows of the rounding to come."""

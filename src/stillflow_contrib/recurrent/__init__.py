@@ -1,0 +1,1 @@
+"""`tf.contrib.recurrent`: recurrent networks as functions of the library."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.reduce_slice_ops`: slices of a tensor, reduced."""

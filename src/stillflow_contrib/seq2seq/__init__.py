@@ -1,0 +1,1 @@
+"""`tf.contrib.seq2seq`: attention, decoders and losses of models from sequences to sequences."""

@@ -1,0 +1,1 @@
+"""`tf.contrib.session_bundle`: how models were exported before there was the SavedModel."""

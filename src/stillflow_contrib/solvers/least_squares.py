@@ -1,0 +1,67 @@
+"""Linear least squares by conjugate gradients."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow_contrib.solvers.util import l2norm_squared
+
+
+class CGLSState(NamedTuple):
+    """Where `cgls` is: steps done, solution, residual, next direction, squared gradient."""
+
+    i: Any
+    x: Any
+    r: Any
+    p: Any
+    gamma: Any
+
+
+@export("contrib.solvers.least_squares.cgls")
+def cgls(
+    operator: Any, rhs: Any, tol: float = 1e-6, max_iter: int = 20, name: str = "cgls"
+) -> CGLSState:
+    """Finds the x for which the product with an operator is closest to a vector.
+
+    Args:
+      operator: has `shape`, `dtype`, `apply` and `apply_adjoint`, as those of
+        `tf.contrib.solvers.util.create_operator`; a matrix [m, n].
+      rhs: the vector [m], of the operator's dtype.
+      tol: it ends when the norm of the residual of the normal equations is this part of what it
+        was first.
+      max_iter: after how many steps it ends anyway.
+      name: of the scope.
+
+    Returns:
+      A named tuple: `i`, the number of steps (int32); `x` [n]; `r`, the residual [m]; `p`, the next
+      direction [n]; `gamma`, the square of the norm of the normal equations' residual.
+    """
+
+    def wanted(i: Any, state: CGLSState) -> Any:
+        return tf.logical_and(i < max_iter, state.gamma > limit)
+
+    def step(i: Any, state: CGLSState) -> tuple[Any, CGLSState]:
+        image = operator.apply(state.p)
+        length = state.gamma / l2norm_squared(image)
+        x = state.x + length * state.p
+        r = state.r - length * image
+        gradient = operator.apply_adjoint(r)
+        gamma = l2norm_squared(gradient)
+        growth = gamma / state.gamma
+        p = gradient + growth * state.p
+        return i + 1, CGLSState(i + 1, x, r, p, gamma)
+
+    with tf.name_scope(name):
+        columns = operator.shape[1:]
+        rhs = tf.expand_dims(rhs, -1)
+        p = operator.apply_adjoint(rhs)
+        gamma = l2norm_squared(p)
+        limit = tol * tol * gamma
+        x = tf.expand_dims(tf.zeros(columns, dtype=rhs.dtype.base_dtype), -1)
+        i = tf.constant(0, dtype=tf.int32)
+        _, state = tf.while_loop(wanted, step, [i, CGLSState(i, x, rhs, p, gamma)])
+        return CGLSState(
+            state.i, tf.squeeze(state.x), tf.squeeze(state.r), tf.squeeze(state.p), state.gamma
+        )

@@ -1,0 +1,1 @@
+"""`tf.contrib.sparsemax`: probabilities of which many are 0."""

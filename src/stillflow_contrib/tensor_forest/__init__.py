@@ -1,0 +1,1 @@
+"""`tf.contrib.tensor_forest`: random forests that grow while examples come."""

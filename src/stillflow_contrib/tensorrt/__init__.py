@@ -1,0 +1,1 @@
+"""`tf.contrib.tensorrt`: graphs made ready for TensorRT, which is refused."""

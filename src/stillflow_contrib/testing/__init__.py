@@ -1,0 +1,1 @@
+"""`tf.contrib.testing`: a summary writer for tests, and what event files hold."""

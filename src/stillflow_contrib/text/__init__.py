@@ -1,0 +1,1 @@
+"""`tf.contrib.text`: words with the words around them."""

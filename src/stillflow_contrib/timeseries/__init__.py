@@ -1,0 +1,1 @@
+"""`tf.contrib.timeseries`: models of series in time, and estimators of them."""

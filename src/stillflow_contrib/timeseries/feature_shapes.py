@@ -1,0 +1,79 @@
+"""Checks of what heads are given: times, values, and that all features are as long as they."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stillflow_contrib.timeseries.feature_keys import (
+    PredictionFeatures,
+    State,
+    TrainEvalFeatures,
+)
+
+_TIMES, _VALUES = TrainEvalFeatures.TIMES, TrainEvalFeatures.VALUES
+
+
+def check_predict_features(
+    features: dict[str, Any], required: Iterable[str], ignored: set[str]
+) -> None:
+    """Checks the features of predictions.
+
+    Args:
+      features: {name: tensor [batch, window, ...]}.
+      required: which have to be there.
+      ignored: which may be of another shape.
+
+    Raises:
+      ValueError: if one lacks, or is of another shape.
+    """
+    for name in required:
+        if name not in features:
+            raise ValueError(f"Expected a '{name}' feature for prediction.")
+    times = _checked_times(features, PredictionFeatures.TIMES)
+    _check_shapes(features, times, ignored)
+
+
+def check_train_eval_features(features: dict[str, Any], model: Any) -> None:
+    """Checks the features of training and evaluation; see `check_predict_features`."""
+    for name in (_TIMES, _VALUES):
+        if name not in features:
+            raise ValueError(f"Expected a '{name}' feature for training/evaluation.")
+    times = _checked_times(features, _TIMES)
+    width = model.num_features
+    if not features[_VALUES].get_shape().is_compatible_with([None, None, width]):
+        raise ValueError(
+            f"Expected shape (batch dimension, window size, {width}) for feature '{_VALUES}', since"
+            f" the model was configured with num_features={width} (got shape {times.get_shape()})"
+        )
+    _check_shapes(features, times, {State.STATE_TUPLE})
+
+
+def _checked_times(features: dict[str, Any], name: str) -> Any:
+    times = features[name]
+    if not times.get_shape().is_compatible_with([None, None]):
+        raise ValueError(
+            f"Expected shape (batch dimension, window size) for feature '{name}' (got shape "
+            f"{times.get_shape()})"
+        )
+    return times
+
+
+def _check_shapes(features: dict[str, Any], times: Any, ignored: set[str]) -> None:
+    for name, value in features.items():
+        if name in ignored:
+            continue
+        shape = value.get_shape()
+        if shape.ndims is None:
+            continue
+        if shape.ndims < 2:
+            raise ValueError(
+                "Features must have shape (batch dimension, window size, ...) (got rank "
+                f"{shape.ndims} for feature '{name}')"
+            )
+        if not shape[:2].is_compatible_with(times.get_shape()):
+            raise ValueError(
+                "Features must have shape (batch dimension, window size, ...) where batch dimension"
+                f" and window size match the '{_TIMES}' feature (got shape {shape} for feature "
+                f"'{name}' but shape {times.get_shape()} for feature '{_TIMES}')"
+            )

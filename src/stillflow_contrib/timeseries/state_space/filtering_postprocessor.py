@@ -1,0 +1,103 @@
+"""What is done with a state after a value has changed it, for values that may be anomalies."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import stillflow as tf
+from stillflow import nest
+from stillflow_contrib.timeseries.densities import cauchy_log_prob, entropy_matched_cauchy_scale
+
+
+class FilteringStepPostprocessor(abc.ABC):
+    """Changes the state and the outputs of a step."""
+
+    @abc.abstractmethod
+    def process_filtering_step(
+        self, current_times: Any, current_values: Any, predicted_state: Any, filtered_state: Any,
+        outputs: dict[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
+        """The state and the outputs of a step.
+
+        Args:
+          current_times: [batch].
+          current_values: [batch, features].
+          predicted_state: before the value was seen.
+          filtered_state: after it.
+          outputs: {name: [batch, ...]}, with "mean", "covariance" and "log_likelihood".
+        """
+
+    @property
+    @abc.abstractmethod
+    def output_names(self) -> list[str]:
+        """The names of outputs that it adds."""
+
+
+def cauchy_alternative_to_gaussian(
+    current_times: Any, current_values: Any, outputs: dict[str, Any]
+) -> Any:
+    """Logarithms [batch] of densities of wide distributions about the predictions."""
+    scale = entropy_matched_cauchy_scale(outputs["covariance"])
+    densities = cauchy_log_prob(loc=outputs["mean"], scale=scale, x=current_values)
+    return tf.reduce_sum(densities, axis=1)
+
+
+def _interpolated(first_state: Any, second_state: Any, share: Any) -> Any:
+    """Between two states: `share` [batch] of the first one. What is not a float has to be equal."""
+    parts = []
+    for first, second in zip(nest.flatten(first_state), nest.flatten(second_state), strict=True):
+        assert first.dtype == second.dtype
+        if first.dtype.is_floating:
+            shape = tf.shape(share)
+            ones = tf.ones([tf.rank(first) - 1], dtype=tf.int32)
+            padded = tf.reshape(share, tf.concat([shape, ones], 0))
+            part = padded * first + (1.0 - padded) * second
+            part.set_shape(first.get_shape())
+        else:
+            with tf.control_dependencies([tf.assert_equal(first, second)]):
+                part = tf.identity(first)
+        parts.append(part)
+    return nest.pack_sequence_as(first_state, parts)
+
+
+class StateInterpolatingAnomalyDetector(FilteringStepPostprocessor):
+    """Values count the less the more they look like anomalies.
+
+    Args:
+      anomaly_log_likelihood: of `current_times`, `current_values` and `outputs`; gives logarithms
+        [batch] of densities of anomalies.
+      anomaly_prior_probability: of a value to be one.
+      responsibility_scaling: how sharply values are told apart.
+    """
+
+    output_names = ["anomaly_score"]
+
+    def __init__(
+        self, anomaly_log_likelihood: Callable[..., Any] = cauchy_alternative_to_gaussian,
+        anomaly_prior_probability: float = 0.01, responsibility_scaling: float = 1.0,
+    ) -> None:  # fmt: skip
+        self._anomaly_log_likelihood = anomaly_log_likelihood
+        self._responsibility_scaling = responsibility_scaling
+        self._anomaly_prior_probability = anomaly_prior_probability
+
+    def process_filtering_step(
+        self, current_times: Any, current_values: Any, predicted_state: Any, filtered_state: Any,
+        outputs: dict[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
+        """The state between both, a loss that forgives anomalies, and "anomaly_score" [batch]."""
+        likelihood = self._anomaly_log_likelihood(
+            current_times=current_times, current_values=current_values, outputs=outputs
+        )
+        prior: Any = tf.convert_to_tensor(
+            self._anomaly_prior_probability, dtype=current_values.dtype
+        )
+        anomaly = likelihood + tf.log(prior)
+        usual = outputs["log_likelihood"] + tf.log(1.0 - prior)
+        odds = anomaly - usual
+        share = tf.sigmoid(-self._responsibility_scaling * odds)
+        state = _interpolated(filtered_state, predicted_state, share)
+        outputs["loss"] = -(share * usual + (1.0 - share) * anomaly)
+        outputs["anomaly_score"] = odds
+        return state, outputs
