@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stillflow.files import ordered_code
 from stillflow.files.tensor_slice import TensorSlice, key_text
 
+_SPECIAL = st.lists(st.sampled_from([b"\0", b"\1", b"\xff", b"a"])).map(b"".join)
 SIGNED = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
@@ -17,7 +18,9 @@ def test_a_number_is_read_back(value, rest):
     assert ordered_code.decode_signed(code + rest) == (value, rest)
 
 
-@given(st.binary(), st.integers(0, (1 << 64) - 1))
+@given(st.binary() | _SPECIAL, st.integers(0, (1 << 64) - 1))
+@example(b"\xff\x01", 0)
+@example(b"\xff\xff\0\0", 1)
 def test_a_string_and_a_number_without_a_sign_are_read_back(text, number):
     code = ordered_code.encode_string(text) + ordered_code.encode_unsigned(number)
     string, rest = ordered_code.decode_string(code)

@@ -6,6 +6,8 @@ import re
 
 _SPECIAL = re.compile(rb"[\0\xff]")
 _ESCAPES = {b"\0": b"\0\xff", b"\xff": b"\xff\0"}
+_ESCAPED = re.compile(b"|".join(map(re.escape, _ESCAPES.values())))
+_STRING = re.compile(rb"((?:[^\x00\xff]|\x00\xff|\xff\x00)*)\x00\x01")
 
 
 def encode_string(text: bytes) -> bytes:
@@ -15,10 +17,11 @@ def encode_string(text: bytes) -> bytes:
 
 def decode_string(code: bytes) -> tuple[bytes, bytes]:
     """The string that a code begins with, and the rest; ValueError if it begins with none."""
-    raw, end, rest = code.partition(b"\0\1")
-    if not end:
+    found = _STRING.match(code)
+    if found is None:
         raise ValueError("the code of a string has no end")
-    return raw.replace(b"\0\xff", b"\0").replace(b"\xff\0", b"\xff"), rest
+    text = _ESCAPED.sub(lambda escape: escape.group()[:1], found[1])
+    return text, code[found.end() :]
 
 
 def encode_unsigned(value: int) -> bytes:
