@@ -185,7 +185,8 @@ def _group_differences(
     for path in sorted(set(wanted) | set(given)):
         where = f"{place}: {path}"
         if path not in given or path not in wanted:
-            yield "{} is {}".format(where, "missing" if path in wanted else "extra")
+            of, leaf = ("missing", wanted) if path in wanted else ("extra", given)
+            yield f"{where} is {of}: {leaf[path]}"
         elif "dtype" in wanted[path] and "dtype" in given[path]:
             yield from _array_differences(where, wanted[path], given[path], rtol, atol)
         elif not _same_leaf(wanted[path], given[path]):

@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import pickle
+import threading
 
 import numpy as np
 
@@ -256,7 +257,8 @@ def kept_by_keras(tf):
 class Warnings(logging.Handler):
     """The lines that the library logs of objects made inside.
 
-    Objects that are freed log, too, so those of earlier programs are freed before.
+    Objects that are freed log, too, so those of earlier programs are freed before. Threads that
+    earlier programs have left behind log what they want.
     """
 
     def __init__(self, tf):
@@ -265,10 +267,12 @@ class Warnings(logging.Handler):
         self.logger = tf.get_logger()
 
     def emit(self, record):
-        self.lines.append(record.getMessage())
+        if record.thread == self.thread:
+            self.lines.append(record.getMessage())
 
     def __enter__(self):
         gc.collect()
+        self.thread = threading.get_ident()
         self.before = self.logger.level
         self.logger.addHandler(self)
         self.logger.setLevel(logging.WARNING)

@@ -67,9 +67,9 @@ def _processes() -> Any:
     """How worker processes start: on Linux as copies of this one, as programs rely on.
 
     A sequence may be of a local class, or hold open files, which other ways would pickle. Python
-    3.14 no longer starts them so by itself; what the program has chosen counts.
+    3.14 no longer starts them so by itself.
     """
-    copies = sys.platform == "linux" and multiprocessing.get_start_method(allow_none=True) is None
+    copies = sys.platform == "linux" and multiprocessing.get_start_method(True) != "spawn"
     return multiprocessing.get_context("fork" if copies else None)
 
 
