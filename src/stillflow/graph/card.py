@@ -23,6 +23,7 @@ from __future__ import annotations
 import collections
 import importlib
 import platform
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -94,6 +95,7 @@ class Card:
         self.kernel_part: Callable[..., Any] | None = None
         self.gradient_part: Callable[..., Any] | None = None
         self.samples_part: Callable[..., Iterator[Any]] | None = None
+        self.place = ("", 0)  # the file and line that made it
 
     @cached_property
     def signature(self) -> Signature:
@@ -177,7 +179,16 @@ def op(text: str, kind: type[Card] = Card, **options: Any) -> Card:
     if card.name in _cards:
         raise ValueError(f"op {card.name} has two cards")
     _cards[card.name] = card
+    card.place = _place_in_module()
     return card
+
+
+def _place_in_module() -> tuple[str, int]:
+    """The file and line of the statement of a module that leads here."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_name != "<module>" and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def find(op_type: str) -> Card | None:

@@ -1,0 +1,1 @@
+"""Finds the source of public names and of operations' cards."""

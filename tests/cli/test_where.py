@@ -1,0 +1,70 @@
+"""`python -m stillflow where`: the file, line and operations of a name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import stillflow
+from stillflow.cli import where
+from stillflow.cli.locating.cards import place_of_card
+from stillflow.graph import card
+
+SOURCES = Path(stillflow.__file__).parents[1]
+
+
+def line(file: str, number: int) -> str:
+    return (SOURCES / file).read_text(encoding="utf-8").splitlines()[number - 1]
+
+
+def asked(capsys: pytest.CaptureFixture[str], *names: str) -> list[dict]:
+    assert where.main(["--json", *names]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_function_has_its_line_and_the_card_of_its_operation(capsys) -> None:
+    (found,) = asked(capsys, "tf.nn.conv2d")
+    assert (found["file"], found["kind"]) == ("stillflow/ops/nn/conv.py", "function")
+    assert "@export" in line(found["file"], found["line"])
+    file, _, number = found["operations"]["Conv2D"].rpartition(":")
+    assert line(file, int(number)).startswith("conv2d_op = op(")
+
+
+@pytest.mark.parametrize(
+    "name, file, kind",
+    [
+        ("tf.train.Saver", "stillflow/train/saver.py", "class"),
+        ("tensorflow.float32", "stillflow/graph/dtypes.py", "value"),
+        ("contrib.crf.crf_decode", "stillflow_contrib/crf/decode.py", "function"),
+        ("tf.nn", "stillflow/nn/__init__.py", "module"),
+        ("tensorflow.python.ops.array_ops.concat", "stillflow/ops/arrays/join.py", "function"),
+        ("Conv2D", "stillflow/ops/nn/conv.py", "operation"),
+    ],
+)
+def test_a_name_of_any_kind_has_its_file(name: str, file: str, kind: str, capsys) -> None:
+    (found,) = asked(capsys, name)
+    assert (found["file"], found["kind"]) == (file, kind)
+
+
+def test_a_composition_says_what_it_calls_and_what_it_makes_itself(capsys) -> None:
+    (found,) = asked(capsys, "tf.nn.dynamic_rnn")
+    assert {"tf.while_loop", "tf.shape", "tf.zeros"} <= set(found["calls"])
+    (found,) = asked(capsys, "tf.reduce_sum")
+    assert list(found["operations"]) == ["Sum"]
+
+
+def test_every_card_has_the_statement_that_makes_it() -> None:
+    ops = [name for name in card.load_all() if not name.startswith("_")]
+    places = {name: place_of_card(name) for name in ops}
+    assert all(place.file.startswith("stillflow/ops/") for place in places.values())
+    lines = {name: line(*place) for name, place in places.items()}
+    assert "FFT3D" in places and all(text.strip() for text in lines.values())
+
+
+def test_an_unknown_name_is_an_error_that_names_its_neighbours(capsys) -> None:
+    assert where.main(["tf.nn.dynamic_rn", "tf.add"]) == 1
+    said = capsys.readouterr()
+    assert "there is no tf.nn.dynamic_rn; is it tf.nn.dynamic_rnn" in said.err
+    assert said.out.startswith("tf.add\n  served by  stillflow/ops/math/binary.py:")
