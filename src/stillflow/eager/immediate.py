@@ -40,7 +40,7 @@ from stillflow.graph.dtypes import DType, as_dtype, string
 from stillflow.graph.eager_arrays import as_eager_array
 from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.exits import MAIN_THREAD, at_work
+from stillflow.ops.working_threads import MAIN_THREAD, at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.values import from_array

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.exits import at_work
+from stillflow.ops.working_threads import at_work
 from stillflow.runtime.ownership import roots_by_name
 from stillflow.runtime.steps import Memory, Name, Step, Value
 from stillflow.util.threads import our_thread

@@ -17,7 +17,7 @@ import torch
 
 from stillflow.errors import ResourceExhaustedError
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.exits import at_work
+from stillflow.ops.working_threads import at_work
 from stillflow.runtime import python_stack
 from stillflow.runtime.beside import waits
 from stillflow.runtime.denormals import flushed

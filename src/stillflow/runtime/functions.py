@@ -23,8 +23,8 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import find_function
 from stillflow.graph.graph import Graph
-from stillflow.ops.exits import at_work
 from stillflow.ops.queues.elements import Stacked, stacked
+from stillflow.ops.working_threads import at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import own_states
 from stillflow.runtime.inline import body_effects

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stillflow import errors
-from stillflow.ops.exits import Resting
+from stillflow.ops.working_threads import Resting
 
 Wake = Callable[[errors.OpError], None]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.ops.crossings import CROSSINGS
 from stillflow.ops.nn import convolution, pool_kernels
+from stillflow.ops.send_recv import CROSSINGS
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.restores import join_restores
 from stillflow.runtime.steps import Guard, Name, Step, one_step, with_joined

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
-from stillflow.ops import sparse_loops
+from stillflow.ops import native_sparse
 from stillflow.runtime.shortcuts import RowsUnless
 from stillflow.runtime.steps import Step, count_uses, in_turn, is_call, one_step, stays
 
@@ -151,7 +151,7 @@ def _found(plan: _Plan, gather: Step) -> _Joined | None:
     plain = in_turn(parts, [dense], outputs, plan.constants)
 
     def find(values: Any) -> Any:
-        return sparse_loops.elements_unlike(values, ignored) or plain(values)
+        return native_sparse.elements_unlike(values, ignored) or plain(values)
 
     return _Joined(one_step(parts, outputs, find, [dense]), parts, where)
 
@@ -188,7 +188,7 @@ def _prepared(plan: _Plan, fill: Step) -> _Joined | None:
         found = None
         if size.shape == indices.shape[1:] and size.numel():
             count = int(size[0]) if rows is None else rows
-            found = sparse_loops.lookups(indices, ids, count, default)
+            found = native_sparse.lookups(indices, ids, count, default)
         return found or plain(indices, ids, size)
 
     step = one_step([*own, *alone], outputs, prepare, taken)
@@ -275,7 +275,7 @@ def _added_up(plan: _Plan, total: Step) -> _Joined | None:
     plain = in_turn(parts, [rows, values], outputs, plan.constants)
 
     def add_up(rows: Any, values: Any) -> Any:
-        return sparse_loops.add_up(rows, values) or plain(rows, values)
+        return native_sparse.add_up(rows, values) or plain(rows, values)
 
     return _Joined(one_step(parts, outputs, add_up, [rows, values]), parts, total)
 
@@ -308,7 +308,7 @@ def _rows_looked_up(plan: _Plan, select: Step) -> _Joined | None:
 
     def look_up(table: Any, names: Any, places: Any, segments: Any, flags: Any) -> Any:
         rows = table.read() if is_handle else table
-        found = sparse_loops.reduce_picked(rows, places, segments, mode, len(flags), flags, names)
+        found = native_sparse.reduce_picked(rows, places, segments, mode, len(flags), flags, names)
         return plain(table, names, places, segments, flags)[0] if found is None else found
 
     return _Joined(one_step(parts, select.outputs, look_up, taken), parts, gather)
@@ -354,7 +354,7 @@ def _spread(plan: _Plan, parts: list[Step], mode: str, others: list[Any]) -> _Jo
     def spread(flags: Any, like: Any, grad: Any, places: Any, segments: Any, size: Any) -> Any:
         found = None
         if like.shape == grad.shape and len(flags) == len(grad):
-            found = sparse_loops.spread_picked(grad, places, segments, mode, int(size), flags)
+            found = native_sparse.spread_picked(grad, places, segments, mode, int(size), flags)
         if found is not None:
             return found
         return plain(flags, like, grad, places, segments, size)[0]

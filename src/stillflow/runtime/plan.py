@@ -11,7 +11,7 @@ import numpy as np
 
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.exits import at_work
+from stillflow.ops.working_threads import at_work
 from stillflow.runtime.accuracies import join_accuracies
 from stillflow.runtime.activations import join_activations
 from stillflow.runtime.beside import as_soon_as_ready, put_beside

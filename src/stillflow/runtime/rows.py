@@ -17,10 +17,10 @@ import torch
 
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
-from stillflow.ops.exits import at_work
 from stillflow.ops.kernels import copied
 from stillflow.ops.parsing.examples import ExampleParser, dense_shapes, features_of
 from stillflow.ops.queues.elements import Stacked, stacked
+from stillflow.ops.working_threads import at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.frames import has_loops

@@ -16,7 +16,7 @@ import torch
 
 from stillflow.graph.node import Call
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops import sparse_loops
+from stillflow.ops import native_sparse
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.steps import Memory, Value
 
@@ -322,7 +322,7 @@ class RowsUnless:
     def __call__(self, flags: Any, like: Any, x: Any) -> Any:
         """Takes bool [rows], something of the shape of the result, and [rows, columns]."""
         if like.shape == x.shape:
-            kept = sparse_loops.rows_unless(flags, x)
+            kept = native_sparse.rows_unless(flags, x)
             if kept is not None:
                 return kept
         condition = flags.reshape(-1, 1).expand(-1, x.shape[1])
@@ -369,7 +369,7 @@ def _all(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None
 
 
 def _is_within(x: Any, least: int, most: int) -> Any:
-    found = sparse_loops.are_within(x, least, most)
+    found = native_sparse.are_within(x, least, most)
     if found is None:
         found = not x.numel() or bool(x.amin() >= least and x.amax() <= most)
     return (_YES if found else _NO).clone()  # made anew it takes twice as long

@@ -18,7 +18,7 @@ import torch
 
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.exits import at_work
+from stillflow.ops.working_threads import at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import own
 from stillflow.runtime.facts import Facts, PlanNode

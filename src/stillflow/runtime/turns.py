@@ -19,11 +19,11 @@ import numpy as np
 import torch
 
 from stillflow.graph.operation import Operation
-from stillflow.ops.exits import at_work
+from stillflow.ops.data.run_length import RunLength
 from stillflow.ops.queues.queue import Queue
 from stillflow.ops.readers.reader import Reader
 from stillflow.ops.readers.records import Record
-from stillflow.ops.runs import RunLength
+from stillflow.ops.working_threads import at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import as_op_error

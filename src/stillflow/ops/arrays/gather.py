@@ -24,7 +24,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops import sparse_loops
+from stillflow.ops import native_sparse
 from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.join import concat
@@ -155,7 +155,7 @@ _FEW = 1 << 15  # of more, several threads find the extremes faster
 def in_range(indices: Any, limit: int) -> bool:
     """Whether all indices are in [0, limit); reads them back from the device."""
     if indices.numel() <= _FEW:
-        found = sparse_loops.are_within(indices, 0, limit - 1)
+        found = native_sparse.are_within(indices, 0, limit - 1)
         if found is not None:
             return found
     if not indices.numel():

@@ -20,7 +20,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops import sparse_loops
+from stillflow.ops import native_sparse
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.join import concat
@@ -99,7 +99,7 @@ def take_tuples(params: Any, indices: Any) -> Any:
     if isinstance(params, np.ndarray):
         found = _take_strings(params, indices) if depth and outer else None
     else:
-        found = sparse_loops.take_tuples(params, indices)
+        found = native_sparse.take_tuples(params, indices)
     if found is not None:
         return found
     message = f"does not index into param shape {shape_text(params.shape)}"

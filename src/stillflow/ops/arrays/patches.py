@@ -18,7 +18,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.ops.arrays import patch_loops
+from stillflow.ops.arrays import native_patches
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import reshape_quietly
 from stillflow.ops.arrays.indexing import slice_helper
@@ -113,7 +113,7 @@ def extract(
         counts.append(count)
         pairs.append([extra // 2, extra - extra // 2])
         along.append((x.shape[axis + 1], count, size, stride, rate, extra // 2))
-    if (found := patch_loops.extract(x, along)) is not None:
+    if (found := native_patches.extract(x, along)) is not None:
         return found
     if any(sum(pair) for pair in pairs):
         x = torch.constant_pad_nd(x, torch_order([*pairs, [0, 0]]), 0)

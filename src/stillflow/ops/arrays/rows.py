@@ -14,8 +14,8 @@ import numpy as np
 
 from stillflow.errors import InvalidArgumentError, invalid_argument
 from stillflow.graph.lazy import torch
-from stillflow.ops import sparse_loops
-from stillflow.ops.arrays import row_loops
+from stillflow.ops import native_sparse
+from stillflow.ops.arrays import native_rows
 from stillflow.ops.kernels import as_signed
 
 # Below this many elements torch copies rows one after the other.
@@ -91,9 +91,9 @@ def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
         target, updates = as_signed(target), as_signed(updates)
     if updates.ndim < target.ndim:
         updates = updates.expand(index.numel(), target.shape[1])
-    if how in _FACTORS and sparse_loops.add_to_rows(target, index, updates, _FACTORS[how]):
+    if how in _FACTORS and native_sparse.add_to_rows(target, index, updates, _FACTORS[how]):
         return
-    if row_loops.change(target, index, updates.contiguous(), how):
+    if native_rows.change(target, index, updates.contiguous(), how):
         return
     index = index.long()
     if how == "update":

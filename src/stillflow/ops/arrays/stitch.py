@@ -21,10 +21,10 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.gather import gather, in_range, out_of_range
 from stillflow.ops.arrays.indexing import slice_helper
+from stillflow.ops.arrays.native_sort import sorted_places
 from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import reshape, shape
-from stillflow.ops.arrays.sort_loops import sorted_places
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample

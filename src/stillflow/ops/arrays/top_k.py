@@ -17,17 +17,17 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.native_sort import sorted_places
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.scatter import scatter_nd
 from stillflow.ops.arrays.search import ordered
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
-from stillflow.ops.arrays.sort_loops import sorted_places
 from stillflow.ops.arrays.top_k_heaps import find_largest
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant
@@ -89,7 +89,7 @@ def _in_order(keys: Any, count: int) -> Any:
     size = keys.shape[-1]
     if count == size or (4 * count > size and not _hold_no_numbers(keys)):
         return sorted_places(keys, descending=True)[..., :count]
-    if count <= _FEW and keys.numel() <= _SHORT and native_loops.reach(keys):
+    if count <= _FEW and keys.numel() <= _SHORT and native_kernels.reach(keys):
         return find_largest(keys, count, True)
     more = min(count + 1, size)
     found, where = _largest_by_blocks(keys, more)
@@ -97,7 +97,7 @@ def _in_order(keys: Any, count: int) -> Any:
     tied = ~(found[..., 1:] < found[..., :-1]).all(-1)  # or no numbers, which do not compare
     if tied.any():
         rows = keys[tied]
-        few = 8 * count <= rows.shape[-1] and native_loops.reach(rows)  # a heap is faster then
+        few = 8 * count <= rows.shape[-1] and native_kernels.reach(rows)  # a heap is faster then
         unknown = count < size and _hold_no_numbers(rows)
         if few or unknown:
             order = find_largest(rows, count, True)

@@ -13,10 +13,10 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.lazy import torch
 from stillflow.ops.data.pipeline import Context
+from stillflow.ops.data.run_length import MOST, RunLength
 from stillflow.ops.data.walk import Element, State, Walk
-from stillflow.ops.exits import at_work
 from stillflow.ops.queues.elements import joined
-from stillflow.ops.runs import MOST, RunLength
+from stillflow.ops.working_threads import at_work
 from stillflow.util.threads import our_thread
 
 _END = object()

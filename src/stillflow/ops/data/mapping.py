@@ -27,9 +27,9 @@ from stillflow.ops.data.pipeline import (
     scalar,
     unary,
 )
+from stillflow.ops.data.run_length import RunLength
 from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.queues.elements import joined
-from stillflow.ops.runs import RunLength
 
 CAPTURED = "other_arguments: [Targuments]"
 FUNCTION = "\nf: func\nTarguments: list(type) >= 0" + TYPED

@@ -15,7 +15,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.shape import shape as shape_of
-from stillflow.ops.image import crop_loops
+from stillflow.ops.image import native_crops
 from stillflow.ops.image.sizes import sized
 from stillflow.ops.kernels import as_signed, torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate_by
@@ -225,7 +225,7 @@ def _grad_image(grads: Any, boxes: Any, indices: Any, size: Any, method: bytes, 
         rows = _grid(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
         columns = _grid(boxes[:, 1], boxes[:, 3], width, grads.shape[2])
         if method == b"bilinear" and dtype == torch.float32:
-            found = crop_loops.of_images(grads, indices, size.tolist(), rows, columns)
+            found = native_crops.of_images(grads, indices, size.tolist(), rows, columns)
             if found is not None:
                 return found
         inside = (rows.inside[:, :, None] & columns.inside[:, None, :])[..., None]
@@ -264,7 +264,7 @@ def _grad_boxes(grads: Any, image: Any, boxes: Any, indices: Any) -> Any:
     height, width = image.shape[1:3]
     rows = _grid(boxes[:, 0], boxes[:, 2], height, grads.shape[1], divide_first=True)
     columns = _grid(boxes[:, 1], boxes[:, 3], width, grads.shape[2], divide_first=True)
-    found = crop_loops.of_boxes(grads, image, indices, rows, columns)
+    found = native_crops.of_boxes(grads, image, indices, rows, columns)
     if found is not None:
         return found
     corners = _corners(image, indices.long()[:, None, None], rows, columns)

@@ -13,7 +13,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops import heaps
+from stillflow.ops import heap_order
 from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
@@ -186,11 +186,11 @@ def choose_softly(
     heap: list[Any] = []
     for number, each in enumerate(scores):
         if each > lowest:
-            heaps.push(heap, (each, number, 0))
+            heap_order.push(heap, (each, number, 0))
     chosen: list[int] = []
     became: list[Any] = []
     while heap and len(chosen) < limit:
-        score, index, seen = heaps.pop(heap)
+        score, index, seen = heap_order.pop(heap)
         original = score
         rejected = False
         found = overlap(index, np.array(chosen[seen:], np.int64)) if seen < len(chosen) else ()
@@ -210,7 +210,7 @@ def choose_softly(
             became.append(score)
         # As TF does, also what was just chosen: as a rule it is rejected for overlapping itself.
         if score > lowest:
-            heaps.push(heap, (score, index, compared))
+            heap_order.push(heap, (score, index, compared))
     return chosen, became
 
 

@@ -16,7 +16,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.arrays.choice_loops import choose
+from stillflow.ops.arrays.native_choice import choose
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import (
     broadcast_shape,

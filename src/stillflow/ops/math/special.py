@@ -16,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
-from stillflow.ops.math import incomplete_gamma, zeta_loops
+from stillflow.ops.math import incomplete_gamma, native_zeta
 from stillflow.ops.math import special_kernels as kernels
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.broadcasting import chain_rule, summing_targets
@@ -191,7 +191,7 @@ def igamma_grad_a_kernel(node: Node) -> Any:
 
 @zeta_op.kernel
 def zeta_kernel(node: Node) -> Any:
-    return broadcasting_call(node, zeta_loops.zeta)
+    return broadcasting_call(node, native_zeta.zeta)
 
 
 @polygamma_op.kernel

@@ -13,7 +13,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.nn import native_norm, native_relu, windows
@@ -98,7 +98,7 @@ def train(
     if not x.numel():
         return _train_empty(x, scale, reserve)
     images = (x,) if other is None else (x, other)
-    if not first and native_loops.take_channels(images, (scale, offset)):
+    if not first and native_kernels.take_channels(images, (scale, offset)):
         y, mean, variance, biased = native_norm.train(x, scale, offset, epsilon, other, relu)
         result = y, mean, variance, mean.clone(), biased
     else:
@@ -162,7 +162,7 @@ def backward(
     rest = scale.new_zeros(()), scale.new_zeros(())
     images = (x, grad) if relu is None else (x, grad, relu)
     plain = training and not first and bool(x.numel())
-    if plain and native_loops.take_channels(images, (scale, mean, variance)):
+    if plain and native_kernels.take_channels(images, (scale, mean, variance)):
         into = torch.empty_like(x) if into is None else into
         found = native_norm.gradient(grad, relu, x, scale, mean, variance, epsilon, into)
         return (*found, *rest)

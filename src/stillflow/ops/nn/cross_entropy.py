@@ -19,7 +19,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
@@ -49,7 +49,7 @@ def _is_small(features: Any, labels: Any) -> bool:
         features.numel() <= _SMALL
         and labels.is_cpu
         and labels.is_contiguous()
-        and native_loops.take(features)
+        and native_kernels.take(features)
     )
 
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 _FEW = 1 << 15  # numbers that torch copies as fast
 
 
 def applies(tensor: Any) -> bool:
     """Whether the loop is there for a tensor and worth its call."""
-    return tensor.numel() >= _FEW and native_loops.take(tensor)
+    return tensor.numel() >= _FEW and native_kernels.take(tensor)
 
 
 def rotated(tensor: Any, first: int) -> Any:
     """The tensor with the dimensions from `first` on before the others, contiguous."""
     outer, inner = tensor.shape[:first], tensor.shape[first:]
     result = tensor.new_empty((*inner, *outer))
-    native_loops.call("transpose_matrix", tensor.data_ptr(), math.prod(outer), math.prod(inner),
+    native_kernels.call("transpose_matrix", tensor.data_ptr(), math.prod(outer), math.prod(inner),
                result.data_ptr())  # fmt: skip
     return result

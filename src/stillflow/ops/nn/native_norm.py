@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 
 def train(
@@ -28,7 +28,7 @@ def train(
     result = torch.empty_like(x)
     mean, variance, biased = (torch.empty_like(scale) for _ in range(3))
     channels = x.shape[-1]
-    native_loops.call(
+    native_kernels.call(
         "batch_norm_train", x.data_ptr(), x.numel() // channels, channels, scale.data_ptr(),
         offset.data_ptr(), epsilon, None if other is None else other.data_ptr(), relu,
         result.data_ptr(), mean.data_ptr(), variance.data_ptr(), biased.data_ptr(),
@@ -49,7 +49,7 @@ def gradient(
     """
     dscale, doffset = torch.empty_like(scale), torch.empty_like(scale)
     channels = x.shape[-1]
-    native_loops.call(
+    native_kernels.call(
         "batch_norm_gradient", grad.data_ptr(), None if relu is None else relu.data_ptr(),
         x.data_ptr(), x.numel() // channels, channels, scale.data_ptr(), mean.data_ptr(),
         variance.data_ptr(), epsilon, result.data_ptr(), dscale.data_ptr(), doffset.data_ptr(),

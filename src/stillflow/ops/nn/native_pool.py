@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dims
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 if TYPE_CHECKING:
     from stillflow.ops.nn.pool_kernels import PoolGeometry
@@ -30,7 +30,7 @@ def applies(image: Any, geometry: PoolGeometry) -> bool:
         and math.prod(geometry.window) <= _MOST
         and bool(image.numel())
         and 0 not in _windows(image.shape, geometry)[1]
-        and native_loops.take(image)
+        and native_kernels.take(image)
     )
 
 
@@ -49,7 +49,7 @@ def max_pool(image: Any, geometry: PoolGeometry, with_places: bool) -> tuple[Any
     windows, shape = _windows(image.shape, geometry)
     maxima = image.new_empty(shape)
     places = image.new_empty(shape, dtype=torch.uint8) if with_places else None
-    native_loops.call("max_pool", windows, image.data_ptr(), maxima.data_ptr(),
+    native_kernels.call("max_pool", windows, image.data_ptr(), maxima.data_ptr(),
                None if places is None else places.data_ptr())  # fmt: skip
     return maxima, places
 
@@ -67,6 +67,6 @@ def max_pool_gradient(image: Any, grad: Any, places: Any, geometry: PoolGeometry
             f"{dims.to_string(tuple(grad.shape))}"
         )
     grad, result = grad.to(image).contiguous(), torch.empty_like(image)
-    native_loops.call("max_pool_gradient", windows, grad.data_ptr(), places.data_ptr(),
+    native_kernels.call("max_pool_gradient", windows, grad.data_ptr(), places.data_ptr(),
                result.data_ptr())  # fmt: skip
     return result

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from stillflow.ops import heaps
+from stillflow.ops import heap_order
 from stillflow.ops.queues import elements as elements_lib
 from stillflow.ops.queues.elements import Stacked
 from stillflow.ops.queues.slots import Slots
@@ -140,10 +140,10 @@ class PriorityStore:
         return len(self._heap)
 
     def put(self, element: Any) -> None:
-        heaps.push(self._heap, (-int(element[0]), element))
+        heap_order.push(self._heap, (-int(element[0]), element))
 
     def take(self) -> Any:
-        return heaps.pop(self._heap)[1]
+        return heap_order.pop(self._heap)[1]
 
     def take_many(self, count: int) -> list[Any]:
         return [self.take() for _ in range(count)]

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from stillflow.ops.random import draw_loops
+from stillflow.ops.random import native_draws
 
 WORDS_PER_BLOCK = 4
 ROUNDS = 10
@@ -102,7 +102,7 @@ class Philox:
 
     def words(self, count: int) -> np.ndarray:
         """The next `count` words of the stream as uint32, without moving on."""
-        drawn = draw_loops.words(self, count)
+        drawn = native_draws.words(self, count)
         if drawn is not None:
             return drawn
         blocks = np.empty((-(-count // WORDS_PER_BLOCK), WORDS_PER_BLOCK), np.uint32)

@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from stillflow.ops.random.candidate_loops import FIXED, LOG_UNIFORM, UNIFORM, Loop
 from stillflow.ops.random.draws import unit_doubles
+from stillflow.ops.random.native_candidates import FIXED, LOG_UNIFORM, UNIFORM, Loop
 from stillflow.ops.random.philox import MASK32, MASK64, Philox
 
 _MAX_INT32 = 2**31 - 1

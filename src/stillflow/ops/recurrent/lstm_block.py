@@ -14,7 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.recurrent.lstm_loops import LstmLoop, takes
+from stillflow.ops.recurrent.native_lstm import LstmLoop, takes
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample
 

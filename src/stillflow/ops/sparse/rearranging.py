@@ -19,7 +19,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
-from stillflow.ops import sparse_loops
+from stillflow.ops import native_sparse
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.select import where_v2
@@ -200,7 +200,7 @@ def sparse_reshape_kernel(node: Node) -> Any:
         sizes = _resolved(given, wanted.tolist())
         if sizes == given:  # even indices outside of the shape stay what they are
             return indices.clone(), size.clone()
-        rows = sparse_loops.reshape_indices(indices, given, sizes)
+        rows = native_sparse.reshape_indices(indices, given, sizes)
         if rows is not None:
             return rows, torch.from_numpy(np.array(sizes, np.int64))
         places = row_numbers(indices, given)

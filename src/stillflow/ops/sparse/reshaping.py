@@ -19,7 +19,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, is_sparse
 from stillflow.graph.static_value import static_value
-from stillflow.ops import sparse_loops
+from stillflow.ops import native_sparse
 from stillflow.ops.arrays.fill import fill, ones, ones_like, zeros
 from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.arrays.join import concat
@@ -92,7 +92,7 @@ def sparse_fill_empty_rows_kernel(node: Node) -> Any:
             raise ValueError(
                 f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {given}"
             )
-        found = sparse_loops.fill_empty_rows(indices, values, count, default)
+        found = native_sparse.fill_empty_rows(indices, values, count, default)
         if found is not None:
             return found
         rows = indices[:, 0]

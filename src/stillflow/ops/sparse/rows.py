@@ -10,9 +10,9 @@ import numpy as np
 
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
-from stillflow.ops import sparse_loops
+from stillflow.ops import native_sparse
+from stillflow.ops.arrays.native_sort import sorted_places
 from stillflow.ops.arrays.rows import change_rows
-from stillflow.ops.arrays.sort_loops import sorted_places
 from stillflow.ops.kernels import copied
 
 OUT_OF_ORDER = (
@@ -83,7 +83,7 @@ def check_rows(indices: Any, shape: Sequence[int]) -> None:
     Raises:
       ValueError: naming the first one.
     """
-    if sparse_loops.are_in_order(indices, shape):
+    if native_sparse.are_in_order(indices, shape):
         return
     check_inside(indices, shape)
     steps = row_numbers(indices, shape).diff()
@@ -100,7 +100,7 @@ def take_rows(values: Any, order: Any) -> Any:
 
 def reordered(indices: Any, values: Any, size: Any) -> tuple[Any, Any]:
     """Indices in row-major order and their values; of equal ones the first comes first."""
-    if sparse_loops.are_in_order(indices, size.tolist()):
+    if native_sparse.are_in_order(indices, size.tolist()):
         as_it_is = copied(values)
         return indices.clone(), as_it_is
     if bool(((indices < 0) | (indices >= size)).any()):  # what lies outside is ordered, too
@@ -151,7 +151,7 @@ def _ascend(numbers: Any) -> bool:
 
 def _merged(first: Any, second: Any) -> Any:
     """Where each of two vectors of integers stands among all different ones, in order."""
-    places = sparse_loops.merged(first, second)
+    places = native_sparse.merged(first, second)
     if places is not None:
         return places
     if not (len(first) and _ascend(first) and _ascend(second)):

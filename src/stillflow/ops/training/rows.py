@@ -9,7 +9,7 @@ from typing import Any
 
 from stillflow import errors, native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops, sparse_loops
+from stillflow.ops import native_kernels, native_sparse
 from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.arrays.rows import first_outside
 from stillflow.ops.training import rules
@@ -74,7 +74,7 @@ def _out_of_range(indices: Any, offset: int) -> errors.InvalidArgumentError:
 
 
 def _are_different(indices: Any) -> bool:
-    found = sparse_loops.distinct(indices, torch.int32)
+    found = native_sparse.distinct(indices, torch.int32)
     different = torch.unique(indices) if found is None else found[0]
     return len(different) == len(indices)
 
@@ -114,7 +114,9 @@ def _update_in_loop(
 ) -> bool:
     """Whether there is a loop for a rule, which then has run."""
     loop = _LOOPS.get(update)
-    if loop is None or not (native_loops.take(gradient, *states) and native_loops.reach(indices)):
+    if loop is None or not native_kernels.take(gradient, *states):
+        return False
+    if not native_kernels.reach(indices):
         return False
     width = prod(gradient.shape[1:])
     if any(state.shape != states[0].shape for state in states) or width != prod(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import errors
-from stillflow.ops.exits import Resting
+from stillflow.ops.working_threads import Resting
 from stillflow.runtime import native_log
 from stillflow.runtime.distributed.wire import Broken, Packed, Wire
 from stillflow.runtime.interrupts import current_interrupt

@@ -8,11 +8,11 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 
 class LstmLoop:
-    """The steps of one cell, for tensors that `native_loops.take`.
+    """The steps of one cell, for tensors that `native_kernels.take`.
 
     Args:
       order: where the input gate, memory, forget gate and output gate stand among the gates.
@@ -69,7 +69,7 @@ class LstmLoop:
 
 def takes(*tensors: Any) -> bool:
     """Whether the loops take these, and there is something to do."""
-    return native_loops.take(*tensors) and all(tensor.numel() for tensor in tensors)
+    return native_kernels.take(*tensors) and all(tensor.numel() for tensor in tensors)
 
 
 def _numbers(values: Sequence[int]) -> Any:

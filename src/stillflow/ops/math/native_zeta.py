@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 _FEW = 16  # pairs that torch takes in less time
 _LARGEST = 16  # for larger ones the loop would need more terms
@@ -21,7 +21,7 @@ def zeta(x: Any, q: Any) -> Any:
 
 
 def _of_pairs(x: Any, q: Any) -> Any:
-    if not (native_loops.take(x, q) and x.shape == q.shape and x.numel() >= _FEW):
+    if not (native_kernels.take(x, q) and x.shape == q.shape and x.numel() >= _FEW):
         return None
     library: Any = native.library()
     result = torch.empty_like(q)
@@ -39,7 +39,7 @@ def scaled(x: Any, q: Any, factor: Any = 1.0) -> Any:
       q: a tensor; the loop takes those of float32 that are all positive.
       factor: of the results, a number or a scalar.
     """
-    if x.dim() or not native_loops.take(q):
+    if x.dim() or not native_kernels.take(q):
         return None
     whole = float(x)
     if not 2 <= whole <= _LARGEST or whole != int(whole):

@@ -13,7 +13,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 _MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
 _FEW = 1 << 14  # numbers that are copied in less time than it takes to go another way
@@ -23,7 +23,7 @@ _MOST_ROWS = 1 << 24  # of more, whether there is room has to be asked first
 
 def _library(*tensors: Any) -> Any:
     """The loops, if they are there and reach all tensors."""
-    return native.library() if native_loops.reach(*tensors) else None
+    return native.library() if native_kernels.reach(*tensors) else None
 
 
 def _are_integers(*tensors: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stillflow.ops.runs import RunLength
+from stillflow.ops.data.run_length import RunLength
 
 
 def test_runs_grow_while_they_are_short() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 
 class _Along(ctypes.Structure):
@@ -30,7 +30,7 @@ def extract(images: Any, along: Sequence[Sequence[int]]) -> Any:
       along: for rows and columns: the size of the images, how many patches there are, their size,
         how far they and how far their pixels are apart, and how far the first begins outside.
     """
-    if len(along) != 2 or not native_loops.reach(images):
+    if len(along) != 2 or not native_kernels.reach(images):
         return None
     library: Any = native.library()
     rows, columns = (_Along(*numbers) for numbers in along)
@@ -54,7 +54,7 @@ def transposed(x: Any, groups: int, rows: int, columns: int, shape: Sequence[int
       shape: of the result.
     """
     count = groups * rows * columns
-    if isinstance(x, torch.Tensor) and count and native_loops.reach(x):
+    if isinstance(x, torch.Tensor) and count and native_kernels.reach(x):
         library: Any = native.library()
         result = torch.empty(tuple(shape), dtype=x.dtype)
         block = prod(shape) // count * x.itemsize

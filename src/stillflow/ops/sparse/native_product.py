@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 
 def product(indices: Any, values: Any, rows: int, dense: Any, transposed: bool) -> Any:
@@ -21,7 +21,7 @@ def product(indices: Any, values: Any, rows: int, dense: Any, transposed: bool) 
       dense: float32 matrix.
       transposed: whether the sparse matrix is.
     """
-    if not native_loops.take(values) or dense.dtype is not torch.float32 or not dense.is_cpu:
+    if not native_kernels.take(values) or dense.dtype is not torch.float32 or not dense.is_cpu:
         return None
     library: Any = native.library()
     indices, dense = indices.contiguous(), dense.contiguous()

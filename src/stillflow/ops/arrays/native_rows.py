@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 # In the order of native/row_changes.c.
 _WAYS = ("update", "mul", "div", "min", "max")
@@ -26,7 +26,7 @@ def change(table: Any, ids: Any, data: Any, how: str) -> bool:
     if how not in _WAYS or of_integers or (how != "update" and data.dtype not in kinds):
         return False
     fits = table.dtype is data.dtype and ids.dtype in (torch.int32, torch.int64)
-    if not fits or not native_loops.reach(table, ids, data):
+    if not fits or not native_kernels.reach(table, ids, data):
         return False
     kind = kinds.index(data.dtype) if how != "update" else 0
     library: Any = native.library()

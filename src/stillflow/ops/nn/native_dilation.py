@@ -8,7 +8,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 
 class _Along(ctypes.Structure):
@@ -34,7 +34,7 @@ def best(
     Returns:
       The sums [batch, rows, columns, depth], and int32 of the same shape, or None.
     """
-    if not native_loops.take(images, filter):
+    if not native_kernels.take(images, filter):
         return None
     library: Any = native.library()
     rows, columns = (_Along(*numbers) for numbers in along)

@@ -7,7 +7,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 # As in native/incomplete.c.
 EPSILON = 2.0**-53
@@ -23,7 +23,7 @@ def call(name: str, arguments: Sequence[Any], outputs: int) -> list[Any] | None:
       arguments: vectors of float64 of one size.
       outputs: how many vectors it gives.
     """
-    if not native_loops.reach(*arguments):
+    if not native_kernels.reach(*arguments):
         return None
     results = [torch.empty_like(arguments[0]) for _ in range(outputs)]
     pointers = [vector.data_ptr() for vector in arguments]

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_loops
+from stillflow.ops import native_kernels
 
 _FEW = 1 << 12  # elements that torch chooses in less time than a call takes
 _SIZES = (1, 2, 4, 8)  # bytes of an element
@@ -35,14 +35,14 @@ def _by_loop(condition: Any, x: Any, y: Any, shape: Any) -> Any:
     steps = [_step(choice, shape) for choice in (x, y)]
     if None in steps or x.dtype is not y.dtype or x.itemsize not in _SIZES:
         return None
-    if condition.dtype is not torch.bool or not native_loops.reach(condition, x, y):
+    if condition.dtype is not torch.bool or not native_kernels.reach(condition, x, y):
         return None
     try:
         pointers = [tensor.data_ptr() for tensor in (condition, x, y)]
     except RuntimeError:  # of all turns of a loop at once, by torch.vmap
         return None
     result = torch.empty(shape, dtype=x.dtype)
-    native_loops.call(
+    native_kernels.call(
         "choose_items", pointers[0], pointers[1], steps[0], pointers[2], steps[1],
         prod(shape) // condition.numel(), x.itemsize, prod(shape), result.data_ptr(),
     )  # fmt: skip
