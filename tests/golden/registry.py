@@ -106,6 +106,7 @@ def describe_error(error: BaseException) -> dict[str, str]:
     first = (text.splitlines() or [""])[0]
     first = re.sub(r"running on \S+\.", "running on HOST.", first)
     first = re.sub(r"0x[0-9a-f]{6,}", "0x...", first)
+    first = re.sub(r"Stack\[(\w+)_\d+\]", r"Stack[\1_N]", first)  # a process numbers its stacks
     return {"class": type(error).__name__, "message": first}
 
 
