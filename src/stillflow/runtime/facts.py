@@ -164,7 +164,12 @@ class PlanNode(Node):
     def variable_dims(self, index: int) -> Dims:
         """Dimensions of the variable behind an input; unknown if they were changed."""
         state = self.state(index)
-        return None if getattr(state, "reshaped", False) else super().variable_dims(index)
+        if state is None and self.op._inputs[index].dtype.name == "resource":
+            # Only the run knows the variable; it may be any of those that have left their shapes.
+            left = self.facts.resources.declared_shapes.left > 0
+        else:
+            left = getattr(state, "reshaped", False)
+        return None if left else super().variable_dims(index)
 
     def reshape_variable(self, index: int) -> None:
         """Has plans no longer rely on the declared shape of the variable behind an input."""
@@ -174,7 +179,7 @@ class PlanNode(Node):
         state = self.state(index)
         if state is not None and not state.reshaped:
             state.reshaped = True
-            self.op.graph._edition += 1  # plans that were made before are made anew
+            self.facts.resources.declared_shapes.leave()
 
     def waits(self) -> Waits:
         """How a kernel waits, so that the session's end and time limits reach it."""

@@ -52,6 +52,8 @@ class CompiledFunction:
         self._resources = resources
         self._plans: dict[Any, Callable[..., list[Any]]] = {}
         self._row_plans: dict[Any, RowPlan | None] = {}
+        self._declared_shapes = resources.declared_shapes
+        self._left = self._declared_shapes.left  # when the plans were made
         self._row_failures = 0
         self._lock = threading.RLock()
 
@@ -74,6 +76,8 @@ class CompiledFunction:
                 f"Expected {len(self.input_types)} arguments to function {self.body.name}, "
                 f"but got {len(values)}",
             )
+        if self._left != self._declared_shapes.left:
+            self._forget_plans()
         shapes = tuple(_dims(value) for value in values)
         places = tuple(map(place_of, values)) if self._resources.several else ()
         plan = self._plans.get((shapes, places)) or self._plans.get((None, places))
@@ -96,10 +100,12 @@ class CompiledFunction:
             [tuple(value.shape[1:]) for value in elements.components]
             if isinstance(elements, Stacked) else list(map(_dims, elements[0]))
         )  # fmt: skip
+        if self._left != self._declared_shapes.left:
+            self._forget_plans()
         shapes = (*first, *map(_dims, captured))
         if shapes not in self._row_plans:
             self._make_rows(shapes, len(first))
-        plan = self._row_plans[shapes]
+        plan = self._row_plans.get(shapes)
         if plan is None:
             return None
         try:
@@ -119,6 +125,13 @@ class CompiledFunction:
             if self.pure and not self._effects and None not in shapes:
                 plan = row_plan(self._resources, feeds, inputs[count:], self.body.outputs)
             self._row_plans[shapes] = plan
+
+    def _forget_plans(self) -> None:
+        """Drop the plans: a variable has left the shape that they rely on."""
+        with self._lock:
+            self._left = self._declared_shapes.left
+            self._plans.clear()
+            self._row_plans = {}
 
     def restart(self) -> None:
         """Has the random streams of its operations begin anew."""

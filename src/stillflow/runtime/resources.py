@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
 from stillflow.graph import trust
+from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation
 from stillflow.graph.trust import Policy
 from stillflow.runtime.interrupts import Interrupt
@@ -50,6 +52,31 @@ class Bounds:
             self.policy.check(node)
 
 
+class DeclaredShapes:
+    """The plans that rely on declared shapes of variables, shared by all views of a state.
+
+    Attributes:
+      left: the number of variables that have left their declared shapes.
+    """
+
+    def __init__(self) -> None:
+        self.left = 0
+        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def relied_on_by(self, graph: Graph) -> None:
+        """Register a graph whose plans use the state."""
+        with self._lock:
+            self._graphs.add(graph)
+
+    def leave(self) -> None:
+        """Count a variable that leaves its shape; the plans of all graphs are made again."""
+        with self._lock:
+            self.left += 1
+            for graph in self._graphs:
+                graph._edition += 1
+
+
 class Resources:
     """A session's named objects.
 
@@ -70,6 +97,7 @@ class Resources:
         self.from_array = from_array
         self.interrupt = Interrupt()
         self._on_host: Resources | None = None
+        self.declared_shapes = DeclaredShapes()
         self.bounds = Bounds(lambda: self.forget("function", ""))
 
     def on_host(self) -> Resources:

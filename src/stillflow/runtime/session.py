@@ -453,8 +453,8 @@ class BaseSession:
 
     def _make_resources(self) -> Resources:
         keep_freed_memory()
-        there = None if self._master is None else self._master.resources()
-        resources = there or _no_resources()
+        resources = (self._master and self._master.resources()) or _no_resources()
+        resources.declared_shapes.relied_on_by(self._graph)
         if self._server is not None:
             self._server.watch_resets(self._abort)
         if self._config is not None:

@@ -370,6 +370,33 @@ def variables_of_new_shapes(tf):
 
 
 @program
+def functions_read_variables_of_new_shapes(tf):
+    variable = tf.get_variable("v", initializer=[1.0, 2.0, 3.0], use_resource=True)
+    given = tf.placeholder(tf.float32)
+    assign = tf.assign(variable, given, validate_shape=False).op
+
+    def total(step):
+        return tf.reduce_sum(variable) + tf.cast(step, tf.float32)
+
+    once = tf.data.Dataset.range(9).map(total).make_initializable_iterator()
+    loop = tf.while_loop(lambda i, _: i < 1, lambda i, _: (i + 1, total(i)), [0, 0.0],
+                         shape_invariants=[tf.TensorShape([]), tf.TensorShape(None)])
+    fetches = {"data": once.get_next(), "loop": loop[1], "called": tf.contrib.eager.defun(total)(1),
+               "branch": tf.cond(tf.size(given) > 0, lambda: total(2), lambda: 0.0)}
+
+    def use(session):
+        session.run([variable.initializer])
+        session.run(once.initializer)
+        seen = {"declared": session.run(fetches, {given: [1.0]})}
+        for name, value in (("wide", [[1.0, 2.0], [3.0, 4.0]]), ("longer", [1.0, 2.0, 3.0, 4.0])):
+            session.run(assign, {given: value})
+            seen[name] = session.run(fetches, {given: value})
+        return seen
+
+    return Run(call=use)
+
+
+@program
 def reads_in_part(tf):
     ref = tf.Variable([1.0, 2.0, 3.0], name="ref")
     resource = tf.Variable([1.0, 2.0, 3.0], name="resource", use_resource=True)

@@ -163,6 +163,49 @@ def test_orders_reach_over_tasks(target):
         assert session.run([after, seen]) == [5.0, 2.0]
 
 
+@pytest.mark.parametrize("task", [PS, WORKER])
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_all_sessions_see_that_a_variable_has_left_its_declared_shape(target, task, use_resource):
+    variable = on(task, [1.0, 2.0, 3.0], name="v", use_resource=use_resource)
+    with tf.device(task):
+        reads = [tf.reduce_sum(variable), variable + 1.0]
+    given = np.float32([[1, 2], [3, 4]])
+    with tf.Session(target) as session:
+        session.run(variable.initializer)
+        assert session.run(reads[0]) == 6.0
+        session.run(reads)
+        with tf.Graph().as_default(), tf.Session(target) as other:
+            same = on(task, [1.0, 2.0, 3.0], name="v", use_resource=use_resource)
+            value = tf.placeholder(tf.float32)
+            other.run(tf.assign(same, value, validate_shape=False).op, {value: given})
+        total, more = session.run(reads)
+        np.testing.assert_array_equal(session.run(reads[0]), total)
+    np.testing.assert_array_equal(total, given.sum(axis=0))  # of the axes of the declared shape
+    np.testing.assert_array_equal(more, given + 1)
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_tasks_take_a_variable_of_another_task_that_has_left_its_shape(target, use_resource):
+    variable = on(PS, [1.0, 2.0, 3.0], name="v", use_resource=use_resource)
+    with tf.device(WORKER):
+        total = tf.reduce_sum(variable + 1.0)
+    value = tf.placeholder(tf.float32)
+    given = np.float32([[1, 2], [3, 4]])
+    with tf.Session(target) as session:
+        session.run(variable.initializer)
+        assert session.run(total) == 9.0
+        with tf.Graph().as_default(), tf.Session(target) as other:
+            same = on(PS, [1.0, 2.0, 3.0], name="v", use_resource=use_resource)
+            any_shape = tf.placeholder(tf.float32)
+            other.run(tf.assign(same, any_shape, validate_shape=False).op, {any_shape: given})
+        with pytest.raises(tf.errors.AbortedError, match=r"of shape \[2,2\].* says \[3\]"):
+            session.run(total)
+        np.testing.assert_array_equal(session.run(total), (given + 1).sum(axis=0))
+        change = tf.assign(variable, value, validate_shape=False).op
+        session.run(change, {value: given[:1]})
+        np.testing.assert_array_equal(session.run(total), given[0] + 1)
+
+
 def test_random_streams_go_on_whoever_takes_their_values(target):
     with tf.device(WORKER):
         x = tf.random_uniform([], seed=3)

@@ -6,11 +6,14 @@ A value that is made only in a branch may not come: then word is sent that it do
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from stillflow import errors
+from stillflow.graph import dims
 from stillflow.graph.dtypes import DType
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.facts import PlanNode
 from stillflow.runtime.interrupts import Waits, current_interrupt
 from stillflow.runtime.moves import HOST
@@ -28,15 +31,17 @@ def receive(tracer: Tracer, op: Operation) -> None:
     """Adds the step that waits for a value of another task."""
     guard = tracer.guard_of(op)
     key, waits = _key(op), PlanNode(op, tracer.facts).waits()
+    fits = partial(_checked, op._outputs[0])
     value = Value(tracer.name("t"), guard, tracer.memory.fresh())
     if op.attrs.get("_conditional"):
         alive = tracer.name("p")
         value.guard = (*(guard or ()), (alive, True))
-        take = partial(_take_if_there, key, waits)
+        take: Any = partial(_take_if_there, key, waits, fits)
         tracer.steps.append(Step("call", op, [value.name, alive], [], guard, take))
         tracer._op_guards[op] = value.guard
     else:
-        tracer.steps.append(Step("call", op, [value.name], [], guard, partial(_take, key, waits)))
+        take = partial(_take, key, waits, fits)
+        tracer.steps.append(Step("call", op, [value.name], [], guard, take))
     tracer.set_output(op._outputs[0], value)
     if tracer.moves is not None:
         tracer.moves.put(value.name, HOST)
@@ -72,12 +77,31 @@ def _send(device: str, key: str, dtype: DType, value: Any) -> None:
     step.send(device, key, dtype, value)
 
 
-def _take(key: str, waits: Waits) -> Any:
+def _take(key: str, waits: Waits, fits: Callable[[Any], Any]) -> Any:
     step: Any = current_interrupt()
-    return from_array(step.take(key, waits))
+    return from_array(fits(step.take(key, waits)))
 
 
-def _take_if_there(key: str, waits: Waits) -> tuple[Any, bool]:
+def _take_if_there(key: str, waits: Waits, fits: Callable[[Any], Any]) -> tuple[Any, bool]:
     step: Any = current_interrupt()
     value = step.take(key, waits)
-    return (None, False) if value is DEAD else (from_array(value), True)
+    return (None, False) if value is DEAD else (from_array(fits(value)), True)
+
+
+def _checked(received: Tensor, array: Any) -> Any:
+    """Return a received array that has the shape that the plan relies on.
+
+    Raises:
+      tf.errors.AbortedError: if it has another; the next run relies on none.
+    """
+    if not dims.is_compatible(received._dims, array.shape):
+        declared, received._dims = received._dims, None
+        received.graph._edition += 1
+        raise errors.AbortedError(
+            None,
+            None,
+            f"A variable that another session gave another shape: {received.op.name} is of shape "
+            f"{dims.to_string(array.shape)}, where the graph says {dims.to_string(declared)}. "
+            "The next run takes any shape; run it again",
+        )
+    return array

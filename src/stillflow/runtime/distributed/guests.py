@@ -44,6 +44,7 @@ class SessionResources(Resources):
     def __init__(self, shared: Resources) -> None:
         super().__init__(shared.device_of, shared.from_array)
         self._shared = shared
+        self.declared_shapes = shared.declared_shapes
 
     def get(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
         return self._shared.get(container, kind, name, create)
@@ -92,6 +93,7 @@ class GuestPart:
     ) -> None:
         self._resources = resources
         self._graph = _PartOfGraph(states_of)
+        resources.declared_shapes.relied_on_by(self._graph)
         with self._graph.as_default():
             import_graph_def(graph_def, name="")
         element = self._graph.as_graph_element
@@ -101,6 +103,7 @@ class GuestPart:
         self._effects = [op for op in self._graph.get_operations() if EFFECT in op.attrs]
         self._seen = SeenShapes()
         self._plans: dict[Any, Callable[..., list[Any]]] = {}
+        self._edition = self._graph._edition
         self._lock = threading.Lock()
         self._placement = placement
         self._traced: Any = None
@@ -112,6 +115,8 @@ class GuestPart:
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[Any]:
         """Runs; gives fetched values."""
+        if self._edition != self._graph._edition:
+            self._forget_plans()
         key = tuple(array.shape for array in arrays)
         plan = self._plans.get(key)
         if plan is None:
@@ -130,6 +135,14 @@ class GuestPart:
         metadata = RunMetadata()
         values = self._traced.run(lambda: self.run(arrays), self._fetches, feeds, options, metadata)
         return self._fetches.build(values)[: len(self._tensors)], metadata
+
+    def _forget_plans(self) -> None:
+        """Drop the plans: a variable has left the shape that they rely on."""
+        with self._lock:
+            self._edition = self._graph._edition
+            self._plans.clear()
+            if self._traced is not None:
+                self._traced.forget()
 
     def _plan_for(self, shapes: tuple[Any, ...]) -> Callable[..., list[Any]]:
         from stillflow.runtime.plan import make_plan

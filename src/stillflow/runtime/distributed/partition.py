@@ -17,6 +17,7 @@ from stillflow.graph.graphdef import fill_library, fill_node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.distributed.loop_reads import LoopReads
 from stillflow.runtime.distributed.loop_tasks import device_of_loops
+from stillflow.runtime.distributed.loose_shapes import with_loose_shapes
 from stillflow.runtime.frames import Frame, find_frames, has_loops
 from stillflow.runtime.inline import Inliner, inline, is_call
 from stillflow.runtime.prune import needed_ops
@@ -85,6 +86,8 @@ class Partition:
         self._ops = as_tensorflow_orders(self._ops, self._fed)
         self._fetched = [self.now(tensor) for tensor in tensors]
         self._targets = [self.now(op) for op in targets]
+        graph = self._graph
+        self._loose = set() if graph is None else with_loose_shapes(self._ops, graph)
         self._devices = {op: device_of(op) for op in self._ops}
         self._depths: dict[Operation, int] = {}
         self._loop_reads = LoopReads()
@@ -258,7 +261,7 @@ class Partition:
         node = part.graph.node.add(name=name, op="_Recv", device=self._devices[user])
         node.attr["tensor_type"].type = dtype
         self._address(node, key, maker, self._devices[user])
-        if isinstance(source, Tensor):
+        if isinstance(source, Tensor) and source.op not in self._loose:
             shapes = node.attr["_output_shapes"].list
             shapes.shape.add().CopyFrom(source.shape.as_proto())
         if self._is_conditional(maker):
