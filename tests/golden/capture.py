@@ -97,13 +97,3 @@ def static_shape(tensor: Any) -> list[int | None] | None:
     """A tensor's static shape as a list, or ``None`` when its rank is unknown."""
     shape = tensor.get_shape()
     return shape.as_list() if shape.ndims is not None else None
-
-
-def capture(tf: Any, program: Program) -> dict[str, Any]:
-    """The whole recording of one program."""
-    built = Built(tf, program)
-    return {
-        "graph": built.graph_record,
-        "shapes": built.shapes_record,
-        "values": built.record_values(),
-    }

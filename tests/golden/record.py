@@ -1,6 +1,7 @@
 """Record golden programs under TensorFlow 1.15.5 (or capture them with another module).
 
 python -m tests.golden.record [family | family/program ...] [--check] [--module tensorflow]
+                               [--session plain]
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import os
 import sys
 from typing import Any
 
-from . import compare, encode
-from .capture import capture
-from .registry import describe_error, families, load_programs
+from . import compare, encode, sessions
+from .capture import Built
+from .registry import Program, describe_error, families, load_programs
 
 RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
 
@@ -22,6 +23,8 @@ RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
 def main(argv: list[str]) -> int:
     """Record the families asked for; returns the number of programs that failed."""
     options = _parse(argv)
+    if options.session != "plain" and not options.check:
+        raise SystemExit("goldens are recorded in plain sessions; --session goes with --check")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     tf = importlib.import_module(options.module)
     tf.logging.set_verbosity(tf.logging.ERROR)
@@ -43,6 +46,9 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--check", action="store_true", help="write nothing; print what differs from the recordings"
     )
+    parser.add_argument(
+        "--session", choices=sessions.WAYS, default="plain", help="what --check runs programs in"
+    )
     parser.add_argument("--out", default=RECORDED, help="folder for the recordings")
     return parser.parse_args(argv)
 
@@ -56,7 +62,7 @@ def _record_family(tf: Any, family: str, wanted: list[str], options: argparse.Na
     failures = 0
     for name in chosen:
         try:
-            recording[name] = capture(tf, everything[name])
+            recording[name] = _capture(tf, everything[name], options.session)
             print(f"{name:<52} {summary(recording[name])}")
         except Exception as error:
             failures += 1
@@ -69,6 +75,15 @@ def _record_family(tf: Any, family: str, wanted: list[str], options: argparse.Na
     size = encode.write_recording(path, recording)
     print(f"{family}: {len(recording)} programs, {size} bytes")
     return failures
+
+
+def _capture(tf: Any, program: Program, way: str) -> dict[str, Any]:
+    built = Built(tf, program)
+    return {
+        "graph": built.graph_record,
+        "shapes": built.shapes_record,
+        "values": sessions.record_values(built, way),
+    }
 
 
 def _differs(name: str, stored: dict[str, Any], new: dict[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .capture import Built
+from .registry import internal_module
 
 LIST = Path(__file__).with_name("sessions.tsv")
 
@@ -44,13 +45,12 @@ def _traced(built: Built) -> Iterator[Any]:
 @contextlib.contextmanager
 def _watched(built: Built) -> Iterator[Any]:
     """Every run with all tensors dumped, as by `tfdbg`."""
-    from stillflow.debug.watching import watch_graph
-
+    watching = internal_module(built.tf, "debug.watching", "python.debug.lib.debug_utils")
     with tempfile.TemporaryDirectory() as folder:
 
         def options(graph: Any) -> tuple[Any, Any]:
             wanted = built.tf.RunOptions()
-            watch_graph(wanted, graph, debug_urls=[f"file://{folder}"])
+            watching.watch_graph(wanted, graph, debug_urls=[f"file://{folder}"])
             return wanted, built.tf.RunMetadata()
 
         with _with_options(built.tf, options)(graph=built.graph) as session:
@@ -72,7 +72,7 @@ def _with_options(tf: Any, options: Callable[[Any], tuple[Any, Any]]) -> Any:
 @contextlib.contextmanager
 def _in_cluster(built: Built) -> Iterator[Any]:
     """A client of the second of two tasks."""
-    tf, target = built.tf, _servers()[1].target
+    tf, target = built.tf, _servers(built.tf)[1].target
 
     class Client(tf.Session):  # type: ignore[misc]
         """Leaves out the first line of errors, which names the task."""
@@ -91,10 +91,8 @@ def _in_cluster(built: Built) -> Iterator[Any]:
         yield session
 
 
-@functools.cache
-def _servers() -> list[Any]:
-    import stillflow as tf
-
+@functools.lru_cache(maxsize=1)
+def _servers(tf: Any) -> list[Any]:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(2)]
         for each in sockets:
@@ -107,7 +105,8 @@ def _servers() -> list[Any]:
 class _Copy:
     """A session on a copy of a graph, asked for tensors of the original."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, tf: Any, session: Any) -> None:
+        self._tf = tf
         self._session = session
 
     def run(self, fetches: Any, feed_dict: Any = None) -> Any:
@@ -116,9 +115,7 @@ class _Copy:
 
     def _same(self, value: Any) -> Any:
         """Return a structure with the copies of the tensors and operations in it."""
-        import stillflow as tf
-
-        graph = self._session.graph
+        tf, graph = self._tf, self._session.graph
         if isinstance(value, tf.Tensor):
             return graph.get_tensor_by_name(value.name)
         if isinstance(value, tf.Operation):
@@ -144,15 +141,20 @@ class _Copy:
 
 @contextlib.contextmanager
 def _from_meta_graph(built: Built) -> Iterator[Any]:
-    """A session on the graph that export_meta_graph writes and import_meta_graph reads."""
+    """A session on the graph that export_meta_graph writes and import_meta_graph reads.
+
+    It leaves out saveable objects. TensorFlow writes their names and reads operations of these
+    names, of which no `Saver` can be made: lookup_tables/tables_in_meta_graphs.
+    """
     tf = built.tf
+    keys = set(built.graph.get_all_collection_keys()) - {tf.GraphKeys.SAVEABLE_OBJECTS}
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/model.meta"
-        tf.train.export_meta_graph(path, graph=built.graph)
+        tf.train.export_meta_graph(path, graph=built.graph, collection_list=sorted(keys, key=str))
         with tf.Graph().as_default() as graph:
             tf.train.import_meta_graph(path)
         with tf.Session(graph=graph) as session:
-            yield _Copy(session)
+            yield _Copy(tf, session)
 
 
 @contextlib.contextmanager
@@ -176,11 +178,10 @@ def _from_saved_model(built: Built) -> Iterator[Any]:
         model.save()
         with tf.Session(graph=tf.Graph()) as loaded:
             tf.saved_model.load(loaded, ["golden"], f"{folder}/model")
-            yield _Copy(loaded)
+            yield _Copy(tf, loaded)
 
 
-_Way = Callable[[Built], contextlib.AbstractContextManager[Any]]
-WAYS: dict[str, _Way] = {
+WAYS: dict[str, Callable[[Built], contextlib.AbstractContextManager[Any]]] = {
     "plain": _plain,
     "traced": _traced,
     "watched": _watched,

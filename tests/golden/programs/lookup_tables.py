@@ -241,3 +241,36 @@ def dense_keys_that_are_fed(tf):
     other = tf.contrib.lookup.MutableDenseHashTable(
         tf.int64, tf.float32, -1.0, empty_key=empty, deleted_key=-3)
     return Run(call=call)
+
+
+def read_again(tf, graph):
+    """Writes a graph to a MetaGraph and reads it; tells the entry of its saveable objects."""
+    meta = tf.train.export_meta_graph(graph=graph)
+    entries = list(meta.collection_def["saveable_objects"].node_list.value)
+    with tf.Graph().as_default():
+        return {"entries": entries, "read": raised(tf.train.import_meta_graph, meta)}
+
+
+@program
+def tables_in_meta_graphs(tf):
+    lookup = tf.contrib.lookup
+    facts = {}
+    for name in (None, "words"):
+        with tf.Graph().as_default() as graph:
+            named = {} if name is None else {"name": name}
+            lookup.MutableHashTable(tf.string, tf.int64, -1, **named)
+        facts["changing " + str(name)] = read_again(tf, graph)
+    with tf.Graph().as_default() as graph:
+        lookup.MutableDenseHashTable(
+            tf.string, tf.int64, -1, empty_key="", deleted_key="-", name="dense")
+    facts["dense"] = read_again(tf, graph)
+    with tf.Graph().as_default() as graph, tf.name_scope("scope"):
+        lookup.MutableHashTable(tf.string, tf.int64, -1, name="inner")
+    facts["in a scope"] = read_again(tf, graph)
+    with tf.Graph().as_default() as graph:
+        lookup.MutableHashTable(tf.string, tf.int64, -1)
+        lookup.MutableHashTable(tf.string, tf.int64, -1)
+        with tf.name_scope("a"):
+            tf.Variable(1.0, name="v")
+    facts["two of a name, and a variable"] = read_again(tf, graph)
+    return Run(facts=facts)

@@ -345,3 +345,14 @@ def _estimated(name, estimator_name, classes, core=False):
 estimator_of_three_classes = _estimated("estimator_of_three_classes", "TensorForestEstimator", 3)
 estimator_of_two_classes = _estimated("estimator_of_two_classes", "TensorForestEstimator", 2)
 core_estimator = _estimated("core_estimator", "CoreTensorForestEstimator", 3, core=True)
+
+
+@program
+def forests_in_meta_graphs(tf):
+    with tf.Graph().as_default() as graph:
+        forests(tf).RandomForestGraphs(settings(tf))
+    meta = tf.train.export_meta_graph(graph=graph)
+    facts = {"entries": list(meta.collection_def["saveable_objects"].node_list.value)}
+    with tf.Graph().as_default():
+        facts["read"] = raised(tf.train.import_meta_graph, meta)
+    return Run(facts=facts)
