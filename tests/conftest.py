@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import hypothesis
@@ -35,6 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # A shell starts what runs in its background so; tests of Ctrl-C would wait for ever.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if when := config.getoption("--collect-garbage"):
         config.pluginmanager.register(disorder.Collector(when))
 
