@@ -59,6 +59,16 @@ def test_values_of_all_types_go_from_task_to_task(target):
     np.testing.assert_allclose(numbers, [0.0, 1.0])
 
 
+def test_strings_keep_zeros_at_their_ends_from_task_to_task(target):
+    given = tf.placeholder(tf.string, [])
+    with tf.device(PS):
+        there = tf.strings.join([given, "+\0"])
+    with tf.device(WORKER):
+        back = tf.strings.join([there, given])
+    with tf.Session(target) as session:
+        assert session.run([there, back], {given: b"a\0\0"}) == [b"a\0\0+\0", b"a\0\0+\0a\0\0"]
+
+
 def training(target, device):
     """The losses of a few steps on batches of several sizes."""
     with tf.Graph().as_default(), tf.Session(target) as session:

@@ -32,7 +32,9 @@ def pack(value: Any, dtype: DType) -> tuple[Any, Any]:
             None, None, f"Stillflow cannot send a value of type {dtype.name} to another task"
         )
     head = _message("Tensor")(dtype=dtype.as_datatype_enum)
-    array = np.asarray(value) if isinstance(value, (bytes, str)) else _array(value)
+    # An array of NumPy's own strings would end before trailing zeros.
+    text = isinstance(value, (bytes, str))
+    array = np.asarray(value, dtype=object) if text else _array(value)
     head.shape.extend(array.shape)
     if dtype == dtypes.string:
         head.strings.extend(_as_bytes(item) for item in array.reshape(-1).tolist())
