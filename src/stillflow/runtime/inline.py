@@ -228,6 +228,10 @@ class Inliner:
     def pivot(self, name: str, controls: Sequence[Operation], like: Operation) -> Operation:
         return self.make(pivot_card, [], {}, [], name, controls, like)
 
+    def makers(self, *tensors: Tensor) -> list[Operation]:
+        """The operations that make tensors; of those that are fed none runs."""
+        return [tensor.op for tensor in tensors if tensor not in self.fed]
+
     # ---- calls
 
     def _expand(self, op: Operation, scope: Scope, lower: Callable[..., Any]) -> None:
@@ -408,8 +412,7 @@ def body_effects(body: FuncGraph, pruned: bool = False) -> list[Operation]:
 def _inline_call(
     inliner: Inliner, call: Call, function: LibraryFunction | str, body: FuncGraph
 ) -> tuple[list[Tensor], Operation]:
-    # What makes a fed tensor does not run.
-    waits = [*call.controls, *(t.op for t in call.inputs if t not in inliner.fed)]
+    waits = [*call.controls, *inliner.makers(*call.inputs)]
     pivot = inliner.pivot(f"{call.name}/begin", waits, call.op) if waits else None
     outputs, done = inliner.body(function, body, call.inputs, pivot, call)
     if pivot is not None:
@@ -438,7 +441,7 @@ def _call_attribute(inliner: Inliner, call: Call) -> Any:
 def _remote_call(inliner: Inliner, call: Call) -> Any:
     if inliner.knows_devices:
         call.device = _target_of(call)
-    call.controls.append(call.inputs.pop(0).op)
+    call.controls += inliner.makers(call.inputs.pop(0))
     return _call_attribute(inliner, call)
 
 

@@ -160,7 +160,8 @@ def _case(inliner: Inliner, call: Call) -> Any:
         for i, named in enumerate(call.op.attrs["branches"])
     ]
     if len(branches) == 1:
-        pivot = inliner.pivot(f"{call.name}/begin", [*call.controls, index.op], call.op)
+        waits = [*call.controls, *inliner.makers(index)]
+        pivot = inliner.pivot(f"{call.name}/begin", waits, call.op)
         inputs = [inliner.plain(tensor, call.name, call.op) for tensor in inputs]
         outputs, done = branches[0](inputs, pivot)
         return outputs, inliner.pivot(call.name, [pivot, *done], call.op)
@@ -175,7 +176,8 @@ def _chain(
     branches: Sequence[Branch],
     first: int,
 ) -> tuple[list[Tensor], Operation]:
-    number = _constant(inliner, first, f"{call.name}/number_{first}", call.op, [index.op])
+    name = f"{call.name}/number_{first}"
+    number = _constant(inliner, first, name, call.op, inliner.makers(index))
     equal = inliner.add(
         "Equal",
         [index, number],
