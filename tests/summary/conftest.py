@@ -30,8 +30,10 @@ def logs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def board(logs):
-    """The address of a TensorBoard that serves the logs."""
-    command = [*STILLFLOW, "tensorboard", "--logdir", logs, "--port", "0", "--host", "127.0.0.1"]
+    """The address of a TensorBoard that has read the logs."""
+    # While its loader reads, a tag is listed before it has data: asked for them, the server fails.
+    flags = ["--port", "0", "--host", "127.0.0.1", "--reload_task=blocking", "--reload_interval=0"]
+    command = [*STILLFLOW, "tensorboard", "--logdir", logs, *flags]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         said = []

@@ -35,9 +35,6 @@ def ask(board):
         kind = answer.headers.get_content_type()
         return json.loads(content) if kind == "application/json" else content
 
-    limit = time.monotonic() + PATIENCE
-    while not get("plugin/scalars/tags").get("run") and time.monotonic() < limit:
-        time.sleep(0.5)  # until the logs are read
     return get
 
 
