@@ -119,20 +119,17 @@ def _lines(report: dict[str, Any], everything: bool) -> list[str]:
             lines.append(f"  {entry['name']:<{width}}  {_places(entry, everything)}")
             if status == REFUSED:
                 lines.append(f"    instead: {entry['instead']}")
-    if report["tf0"]:
-        shown = report["tf0"] if everything else report["tf0"][:_PLACES]
+    old = [f"  {sign['name']:<{width}}  {os.path.relpath(sign['place'])}" for sign in report["tf0"]]
+    if old:
         lines.append("\nwritten for TensorFlow 0.x, run it with `python -m stillflow --tf0`:")
-        lines += [f"  {sign['name']:<{width}}  {os.path.relpath(sign['place'])}" for sign in shown]
-        rest = len(report["tf0"]) - len(shown)
-        lines += [f"  … ({rest} more)"] * bool(rest)
-    habits = report["python2"]
+        lines += _shortened(old, everything, "  ")
+    habits = [
+        f"  {os.path.relpath(habit['place'])}  {habit['reason']} there"
+        for habit in report["python2"]
+    ]
     if habits:
         lines.append("\nof Python 2, it seems (python -m stillflow --python2):")
-        for habit in habits if everything else habits[:_PLACES]:
-            place = os.path.relpath(habit["place"])
-            lines.append(f"  {place}  {habit['reason']} there")
-        if len(habits) > _PLACES and not everything:
-            lines.append(f"  … ({len(habits) - _PLACES} more)")
+        lines += _shortened(habits, everything, "  ")
     for path, reason in report["unreadable"].items():
         lines.append(f"\nnot read: {os.path.relpath(path)}: {reason}")
     return lines
@@ -144,6 +141,11 @@ def _count(things: list[Any], noun: str) -> str:
 
 def _places(entry: dict[str, Any], everything: bool) -> str:
     places = [os.path.relpath(place) for place in entry["places"]]
-    rest = 0 if everything else max(0, len(places) - _PLACES)
-    text = ", ".join(places[: len(places) - rest]) + (f", … ({rest} more)" if rest else "")
+    text = ", ".join(_shortened(places, everything))
     return f"{text}  (optional)" if entry["optional"] else text
+
+
+def _shortened(items: list[str], everything: bool, indent: str = "") -> list[str]:
+    """Return the first items, and how many more there are; or all of them."""
+    rest = 0 if everything else len(items) - _PLACES
+    return items if rest <= 0 else [*items[:_PLACES], f"{indent}… ({rest} more)"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from types import TracebackType
+
+from stillflow.cli.frames import failing_line
 
 # What were lists in Python 2.
 _NO_LISTS = r"'(?:map|filter|zip|range|dict_(?:keys|values|items))'"
@@ -49,19 +50,10 @@ def hint(error: BaseException) -> str | None:
         return None
     if not _SIGNS.match(f"{type(error).__name__}: {error}"):
         return None
-    path = _where(error.__traceback__)
-    if path is None or not os.path.isfile(path) or not sources.own(path):
+    line = failing_line(error, within_libraries=False)
+    if line is None:
         return None
-    return f"if {path} was written for Python 2: python -m stillflow --python2 {program()}"
-
-
-def _where(traceback: TracebackType | None) -> str | None:
-    """The file of the line that failed."""
-    if traceback is None:
-        return None
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback.tb_frame.f_code.co_filename
+    return f"if {line[0]} was written for Python 2: python -m stillflow --python2 {program()}"
 
 
 def program() -> str:
