@@ -11,8 +11,9 @@ from typing import Any
 import stillflow as tf
 from stillflow._namespace import public_names
 
-from .arguments import ANYTHING, BY_NAME
+from .arguments import ANYTHING, Made
 from .outcomes import named
+from .valid_arguments import BY_NAME, SHAPED, SHAPES
 
 #: Namespaces whose functions build graphs out of their arguments, by the one they are in.
 WITHIN = {
@@ -45,6 +46,7 @@ SKIPPED = re.compile(
 STRANGE = 0.07  # how often an argument is something that its name does not ask for
 OPTIONAL = 0.35  # how often an optional argument is given
 NAMED = 0.2  # how often a name is given
+ALIKE = 0.5  # how often all tensors of a call have one shape
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
@@ -58,10 +60,11 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
             if parameters is None:
                 chosen.remove(name)
                 continue
+            shape = rng.choice(SHAPES) if rng.random() < ALIKE else None
             arguments = {}
             for parameter in parameters:
                 if parameter.default is parameter.empty or _given(rng, parameter.name):
-                    arguments[parameter.name] = _argument(rng, parameter.name)
+                    arguments[parameter.name] = _shaped(_argument(rng, parameter.name), shape)
             yield {"name": name, "arguments": arguments, "changes": len(arguments)}
 
 
@@ -92,3 +95,12 @@ def _argument(rng: random.Random, name: str) -> Any:
     if name not in BY_NAME or rng.random() < STRANGE:
         return rng.choice(ANYTHING)
     return rng.choice(BY_NAME[name])
+
+
+def _shaped(value: Any, shape: list[int] | None) -> Any:
+    """The argument with the shape that all tensors of the call have, if they have one."""
+    return Made(value.maker, shape) if _takes(value, shape) else value
+
+
+def _takes(value: Any, shape: list[int] | None) -> bool:
+    return shape is not None and isinstance(value, Made) and value.maker in SHAPED

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import outcomes
 from .graph_operations import GROUPS, first_values
+from .graph_structures import GROUPS as STRUCTURES
 
 STEPS = 4
 LARGEST_RANK = 5
@@ -135,7 +136,7 @@ def _start(p: Program) -> None:
 
 def _grow(p: Program) -> None:
     """Add pieces from all groups, each applied to a tensor that it takes."""
-    groups = [group for group in GROUPS for _ in range(group[0])]
+    groups = [group for group in GROUPS + STRUCTURES for _ in range(group[0])]
     for _ in range(p.choose([5, 10, 20])):
         _, wanted, pieces = p.choose(groups)
         tensor = p.pick(wanted)

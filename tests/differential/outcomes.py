@@ -18,6 +18,14 @@ _OBJECT = re.compile(r"<[\w.]*?(\w+) object at")
 _RESOURCE_NUMBER = re.compile(
     r"(?<=[ '])_\d+_(?=\w)|(?<=TensorArray)_[\d_]+(?=:)|(?<=StackV2)_[\d_]+(?=])"
 )
+#: Numbers at the end of names, or inside, that TensorFlow counts through the whole process.
+_PROCESS_NUMBER = re.compile(
+    r"((?:^|_)(?:CustomGradient-|PartitionedCall-|pyfunc_|__(?:inference|forward|backward)_.*_"
+    r"|true_|false_|cond_|body_|branch\d+_|while_|grad_|rewritten_))\d+"
+)
+#: Two entries of a map in calls of functions, which TensorFlow writes in any order.
+_DEVICE_COUNTS = "\n\x07\n\x03GPU\x10\x00", "\n\x07\n\x03CPU\x10\x01"
+_REAL_TYPES = (1, 2, 8, 14, 18, 19)  # float, double, complex64, bfloat16, complex128, half
 _FIRST_ROOT = re.compile(r"^\s*\(0\) [A-Z][A-Za-z ]*: ")
 
 
@@ -71,16 +79,35 @@ def unpack(packed: tuple[str, tuple[int, ...], Any]) -> np.ndarray:
 
 
 def nodes_of(graph: Any) -> list[tuple[Any, ...]]:
-    """Name, operation, inputs and names of the attributes of each node, in order."""
-    return [
-        (
-            node.name,
-            node.op,
-            tuple(node.input),
-            tuple(sorted(key for key in node.attr if not key.startswith("_"))),
-        )
-        for node in graph.as_graph_def().node
+    """Name, operation, inputs and attributes of each node, in order; then the functions."""
+    written = graph.as_graph_def()
+    nodes = [(node.name, node.op, tuple(node.input), _attributes(node)) for node in written.node]
+    functions = [
+        tuple(sorted(((node.op, _attributes(node)) for node in function.node_def), key=repr))
+        for function in written.library.function
     ]
+    return nodes + [("function", *function) for function in sorted(functions, key=repr)]
+
+
+def _attributes(node: Any) -> tuple[Any, ...]:
+    shown = sorted(key for key in node.attr if not key.startswith("_"))
+    return tuple((key, _attribute(node.attr[key])) for key in shown)
+
+
+def _attribute(value: Any) -> Any:
+    """The value of an attribute, without numbers of the process and the bits of real numbers."""
+    kind = value.WhichOneof("value")
+    if kind == "s":
+        first, second = _DEVICE_COUNTS
+        text = value.s.decode("latin-1").replace(first + second, second + first)
+        return _PROCESS_NUMBER.sub(r"\1#", text)
+    if kind == "func":
+        return _PROCESS_NUMBER.sub(r"\1#", value.func.name)
+    if kind == "list" and value.list.func:
+        return tuple(_PROCESS_NUMBER.sub(r"\1#", function.name) for function in value.list.func)
+    if kind == "tensor" and value.tensor.dtype in _REAL_TYPES:  # computed: either may round
+        return value.tensor.dtype, tuple(dim.size for dim in value.tensor.tensor_shape.dim)
+    return value.SerializeToString()
 
 
 def draws_unseeded(graph: Any) -> bool:

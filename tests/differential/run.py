@@ -11,6 +11,7 @@ for the same cases.
 from __future__ import annotations
 
 import argparse
+import collections
 import functools
 import importlib
 import itertools
@@ -31,6 +32,7 @@ GROUP = 25  # cases for one child: a crash loses no more than itself, a fork cos
 LIMIT = 20  # seconds for one case, unless its kind has a limit of its own
 PROTOCOL = 4  # the newest that Python 3.7 reads
 _LENGTH = 8
+_AT_ONCE = 1000  # cases run before those of names that have enough are left out
 
 
 def main(argv: list[str]) -> int:
@@ -38,13 +40,17 @@ def main(argv: list[str]) -> int:
     options = _parse(argv)
     kind = importlib.import_module(__package__ + "." + options.kind)
     tf = load_module(options.module)
+    work = functools.partial(run_apart, lambda case: kind.run(tf, case))
+    limit = getattr(kind, "LIMIT", None)
     if options.cases:
         with open(options.cases, "rb") as file:
             cases = pickle.load(file)["cases"]
     else:
         cases = list(itertools.islice(kind.cases(options.seed, options.names), options.count))
-    limit = getattr(kind, "LIMIT", None)
-    found = list(run_apart(lambda case: kind.run(tf, case), cases, limit))
+    if options.valid:
+        cases, found = valid(lambda some: list(work(some, limit)), cases, options.valid)
+    else:
+        found = list(work(cases, limit))
     with open(options.out, "wb") as file:
         written = {"kind": options.kind, "cases": cases, "outcomes": found}
         pickle.dump(written, file, PROTOCOL)
@@ -58,6 +64,9 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", help="operations, or functions, to keep to")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument(
+        "--valid", type=int, metavar="MOST", help="keep those that run to the end, MOST of a name"
+    )
     parser.add_argument("--cases", help="a file that a run wrote, whose cases to run instead")
     parser.add_argument("--out", required=True)
     parser.add_argument("--module", default="stillflow", choices=("stillflow", "tensorflow"))
@@ -81,6 +90,21 @@ def load_module(name: str) -> Any:
         importlib.import_module("torch").set_num_threads(1)
         importlib.import_module("stillflow.graph.card").load_all()
     return tf
+
+
+def valid(
+    work: Callable[[list[Any]], list[Any]], cases: list[Any], most: int
+) -> tuple[list[Any], list[Any]]:
+    """The cases that run to the end, and their outcomes, no more than `most` of a name."""
+    kept: list[tuple[Any, Any]] = []
+    counts: collections.Counter[str] = collections.Counter()
+    for at in range(0, len(cases), _AT_ONCE):
+        wanted = [case for case in cases[at : at + _AT_ONCE] if counts[case["name"]] < most]
+        for case, outcome in zip(wanted, work(wanted)):
+            if outcome["stage"] == "done" and counts[case["name"]] < most:
+                counts[case["name"]] += 1
+                kept.append((case, outcome))
+    return [case for case, _ in kept], [outcome for _, outcome in kept]
 
 
 def run_apart(

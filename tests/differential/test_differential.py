@@ -75,6 +75,33 @@ def test_children_tell_crashes_hangs_and_errors_and_the_rest_goes_on(monkeypatch
     assert found[4]["error"] == ("ZeroDivisionError", "division by zero")
 
 
+def test_valid_cases_are_those_that_run_and_few_of_each_name(monkeypatch):
+    monkeypatch.setattr(run, "_AT_ONCE", 3)
+    cases = [{"name": name, "runs": name != "b"} for name in "abaabcab"]
+    asked = []
+
+    def work(some):
+        asked.extend(case["name"] for case in some)
+        return [outcomes.done() if case["runs"] else refused("no") for case in some]
+
+    kept, found = run.valid(work, cases, 2)
+    assert [case["name"] for case in kept] == ["a", "a", "c"]
+    assert [outcome["stage"] for outcome in found] == ["done"] * 3
+    assert "".join(asked) == "ababcb"  # the last two of a come when there are enough
+
+
+def test_attributes_and_bodies_of_functions_are_nodes_and_numbers_of_the_process_are_not():
+    def nodes(axis, factor):
+        with tf.Graph().as_default() as graph:
+            x = tf.ones([2, 3])
+            tf.function(lambda a: a * factor + tf.squeeze(a[None], axis), autograph=False)(x)
+        return outcomes.nodes_of(graph)
+
+    assert nodes([0], 2.0) == nodes([0], 2.0)
+    assert nodes([0], 2.0) == nodes([0], 3.0)  # a real constant
+    assert nodes([0], 2.0) != nodes(None, 2.0)
+
+
 @pytest.mark.parametrize(
     "value",
     [np.float32([[1.5, np.nan]]), np.array([b"a", b""], object), np.int8(3), np.zeros([0, 2])],
