@@ -17,7 +17,6 @@ SOURCES = Path(stillflow.__file__).parents[1]
 PAGE = (SOURCES.parent / "docs" / "limits.md").read_text(encoding="utf-8")
 # What the page says of the refusals in each module, in the order in which they stand there.
 NAMED = {
-    "stillflow_contrib/cloud/storage.py": ["tf.contrib.cloud.configure_gcs"],
     "stillflow_contrib/learn/datasets/base.py": ["load_boston(data_path)"],
     "stillflow_contrib/tensorrt/conversion.py": ["tf.contrib.tensorrt.create_inference_graph"],
     "stillflow/contrib/tpu/estimator.py": ["`use_tpu=True`", "its exports"],
@@ -89,6 +88,14 @@ def test_every_refusal_has_its_line() -> None:
     assert +found == Counter({name: len(said) for name, said in NAMED.items()})
     missing = [(name, text) for name, said in NAMED.items() for text in said if text not in PAGE]
     assert not missing
+
+
+def test_every_row_says_how_often_programs_use_it() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert len(rows) > 30 and {len(row) for row in cells} == {3}
+    told = [row[1] for row in cells if row[0] != "refused"]
+    assert [text for text in told if not re.match(r"none$|\d+", text)] == []
 
 
 def test_transforms_that_lack_are_named() -> None:
