@@ -23,6 +23,8 @@ _PROCESS_NUMBER = re.compile(
     r"((?:^|_)(?:CustomGradient-|PartitionedCall-|pyfunc_|__(?:inference|forward|backward)_.*_"
     r"|true_|false_|cond_|body_|branch\d+_|while_|grad_|rewritten_))\d+"
 )
+#: A hash, of a function in which there may be such names.
+_DATASET_HASH = re.compile(r"^(_make_dataset_)[0-9A-Za-z_+-]{11}$")
 #: Two entries of a map in calls of functions, which TensorFlow writes in any order.
 _DEVICE_COUNTS = "\n\x07\n\x03GPU\x10\x00", "\n\x07\n\x03CPU\x10\x01"
 _REAL_TYPES = (1, 2, 8, 14, 18, 19)  # float, double, complex64, bfloat16, complex128, half
@@ -100,14 +102,18 @@ def _attribute(value: Any) -> Any:
     if kind == "s":
         first, second = _DEVICE_COUNTS
         text = value.s.decode("latin-1").replace(first + second, second + first)
-        return _PROCESS_NUMBER.sub(r"\1#", text)
+        return _without_numbers(text)
     if kind == "func":
-        return _PROCESS_NUMBER.sub(r"\1#", value.func.name)
+        return _without_numbers(value.func.name)
     if kind == "list" and value.list.func:
-        return tuple(_PROCESS_NUMBER.sub(r"\1#", function.name) for function in value.list.func)
+        return tuple(_without_numbers(function.name) for function in value.list.func)
     if kind == "tensor" and value.tensor.dtype in _REAL_TYPES:  # computed: either may round
         return value.tensor.dtype, tuple(dim.size for dim in value.tensor.tensor_shape.dim)
     return value.SerializeToString()
+
+
+def _without_numbers(text: str) -> str:
+    return _DATASET_HASH.sub(r"\1#", _PROCESS_NUMBER.sub(r"\1#", text))
 
 
 def draws_unseeded(graph: Any) -> bool:
