@@ -46,3 +46,13 @@ nothing_free = _fails("nothing_free", VALUES, [2, 3, 8])
 too_much_free = _fails("too_much_free", VALUES, [None, 3, None])
 other_rank = _fails("other_rank", VALUES, [4, None])
 nothing_left = _fails("nothing_left", VALUES, [20, 30, None])
+
+
+@program
+def static_shapes_of_what_does_not_fit(tf):
+    resample = tf.contrib.periodic_resample.periodic_resample
+    cases = [((3,), [1, 2, 2]), ((2, 3, 4), [None, None, 4]), ((2, 3, 4), [4, 3, 4]),
+             ((4,), [2, None]), ((2, 3), [None, 0]), ((2, 3), [4, 6]), ((0, 3), [2, None])]
+    for shape, wanted in cases:
+        resample(tf.zeros(shape), wanted)
+    return Run({})

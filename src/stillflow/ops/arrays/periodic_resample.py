@@ -40,10 +40,17 @@ def periodic_resample_shape(node: Node) -> Any:
     count = dims_lib.num_elements(node.dims(0))
     if count is None:
         return tuple(wanted)
-    if dims_lib.rank(node.dims(0)) != len(wanted):
+    rank = dims_lib.rank(node.dims(0))
+    if rank is None or rank > len(wanted):
         return None  # refused when it runs
-    fixed = int(np.prod([size for size in wanted if size], dtype=np.int64))
-    return tuple(size or count // fixed for size in wanted)
+    sizes = [size or 0 for size in wanted[:rank]]
+    if not sizes:
+        return None
+    # What does not fit is refused only when it runs: until then these are its sizes.
+    adjusted = max((place for place, size in enumerate(sizes) if not size), default=0)
+    fixed = int(np.prod([size for size in sizes if size], dtype=np.int64))
+    sizes[adjusted] = count // fixed
+    return tuple(sizes)
 
 
 @periodic_resample_op_grad_op.shape
