@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ def test_a_function_has_its_line_and_the_card_of_its_operation(capsys) -> None:
 def test_a_name_of_any_kind_has_its_file(name: str, file: str, kind: str, capsys) -> None:
     (found,) = asked(capsys, name)
     assert (found["file"], found["kind"]) == (file, kind)
+    assert "tensorflow" not in sys.modules  # nothing is served in this process
 
 
 def test_a_composition_says_what_it_calls_and_what_it_makes_itself(capsys) -> None:

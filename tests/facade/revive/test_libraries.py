@@ -328,6 +328,8 @@ def test_the_standard_library_before_python_3_12(launcher):  # noqa: F811
             print(len(element.getchildren()), len(list(element.getiterator("b"))))
             print(imghdr.what(None, b"\\211PNG\\r\\n\\032\\n"), imghdr.what(None, b"123"))
             print(imghdr.what(io.BytesIO(b"P5 2 2 255 ")), imghdr.what(None, b"BM1234"))
+            imghdr.tests.append(lambda head, file: "svg" if b"<svg" in head else None)
+            print(imghdr.what(None, b"<svg/>"), imghdr.what(None, b"BM<svg"))
             class Test(unittest.TestCase):
                 def test(self):
                     self.assertEquals(1, 1)
@@ -350,7 +352,7 @@ def test_the_standard_library_before_python_3_12(launcher):  # noqa: F811
         """)
     assert out.splitlines() == [
         "(1, False)", "True True False True", "True b'YWI=\\n'", "True None", "True", "True False",
-        "2 1", "png None", "pgm bmp", "True", "here.txt text [0, 1]", "1",
+        "2 1", "png None", "pgm bmp", "svg bmp", "True", "here.txt text [0, 1]", "1",
     ]  # fmt: skip
 
 

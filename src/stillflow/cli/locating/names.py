@@ -16,6 +16,8 @@ from typing import Any
 from stillflow import _namespace
 from stillflow._home import is_our_module
 from stillflow.cli.locating.cards import Place, place_of_card, shown
+from stillflow.facade.lookup import MISSING, lookup
+from stillflow.facade.names import internal_module
 from stillflow.graph import card
 
 _WITHOUT_OPERATIONS = tuple(
@@ -83,18 +85,11 @@ def _value(path: str) -> Any:
         space, _, leaf = path.rpartition(".")
         module = importlib.import_module(".".join(filter(None, ["stillflow", space])))
         return getattr(module, leaf)
-    import stillflow
-
-    stillflow.install()
-    parts = f"tensorflow.{path}".split(".")
-    for end in range(len(parts), 1, -1):
-        try:
-            value: Any = importlib.import_module(".".join(parts[:end]))
-            for part in parts[end:]:
-                value = getattr(value, part)
-        except (ImportError, AttributeError):
-            continue
-        return value
+    module, _, leaf = f"tensorflow.{path}".rpartition(".")
+    if internal_module(module) is not None:
+        value = lookup(module, leaf)
+        if value is not MISSING:
+            return value
     raise Unknown(path, _namespace.public_names())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 _HEAD = 32
@@ -17,6 +18,8 @@ _STARTS = (
     (b"BM", "bmp"),
     (b"\x76\x2f\x31\x01", "exr"),
 )
+# What programs add: functions of the first bytes and the open file or None, which name a kind.
+tests: list[Callable[[bytes, Any], str | None]] = []
 _ANYMAPS = {"1": "pbm", "4": "pbm", "2": "pgm", "5": "pgm", "3": "ppm", "6": "ppm"}
 
 
@@ -34,7 +37,9 @@ def what(file: Any, h: bytes | None = None) -> str | None:
         return "webp"
     if len(head) >= 3 and head[:1] == b"P" and head[2:3] in (b" ", b"\t", b"\n", b"\r"):
         return _ANYMAPS.get(chr(head[1]))
-    return next((kind for start, kind in _STARTS if head.startswith(start)), None)
+    found = next((kind for start, kind in _STARTS if head.startswith(start)), None)
+    given = file if hasattr(file, "read") else None
+    return found or next((kind for test in tests if (kind := test(head, given))), None)
 
 
 def _head(file: Any) -> bytes:
