@@ -6,7 +6,7 @@ import __future__
 import ast
 import copy
 import linecache
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -18,13 +18,19 @@ for _name in __future__.all_feature_names:
 _Functions = dict[tuple[int, str], list[FunctionNode]]  # by first line and name
 # Of each file the lines that were parsed, and its functions.
 _files: dict[str, tuple[list[str], _Functions]] = {}
-# The trees of files that are not compiled as they are.
+# The trees of files that are not compiled as they are, and functions that remember them.
 _trees: dict[str, ast.Module] = {}
+_later: dict[str, Callable[[], object]] = {}
 
 
 def remember(filename: str, tree: ast.Module) -> None:
     """Says that a file's code is compiled from a tree that is not that of its text."""
     _trees[filename] = tree
+
+
+def remember_later(filename: str, remembering: Callable[[], object]) -> None:
+    """Have a function call `remember` for a file as soon as its tree is needed."""
+    _later[filename] = remembering
 
 
 def future_flags(code: CodeType) -> int:
@@ -54,6 +60,8 @@ def _functions(code: CodeType, namespace: dict[str, Any]) -> _Functions:
     lines = linecache.getlines(filename, namespace)
     known = _files.get(filename)
     if known is None or known[0] is not lines:
+        if filename in _later:
+            _later.pop(filename)()
         known = _files[filename] = (lines, _index(_trees.get(filename) or _parsed(code, lines)))
     return known[1]
 

@@ -5,7 +5,8 @@ So are the modules that such a program loads afterwards, and all of them after `
 --python2``: Python 3 may accept them, but ``map()`` and ``d.keys()`` gave lists and ``next`` was a
 method.  A source of Python 3 that names what only Python 2 had (``xrange``, ``d.iteritems()``,
 ``import urllib2``), finds these.  Only a program's own folders are looked at: neither the standard
-library nor installed packages.  Nothing is written: neither sources nor compiled files.
+library nor installed packages.  Sources stay as they are; the code of a repaired module is kept
+beside Python's own compiled files (`code_cache`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,15 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING
 
 from stillflow.facade import revive
-from stillflow.facade.revive import indexing, old_protos, py2builtins, runtime, scalar_sources
+from stillflow.facade.revive import (
+    code_cache,
+    indexing,
+    old_protos,
+    py2builtins,
+    runtime,
+    scalar_sources,
+)
+from stillflow.facade.revive.code_cache import Repaired
 from stillflow.facade.say import say
 
 if TYPE_CHECKING:
@@ -93,6 +102,14 @@ def compiled(source: bytes, path: str, packaged: bool = False) -> CodeType:
     Raises:
       SyntaxError: it is neither Python 3 nor, if the old world was brought back, Python 2.
     """
+    return _used(repair(source, path, packaged), path)
+
+
+def repair(source: bytes, path: str, packaged: bool) -> Repaired:
+    """Return the code of a program or of one of its modules, and what to do when it is loaded.
+
+    Args and errors are those of `compiled`.
+    """
     try:
         code: CodeType = compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
@@ -102,13 +119,11 @@ def compiled(source: bytes, path: str, packaged: bool = False) -> CodeType:
             made = _translated(source, path, packaged)
         except SyntaxError:
             raise error from None
-        os.environ[PYTHON2] = "1"
-        return made
+        return made._replace(python2=True)
     if not revive.active():
-        return code
+        return Repaired(code)
     if _PRINT_TO.search(source):
-        os.environ[PYTHON2] = "1"
-        return _translated(source, path, packaged)
+        return _translated(source, path, packaged)._replace(python2=True)
     if _of_python2():
         translated = _translated_too(source, path, packaged)
         if translated is not None:
@@ -116,11 +131,24 @@ def compiled(source: bytes, path: str, packaged: bool = False) -> CodeType:
     return _completed(code, source, path)
 
 
+def _used(repaired: Repaired, path: str) -> CodeType:
+    """Say what was repaired, before the code runs; return the code."""
+    global _offered
+    if repaired.python2:
+        os.environ[PYTHON2] = "1"
+    if repaired.offer and not _offered:
+        _offered = True
+        say(repaired.offer)
+    for note in repaired.notes:
+        say(note)
+    return repaired.code
+
+
 def _of_python2() -> bool:
     return bool(os.environ.get(PYTHON2))
 
 
-def _translated_too(source: bytes, path: str, packaged: bool) -> CodeType | None:
+def _translated_too(source: bytes, path: str, packaged: bool) -> Repaired | None:
     """Translate what Python 3 accepts as well, unless it is written in Python 3 for certain."""
     import ast
 
@@ -134,7 +162,7 @@ def _translated_too(source: bytes, path: str, packaged: bool) -> CodeType | None
         return None
 
 
-def _translated(source: bytes, path: str, packaged: bool) -> CodeType:
+def _translated(source: bytes, path: str, packaged: bool) -> Repaired:
     import ast
 
     from stillflow.facade.revive import python2, rewrite
@@ -146,56 +174,55 @@ def _translated(source: bytes, path: str, packaged: bool) -> CodeType:
     tree = rewrite.Modules({**MODULES, **_TRANSLATED}).visit(rewrite.Methods().visit(tree))
     if not python2.has_future(text, "division"):
         tree = rewrite.Division().visit(tree)
-    tree = _indexed(tree, path)
-    say(f"{path} is written in Python 2; it is translated as it is loaded")
-    return _with_names(tree, path)
+    tree, notes = _indexed(tree, path)
+    notes = [*notes, f"{path} is written in Python 2; it is translated as it is loaded"]
+    return _with_names(tree, path, notes)
 
 
-def _completed(code: CodeType, source: bytes, path: str) -> CodeType:
+def _completed(code: CodeType, source: bytes, path: str) -> Repaired:
     """Give code that Python 3 accepts the methods, modules and names it misses."""
     if not _suspicious(code):
-        return code
+        return Repaired(code)
     import ast
 
     from stillflow.facade.revive import rewrite
 
     tree = ast.parse(source, path)
-    _offer_python2(code, tree, path)
+    offer = _python2_offer(code, tree, path)
     if not _of_old_days(code):
-        return _with_numbers(tree, path) or code
+        return Repaired(_with_numbers(tree, path) or code, offer=offer)
     if _METHOD_CALL.search(source):
         tree = rewrite.Methods().visit(tree)
     if _OLD_IMPORT.search(source):
         tree = rewrite.Modules(MODULES).visit(tree)
-    return _with_names(_indexed(tree, path), path)
+    tree, notes = _indexed(tree, path)
+    return _with_names(tree, path, notes)._replace(offer=offer)
 
 
-def _offer_python2(code: CodeType, tree: ast.Module, path: str) -> None:
-    """Say once that a program seems to be one of Python 2's, which Python 3 can read."""
-    global _offered
+def _python2_offer(code: CodeType, tree: ast.Module, path: str) -> str:
+    """Return the advice for a program that seems to be one of Python 2's; usually none."""
     from stillflow.facade.revive import python2_habits
 
-    if _offered or all(python2_habits.SUSPECTS.isdisjoint(part.co_names) for part in _parts(code)):
-        return
+    if all(python2_habits.SUSPECTS.isdisjoint(part.co_names) for part in _parts(code)):
+        return ""
     found = python2_habits.habits(tree)
-    if found:
-        _offered = True
-        say(
-            f"{path}:{found[0].line}: {found[0].reason} in Python 2; if it was written for that:"
-            " python -m stillflow --python2"
-        )
+    if not found:
+        return ""
+    return (
+        f"{path}:{found[0].line}: {found[0].reason} in Python 2; if it was written for that:"
+        " python -m stillflow --python2"
+    )
 
 
-def _indexed(tree: ast.Module, path: str) -> ast.Module:
-    """Repair uses of arrays that NumPy does not allow any more."""
+def _indexed(tree: ast.Module, path: str) -> tuple[ast.Module, list[str]]:
+    """Repair uses of arrays that NumPy does not allow any more; return the notes on it, too."""
     repaired = indexing.rewritten(tree)
     if repaired is None:
-        return tree
+        return tree, []
     from stillflow.facade.revive import rewrite
 
-    say(f"{path} is written for an older NumPy; it is repaired as it is loaded")
     rewrite.import_first(repaired, {_HERE + "indexing": indexing.HELPERS})
-    return repaired
+    return repaired, [f"{path} is written for an older NumPy; it is repaired as it is loaded"]
 
 
 def _with_numbers(tree: ast.Module, path: str) -> CodeType | None:
@@ -216,7 +243,7 @@ def _with_numbers(tree: ast.Module, path: str) -> CodeType | None:
     return made
 
 
-def _with_names(tree: ast.Module, path: str) -> CodeType:
+def _with_names(tree: ast.Module, path: str, notes: list[str]) -> Repaired:
     """Compile a tree, after imports of Python 2's built-in names that it uses."""
     from stillflow.autograph.source import remember
     from stillflow.facade.revive import rewrite
@@ -225,12 +252,12 @@ def _with_names(tree: ast.Module, path: str) -> CodeType:
     code: CodeType = compile(tree, path, "exec", dont_inherit=True)
     old = sorted(_missing_names(code) - rewrite.names_in_care(tree))
     if old:
-        say(f"{path} uses {', '.join(old)} of Python 2")
+        notes = [*notes, f"{path} uses {', '.join(old)} of Python 2"]
     rewrite.import_first(tree, {_BUILTINS: {name: name for name in old}})
     if any(name in rewrite.HELPERS for part in _parts(code) for name in part.co_names):
         rewrite.import_first(tree, {_RUNTIME: rewrite.HELPERS})
     made: CodeType = compile(tree, path, "exec", dont_inherit=True)
-    return _with_numbers(copy.deepcopy(tree), path) or made
+    return Repaired(_with_numbers(copy.deepcopy(tree), path) or made, tuple(notes), has_tree=True)
 
 
 def _suspicious(code: CodeType) -> bool:
@@ -284,19 +311,32 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         """Return the code of a module, from the usual cache unless it had to be changed."""
+        packaged = "." in fullname or self.is_package(fullname)
+        state = (packaged, _of_python2())
+        kept = code_cache.read(self, state)
+        if kept is not None:
+            if kept.has_tree:
+                from stillflow.autograph.source import remember_later
+
+                remember_later(self.path, lambda: self._repaired(packaged))
+            return _used(kept, self.path)
         try:
             code = super().get_code(fullname)
         except (SyntaxError, ValueError):
             code = None
-        source = None
-        if code is not None and not _suspicious(code) and not _of_python2():
-            if not _prints(code):
-                return code
-            source = self.get_data(self.path)
-            if not _PRINT_TO.search(source):
-                return code
-        packaged = "." in fullname or self.is_package(fullname)
-        return compiled(source or self.get_data(self.path), self.path, packaged)
+        if (
+            code is not None
+            and not _suspicious(code)
+            and not _of_python2()
+            and not (_prints(code) and _PRINT_TO.search(self.get_data(self.path)))
+        ):
+            return code
+        repaired = self._repaired(packaged)
+        code_cache.write(self, state, repaired)
+        return _used(repaired, self.path)
+
+    def _repaired(self, packaged: bool) -> Repaired:
+        return repair(self.get_data(self.path), self.path, packaged)
 
 
 class _Finder:
