@@ -78,16 +78,13 @@ class Attributes(Trackable):
         before = self.__dict__.get(name)
         value = sticky_attribute_assignment(self, name, value)
         if before is not None and before is not value:
-            self._disown(name, before)
-            if self._tracked.get(name) is before:
-                del self._tracked[name]
+            self._disown(name, before)  # it stays a part of checkpoints, as TensorFlow has it
         self._adopt(value)
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         value = self.__dict__.get(name)
         object.__delattr__(self, name)
-        self.__dict__.get("_tracked", {}).pop(name, None)
         self._disown(name, value)
 
     def _disown(self, name: str, value: Any) -> None:

@@ -15,7 +15,6 @@ from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.saved_model import names
 from stillflow.saved_model.restored_functions import RestoredFunction
 from stillflow.train.tracking.base import Trackable
-from stillflow.variables.module import Module
 
 SIGNATURES = "signatures"
 SAVED_FUNCTIONS = "_saved_functions"  # where an object has more of them while it is saved
@@ -50,7 +49,7 @@ def functions_of(thing: Any) -> dict[str, Any]:
     if isinstance(thing, SignatureMap):
         return dict(thing)
     found: dict[str, Any] = {}
-    if isinstance(thing, (Trackable, Module)):
+    if isinstance(thing, Trackable):
         found.update(getattr(thing, SAVED_FUNCTIONS, {}))
         for name in dir(thing):
             if isinstance(inspect.getattr_static(thing, name, None), property):

@@ -26,6 +26,7 @@ class _Body:
 
     def __init__(self, body: FuncGraph) -> None:
         self._body = body
+        self.seed = get_default_graph().seed  # that of where it is loaded, as of what is traced
         self.captured_inputs: list[Tensor] = []
         self.variables: list[Any] = []
         self.structured_input_signature: Any = ((), {})

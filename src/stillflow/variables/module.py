@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from stillflow import nest
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
+from stillflow.train.tracking.base import AutoTrackable
 from stillflow.variables.base import VariableV2
-from stillflow.variables.no_dependency import NoDependency
+
+# Attributes in which a module notes its parts.
+_OWN = ("_tracked", "_deferred")
 
 
 def _snake_case(name: str) -> str:
     return re.sub(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))", r"_\1", name).lower()
 
 
-# What waits for attributes that modules do not have yet, by module and name.
-_waiting: WeakKeyDictionary[Any, dict[str, list[Callable[[Any], bool]]]] = WeakKeyDictionary()
-
-
-def offer_later(module: Module, name: str, take: Callable[[Any], bool]) -> None:
-    """Has an attribute be offered when it is assigned.
-
-    Args:
-      module: whose attribute it is.
-      name: of the attribute.
-      take: is called with the value until it says that it has taken one.
-    """
-    _waiting.setdefault(module, {}).setdefault(name, []).append(take)
-
-
 @export("Module")
-class Module:
+class Module(AutoTrackable):
     """An object whose attributes are searched for variables and modules.
 
     Args:
@@ -48,8 +34,6 @@ class Module:
 
     # Attributes that are not searched.
     _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
-    # Attributes that checkpoints leave out.
-    _not_parts: frozenset[str] = frozenset()
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -62,26 +46,6 @@ class Module:
         self._name = name
         with name_scope(name) as scope:
             self._scope_name = scope
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, NoDependency):
-            super().__setattr__("_not_parts", self._not_parts | {name})
-            super().__setattr__(name, value.value)
-            return
-        elif name in self._not_parts:
-            super().__setattr__("_not_parts", self._not_parts - {name})
-        if type(value) in (list, dict, OrderedDict):
-            from stillflow.train.tracking.data_structures import wrap_or_unwrap
-
-            value = wrap_or_unwrap(value)
-        super().__setattr__(name, value)
-        waiting = _waiting.get(self)
-        if waiting and name in waiting:
-            waiting[name] = [take for take in waiting[name] if not take(value)]
-
-    def _no_dependency(self, value: Any) -> NoDependency:
-        """What to assign to an attribute for checkpoints to leave a value out."""
-        return NoDependency(value)
 
     @property
     def name(self) -> str:
@@ -147,7 +111,7 @@ def _walk(
     attributes = vars(module)
     inside = []
     for name in sorted(attributes, key=key):
-        if name in module._TF_MODULE_IGNORED_PROPERTIES:
+        if name in _OWN or name in module._TF_MODULE_IGNORED_PROPERTIES:
             continue
         for path, leaf in _leaves(attributes[name]):
             if id(leaf) in seen:

@@ -136,3 +136,27 @@ def saved_simply(tf):
                 }
 
     return Run(setup=[tf.global_variables_initializer()], call=call)
+
+
+@program
+def seeds_of_reloaded_functions(tf):
+    """A function that is loaded has the seed of the graph in which it is loaded."""
+
+    def reloaded(path, seed):
+        with tf.Graph().as_default() as graph:
+            graph.seed = seed
+            module = tf.compat.v2.saved_model.load(path)
+            signature = module.signatures["serving_default"]
+            graph.seed = 99
+            return [signature.graph.seed, module.add.concrete_functions[0].graph.seed]
+
+    with directory() as path:
+        path = os.path.join(path, "model")
+        with tf.Graph().as_default() as graph:
+            graph.seed = 5
+            module = tf.Module()
+            module.add = tf.function(
+                lambda x: x + 1, input_signature=[tf.TensorSpec([], tf.float32)]
+            )
+            tf.saved_model.save(module, path)
+        return Run(facts={"seeds": [reloaded(path, seed) for seed in (None, 7)]})

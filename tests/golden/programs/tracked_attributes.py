@@ -404,3 +404,80 @@ def adam_without_decay(tf):
     hyper = [each.initializer for each in optimizer._hyper.values() if hasattr(each, "initializer")]
     with tf.control_dependencies([step]):
         return Run({"v": v.read_value()}, setup=setup + hyper)
+
+
+def _parts_after(tf, holder, change):
+    """The names and kinds of an object's parts after a change of the attribute `step`."""
+    holder.step = tf.Variable(1.0, name="step", use_resource=True)
+    change(holder)
+    return [(part.name, type(part.ref).__name__) for part in holder._checkpoint_dependencies]
+
+
+@in_a_graph_of_its_own
+def replaced_attributes(tf):
+    """A part stays one when its attribute is assigned what can be no part."""
+
+    def assigned(make):
+        return lambda holder: setattr(holder, "step", make())
+
+    changes = {
+        "number": assigned(lambda: 3),
+        "none": assigned(lambda: None),
+        "tensor": assigned(lambda: tf.constant(1.0)),
+        "function": assigned(lambda: tf.function(lambda: 1)),
+        "list": assigned(lambda: [1]),
+        "variable": assigned(lambda: tf.Variable(2.0, name="other")),
+        "untracked": assigned(lambda: tf.contrib.checkpoint.NoDependency(3)),
+        "deleted": lambda holder: delattr(holder, "step"),
+    }
+    holders = {
+        "module": tf.Module,
+        "checkpointable": lambda: Holder(tf),
+        "layer": tf.keras.layers.Layer,
+        "model": tf.keras.Model,
+    }
+    return Run(
+        facts={
+            kind: {name: _parts_after(tf, make(), change) for name, change in changes.items()}
+            for kind, make in holders.items()
+        }
+    )
+
+
+@in_a_graph_of_its_own
+def parts_of_modules(tf):
+    """A module has parts by name as other objects of the library do."""
+    module = tf.Module(name="outer")
+    first, second = tf.Variable(1.0, name="first"), tf.Variable(2.0, name="second")
+    given = module._track_trackable(first, name="x")
+    module.y = second
+    module.z = [tf.Module(name="inner")]
+    return Run(
+        facts={
+            "given": given is first,
+            "names": [part.name for part in module._checkpoint_dependencies],
+            "found": [module._lookup_dependency(name) is not None for name in ("x", "y", "w")],
+            "twice": raised(module._track_trackable, second, name="x"),
+            "no part": raised(module._track_trackable, 3, name="w"),
+            "variables": [v.name for v in module.variables],
+            "submodules": [each.name for each in module.submodules],
+        }
+    )
+
+
+@in_a_graph_of_its_own
+def module_that_was_copied(tf):
+    """A copy shares the parts of its original, as far as they are not other ones."""
+    module = tf.Module()
+    module.step = tf.Variable(1.0, name="step", use_resource=True)
+    step, other = module.step, copy.copy(module)
+    other.step = tf.function(lambda: step).get_concrete_function()
+    other.more = tf.Variable(2.0, name="more", use_resource=True)
+    found = {}
+    with directory() as path, tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        tf.saved_model.save(other, os.path.join(path, "model"))
+        found["saved"] = tf.train.list_variables(os.path.join(path, "model/variables/variables"))
+    found["original"] = [part.name for part in module._checkpoint_dependencies]
+    found["copy"] = [part.name for part in other._checkpoint_dependencies]
+    return Run(facts=found)

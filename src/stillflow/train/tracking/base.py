@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 
 from stillflow.graph.export import export
 from stillflow.variables.base import VariableV2
-from stillflow.variables.module import Module
 from stillflow.variables.no_dependency import NoDependency
 from stillflow.variables.partitioned import PartitionedVariable
 from stillflow.variables.resource_variable import is_resource_variable
@@ -172,9 +171,6 @@ class AutoTrackable(Trackable):
         if tracking and name not in ("_tracked", "_deferred"):
             from stillflow.train.tracking.data_structures import sticky_attribute_assignment
 
-            if isinstance(value, NoDependency):
-                self._maybe_initialize_trackable()
-                self._tracked.pop(name, None)
             value = sticky_attribute_assignment(self, name, value)
         super().__setattr__(name, value)
 
@@ -233,7 +229,7 @@ def is_trackable(thing: Any) -> bool:
     """Whether an object can be a part of others, and saved with them."""
     from stillflow.train.optimizer import Optimizer
 
-    if isinstance(thing, (Trackable, Optimizer, Module)) or _is_variable(thing):
+    if isinstance(thing, (Trackable, Optimizer)) or _is_variable(thing):
         return True
     return hasattr(thing, "_gather_saveables_for_checkpoint")
 
@@ -256,10 +252,6 @@ def parts_of(thing: Any) -> Iterator[TrackableReference]:
         yield from thing._checkpoint_dependencies
     elif isinstance(thing, Optimizer):
         yield from _parts_of_optimizer(thing)
-    elif isinstance(thing, Module):
-        for name, item in vars(thing).items():
-            if is_trackable(item) and name not in thing._not_parts:
-                yield TrackableReference(name, item)
 
 
 def _parts_of_optimizer(optimizer: Any) -> Iterator[TrackableReference]:

@@ -7,7 +7,6 @@ import itertools
 import sys
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -25,14 +24,12 @@ from stillflow.train.tracking.base import (
     OBJECT_GRAPH_PROTO_KEY,
     VARIABLE_VALUE_KEY,
     Trackable,
-    is_trackable,
     parts_of,
     saveables_of,
 )
 from stillflow.train.tracking.object_graph import saveables_at
 from stillflow.train.tracking.python_state import PythonStateSaveable
 from stillflow.train.tracking.sharded_saves import restore_from_shards
-from stillflow.variables.module import Module, offer_later
 
 # By keys in the checkpoint: an object, and the parts of it that are to be restored.
 _Found = dict[str, tuple[Any, list[SaveableObject]]]
@@ -193,20 +190,11 @@ class Restoration:
                     if hasattr(thing, "_deferred") or isinstance(thing, Trackable):
                         later = thing._deferred.setdefault(child.local_name, [])
                         later.append((self, child.node_id))
-                    elif isinstance(thing, Module):
-                        offer_later(thing, child.local_name, partial(self._offered, child.node_id))
                 elif self._take(part, child.node_id):
                     waiting.append((part, child.node_id))
         self._add_ops(self._restore(found))
         if self._started:
             self.bind_slots()
-
-    def _offered(self, node: int, thing: Any) -> bool:
-        """Takes what a module was assigned later, if it can be a part of it."""
-        if not is_trackable(thing):
-            return False
-        self.bind(thing, node)
-        return True
 
     def _take(self, thing: Any, node: int) -> bool:
         """Notes the object of a node, and what is known of its slots; False if it has one."""
