@@ -129,6 +129,21 @@ def test_graphs_as_matrices(launcher):  # noqa: F811
     assert out == "[[1.0, 0.0], [0.0, 1.0]] [[1, 0], [0, 1]] csr\n1\n"
 
 
+def test_nodes_of_syntax_trees(launcher):  # noqa: F811
+    pytest.importorskip("gast")
+    out, _ = launcher.program("""
+        import gast
+        call = gast.parse("f(1, 'a', None, ..., b'c')").body[0].value
+        kinds = (gast.Num, gast.Str, gast.NameConstant, gast.Ellipsis, gast.Bytes)
+        print([[isinstance(value, kind) for kind in kinds].index(True) for value in call.args])
+        print(call.args[0].n, gast.Str("text").s, isinstance(call.func, kinds))
+        item = gast.Subscript(call.func, gast.Index(gast.Num(3)), gast.Load())
+        rows = gast.Subscript(call.func, gast.ExtSlice([gast.Index(gast.Num(1))]), gast.Load())
+        print(gast.unparse(item).strip(), gast.unparse(rows).strip())
+        """)
+    assert out == "[0, 1, 2, 3, 4]\n1 text False\nf[3] f[1,]\n"
+
+
 def test_modules_of_scikit_learn(launcher):  # noqa: F811
     pytest.importorskip("sklearn")
     out, _ = launcher.program("""

@@ -197,6 +197,8 @@ TABLES: dict[str, dict[str, Any]] = {
     "collections.abc": {"ByteString": f"{_OLD}:ByteString"},
     "typing": {"ByteString": f"{_OLD}:ByteString"},
     "ast": _same(_OLD, "Num Str Bytes NameConstant"),
+    "gast": _same("stillflow.facade.revive.old_gast",
+                  "Num Str Bytes NameConstant Ellipsis Index ExtSlice"),
     "asyncio": {"coroutine": "types:coroutine"},
     "base64": _alias("base64", "encodestring=encodebytes decodestring=decodebytes"),
     "configparser": {"SafeConfigParser": "configparser:ConfigParser"},
