@@ -71,6 +71,18 @@ def test_freezing(model, source):
     assert answer(frozen).tolist() == [[9.0]]
 
 
+def test_freezing_by_the_program_s_own_command_line(model, monkeypatch):
+    options = [
+        f"--input_graph={model}/graph.pb", "--input_binary", f"--input_checkpoint={model}/model",
+        f"--output_graph={model}/frozen.pb", "--output_node_names=out",
+    ]
+    monkeypatch.setattr(sys, "argv", ["wrapper.py", *options])
+    with pytest.raises(SystemExit) as ended:
+        freeze_graph.run_main()
+    assert not ended.value.code
+    assert answer(read_graph(model / "frozen.pb")).tolist() == [[9.0]]
+
+
 def test_freezing_some_variables_only(model):
     frozen = freeze_graph.freeze_graph(
         f"{model}/graph.pb", "", True, f"{model}/model", "out", "", "", "", True, "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from stillflow.graph import trust
 from stillflow.graph.importer import import_graph_def
@@ -258,6 +258,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with trust.limited(arguments_of_function.pop("trust")):
         freeze_graph(**arguments_of_function)
     return 0
+
+
+def run_main() -> NoReturn:
+    """Do what the program's own command line says, and end the program."""
+    raise SystemExit(main())
 
 
 if __name__ == "__main__":
