@@ -100,6 +100,7 @@ def run_file(side: str, library: dict, file: str, options: argparse.Namespace, s
         {RECORD: stem + ".jsonl", LIMIT: str(options.limit), MOST: str(options.most)}
     )
     environment.update(OMP_NUM_THREADS="1", TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the next file imports the same modules
     if select is not None:
         Path(stem + ".select").write_text(json.dumps(select))
         environment[SELECT] = stem + ".select"

@@ -21,8 +21,9 @@ OUT=$(realpath -m "${OUT:-out/libraries}") PYTHON=$(realpath -s "${PYTHON:-.venv
 HERE=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$OUT"
 
-# lay_out NAME REPOSITORY COMMIT: the library's files, but for what the git folder lacks, once for
-# each interpreter, since tests write beside themselves and protoc writes for one protobuf.
+# lay_out NAME REPOSITORY COMMIT RELEASE: the library's files, but for what the git folder lacks,
+# once for each interpreter, since tests write beside themselves and protoc writes for one protobuf.
+# A release, if the table names one, has the modules that a build of the library generates.
 lay_out() {
   local git=$SOURCES/${2/\//+} side
   for side in "$git/repo/.git" "$git/repo"; do
@@ -35,6 +36,11 @@ lay_out() {
       sed -n 's/^[0-9]* blob \([0-9a-f]*\)\t\(.*\)$/\1 \2/p' |
       git --git-dir "$git" cat-file --batch-check='%(objecttype) %(rest)' | sed -n 's/^blob //p' |
       tr '\n' '\0' | xargs -0 git --git-dir "$git" archive "$3" | tar -x -C "$OUT/part"
+    if [ -n "$4" ]; then
+      "$ORACLE" -m pip --disable-pip-version-check install --quiet --no-deps --target "$OUT/release" "$4"
+      rm -rf "$OUT"/release/*.dist-info && cp -rn "$OUT/release/." "$OUT/part"
+      rm -rf "$OUT/release"
+    fi
     compile_messages "$side" "$OUT/part"
     mkdir -p "$OUT/sources-$side" && mv "$OUT/part" "$OUT/sources-$side/$1"
   done
@@ -64,8 +70,8 @@ packages ours
 # The games lie in the older release of atari-py alone.
 games=atari_py/atari_roms
 [ -d "$OUT/packages-ours/$games" ] || cp -r "$OUT/packages-reference/$games" "$OUT/packages-ours/$games"
-while IFS=$'\t' read -r name repository commit _; do
-  [ "$name" = name ] || lay_out "$name" "$repository" "$commit"
+while IFS=$'\t' read -r name repository commit _ release; do
+  [ "$name" = name ] || lay_out "$name" "$repository" "$commit" "$release"
 done <"$HERE/libraries.tsv"
 
 "$PYTHON" "$HERE/libraries.py" --out "$OUT" --oracle "$ORACLE" --python "$PYTHON" "$@"
