@@ -85,9 +85,9 @@ def _value(path: str) -> Any:
         space, _, leaf = path.rpartition(".")
         module = importlib.import_module(".".join(filter(None, ["stillflow", space])))
         return getattr(module, leaf)
-    module, _, leaf = f"tensorflow.{path}".rpartition(".")
-    if internal_module(module) is not None:
-        value = lookup(module, leaf)
+    inside, _, leaf = f"tensorflow.{path}".rpartition(".")
+    if internal_module(inside) is not None:
+        value = lookup(inside, leaf)
         if value is not MISSING:
             return value
     raise Unknown(path, _namespace.public_names())
