@@ -173,8 +173,8 @@ def test_threads_whose_first_runs_are_traced_share_the_sessions_state(monkeypatc
         time.sleep(0.1)
         return made[-1]
 
-    plain = session_module._no_resources
-    monkeypatch.setattr(session_module, "_no_resources", slowly)
+    plain = session_module.resources_of_host
+    monkeypatch.setattr(session_module, "resources_of_host", slowly)
     with tf.Graph().as_default(), tf.Session() as session:
         one = tf.constant(1) + tf.placeholder_with_default(1, [])
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)

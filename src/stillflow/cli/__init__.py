@@ -16,6 +16,7 @@ COMMANDS = {
     "status": "say what `import tensorflow` means in this environment",
     "doctor": "say whether Stillflow can work here, on which devices, and what to mend",
     "check": "say which names of TensorFlow a program uses, and which are supported",
+    "explain": "run a program and show the plan of each session.run, with times",
     "where": "say which file serves a name of TensorFlow, and which operations it makes",
     "convert": "convert a checkpoint to safetensors or npz, and back",
     "inspect": "say what is in a checkpoint, graph, SavedModel, TFRecord file or event file",

@@ -29,18 +29,18 @@ no_op_op = op("NoOp()")
 control_trigger_op = op("ControlTrigger()")
 
 
-def _nothing() -> None:
-    return None
+def nothing() -> None:
+    """The kernel of operations that only order others."""
 
 
 @no_op_op.kernel
 def no_op_kernel(node: Node) -> Any:
-    return node.call(_nothing)
+    return node.call(nothing)
 
 
 @control_trigger_op.kernel
 def control_trigger_kernel(node: Node) -> Any:
-    return node.call(_nothing)
+    return node.call(nothing)
 
 
 # ---- Ops whose output is their input

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 
@@ -11,13 +9,9 @@ from stillflow.errors import OpError
 from stillflow.graph.constant_value import MAX_ELEMENTS, constant_value
 from stillflow.graph.operation import Operation
 from stillflow.runtime.facts import Facts, PlanNode, to_array
-from stillflow.runtime.resources import Resources
+from stillflow.runtime.resources import resources_of_host
 from stillflow.runtime.trace import Tracer, check
 from stillflow.runtime.values import from_array
-
-
-def _cpu(op: Operation) -> Any:
-    return torch.device("cpu")
 
 
 def compute(op: Operation) -> list[np.ndarray] | None:
@@ -28,7 +22,7 @@ def compute(op: Operation) -> list[np.ndarray] | None:
     Args:
       op: a pure operation whose inputs all have known values.
     """
-    facts = Facts(Resources(_cpu, from_array), {})
+    facts = Facts(resources_of_host(), {})
     values = []
     for tensor in op._inputs:
         array = constant_value(tensor)

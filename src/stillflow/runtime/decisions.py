@@ -64,6 +64,10 @@ class _Decided:
             plan = self._plan(values)
         return plan(*arrays)
 
+    def prepare(self, *arrays: Any) -> None:
+        """Make the plan for what would be fed."""
+        self._plan(tuple([bool(arrays[place]) for place in self._places]))
+
     def _plan(self, values: tuple[bool, ...]) -> Plan:
         with self._lock:
             if values not in self._plans:

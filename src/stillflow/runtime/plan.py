@@ -12,34 +12,25 @@ import numpy as np
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.working_threads import at_work
-from stillflow.runtime.accuracies import join_accuracies
-from stillflow.runtime.activations import join_activations
-from stillflow.runtime.beside import as_soon_as_ready, put_beside
+from stillflow.runtime.beside import as_soon_as_ready
 from stillflow.runtime.captured import is_wanted
-from stillflow.runtime.clusters import join_pure
 from stillflow.runtime.denormals import flushed
-from stillflow.runtime.dropouts import join_dropouts
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.ends import take_ends
+from stillflow.runtime.explain import record
 from stillflow.runtime.facts import Facts
-from stillflow.runtime.folded_norms import fold_normalizations
 from stillflow.runtime.frames import LateEntry, find_frames, has_loops
 from stillflow.runtime.inline import inline, is_call
-from stillflow.runtime.joins import join
-from stillflow.runtime.late_casts import resize_integers
-from stillflow.runtime.lookups import join_lookups
 from stillflow.runtime.loop_wiring import Unstructured
 from stillflow.runtime.meeting import takes_last, waiting_at_the_end
-from stillflow.runtime.moving_averages import merge_averages
-from stillflow.runtime.normalizations import join_normalizations
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.parts import Code
+from stillflow.runtime.passes import Rewriting, rewrite
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
 from stillflow.runtime.segments import Segments
 from stillflow.runtime.steps import Step, Value
-from stillflow.runtime.summaries import join_summaries
 from stillflow.runtime.threads import with_few_threads
 from stillflow.runtime.tokens import See, token_plan
 from stillflow.runtime.trace import Tracer
@@ -81,6 +72,7 @@ def make_plan(
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
     """
+    record.begin([*tensors, *raw], targets, feeds)
     needed = needed_ops([*tensors, *raw], [*targets, *effects], feeds)
     ops = [op for op in needed if op not in skip]
     if any(is_call(op) for op in ops):
@@ -115,7 +107,7 @@ def make_plan(
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    joined = _joined(tracer, used, names_out, emitter.beside)
+    joined = rewrite(used, Rewriting(tracer, names_out), emitter.beside)
     segments = _segments(tracer, emitter)
     if segments is not None:
         joined = segments.in_order(joined, tracer.buffer_number)
@@ -123,16 +115,25 @@ def make_plan(
     if segments is not None:
         steps = segments.captured(steps, names_out)
         steps = take_ends(steps, names_out, roots, tracer.memory)
-    writer = emitter(steps, tracer.constants, tracer.memory)
+    writer = record.timed_emitter(emitter)(steps, tracer.constants, tracer.memory)
     writer.owns_raw, writer.fed = own, feeds
-    converted = len(tensors)
-
-    def convert(tensor: Tensor, copy: bool) -> Any:
-        return fetch_fed if tensor in feeds else fetch_converter(tensor, copy)
-
-    function = writer.function(names, fetched[:converted], fetched[converted:], convert)
+    function = _compiled(writer, tracer, names, fetched, len(tensors))
     function = with_few_threads(function, work, facts)
     return waiting_at_the_end(function) if facts.begun else function
+
+
+def _compiled(
+    writer: Emitter, tracer: Tracer, feeds: list[str], fetched: list[Any], converted: int
+) -> Callable[..., list[Any]]:
+    """The function that a writer writes; the first values that it gives become arrays."""
+
+    def convert(tensor: Tensor, copy: bool) -> Any:
+        return fetch_fed if tensor in writer.fed else fetch_converter(tensor, copy)
+
+    function = writer.function(feeds, fetched[:converted], fetched[converted:], convert)
+    if (report := record.explaining()) is not None:
+        report.finish(writer.steps, tracer, writer.lines)
+    return function
 
 
 class _FetchedInLoop(Exception):
@@ -152,31 +153,6 @@ def _fetched(tracer: Tracer, tensors: Sequence[Tensor]) -> list[tuple[Tensor, Va
             value = tracer.read(tensor.op, value, value.guard)
         fetched.append((tensor, value))
     return fetched
-
-
-def _joined(tracer: Tracer, steps: list[Step], kept: list[str], beside: bool) -> list[Step]:
-    """Steps that are cheaper together, or at another time.
-
-    Args:
-      tracer: what made them.
-      steps: those that are needed.
-      kept: names of what the plan gives back.
-      beside: whether other threads, or a compiler, may take steps.
-    """
-    constants = tracer.constants
-    place_of = None if tracer.moves is None else tracer.moves.place
-    joined = join_summaries(steps, constants, kept, place_of)
-    joined = join_accuracies(joined, constants, kept)
-    joined = join_dropouts(join_lookups(joined, constants, kept), constants, kept)
-    joined = join(merge_averages(joined, constants, kept))
-    joined = fold_normalizations(joined, constants, kept)
-    joined = join_activations(join_normalizations(joined, kept), kept)
-    joined = resize_integers(joined, tracer.values.values(), kept)
-    if beside:
-        device_of = None if tracer.moves is None else tracer.moves.device_of
-        joined = join_pure(joined, tracer.facts, kept, tracer.memory, device_of)
-        joined = put_beside(joined, tracer.values, tracer.memory)
-    return joined
 
 
 def _segments(tracer: Tracer, emitter: type[Emitter]) -> Segments | None:

@@ -34,7 +34,7 @@ from stillflow.runtime.interrupts import time_limit
 from stillflow.runtime.other_threads import ACTIVE, in_turns
 from stillflow.runtime.partial_run import PartialPlans, PartialRun
 from stillflow.runtime.placement import Placement
-from stillflow.runtime.resources import Resources
+from stillflow.runtime.resources import Resources, resources_of_host
 from stillflow.runtime.run_options import check_options, untraced
 from stillflow.runtime.seen_shapes import SeenShapes
 from stillflow.runtime.session_handles import kept_tensors, with_handles
@@ -54,7 +54,7 @@ class BaseSession:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         self._graph = get_default_graph().of_sessions if graph is None else graph
-        self._target = _check_target(target)
+        self._target = targets.as_bytes(target)
         self._server = targets.find(self._target)
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
@@ -220,6 +220,29 @@ class BaseSession:
             return list(found[: len(fetches)])
 
         return call
+
+    def explain(self, fetches: Any, feed_dict: Any = None) -> str:
+        """The plan of a run as text: what passes changed, and its steps. Nothing runs.
+
+        Args:
+          fetches, feed_dict: as in `run`.
+
+        Raises:
+          tf.errors.UnimplementedError: if several tasks of a cluster would run it.
+        """
+        from stillflow.runtime.explain import recorded, text_of
+
+        self._check_open()
+        handler, feeds = self._handler(fetches), self._feeds(feed_dict or {})
+        if not self._runs_alone(fetches, feeds):
+            raise errors.unimplemented("Each task of a cluster makes plans of its own")
+        with recorded() as plans:
+            dims = {tensor: array.shape for tensor, array in feeds.items()}
+            self._placement.place_pruned(handler.tensors, handler.targets, feeds)
+            plan = self._make_plan(handler, feeds, dims)
+            if hasattr(plan, "prepare"):
+                plan.prepare(*feeds.values())
+        return "\n\n".join(text_of(plan, times=False) for plan in plans)
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices this session can place operations on."""
@@ -453,7 +476,7 @@ class BaseSession:
 
     def _make_resources(self) -> Resources:
         keep_freed_memory()
-        resources = (self._master and self._master.resources()) or _no_resources()
+        resources = (self._master and self._master.resources()) or resources_of_host()
         resources.declared_shapes.relied_on_by(self._graph)
         if self._server is not None:
             self._server.watch_resets(self._abort)
@@ -469,31 +492,6 @@ class BaseSession:
         """Lets all further runs fail: the server was reset."""
         self._aborted = True
         self._plans.clear()
-
-
-def _no_resources() -> Resources:
-    from stillflow.runtime.values import from_array
-
-    return Resources(_cpu, from_array)
-
-
-def _check_target(target: Any) -> bytes:
-    """The target as bytes, as `sess_str` gives it.
-
-    Raises:
-      TypeError: if it is no string.
-    """
-    if not isinstance(target, (str, bytes)):
-        hint = ""
-        if type(target).__name__ == "ConfigProto":
-            hint = '. Did you do "Session(config)" instead of "Session(config=config)"?'
-        raise TypeError(f"target must be a string, but got {type(target)}{hint}")
-    return target if isinstance(target, bytes) else target.encode()
-
-
-def _cpu(op: Operation) -> str:
-    del op
-    return "cpu"
 
 
 @export("Session")
@@ -537,7 +535,7 @@ class Session(BaseSession):
         Raises:
           tf.errors.NotFoundError: if the target is no address of a server.
         """
-        server = targets.find(_check_target(target))
+        server = targets.find(targets.as_bytes(target))
         if server is None:
             targets.reset_alone()
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stillflow.graph.operation import Operation
+from stillflow.ops.control import nothing
 from stillflow.runtime.steps import Step
 
 # Pure by signature, but wanted for what they refuse.
@@ -35,6 +36,11 @@ def drop_unused(
         kept.append(step)
     kept.reverse()
     return kept
+
+
+def drop_no_ops(steps: list[Step]) -> list[Step]:
+    """The steps without those of NoOp and ControlTrigger: what they order is in order."""
+    return [step for step in steps if step.function is not nothing]
 
 
 def _is_pure(step: Step) -> bool:

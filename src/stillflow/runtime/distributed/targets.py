@@ -93,3 +93,17 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
             ask_when_there(own or address, task_name(task), lambda: None, reset=wanted)
     if isinstance(target, LocalTask):
         target.end_sessions()
+
+
+def as_bytes(target: Any) -> bytes:
+    """The target as bytes, as `sess_str` gives it.
+
+    Raises:
+      TypeError: if it is no string.
+    """
+    if not isinstance(target, (str, bytes)):
+        hint = ""
+        if type(target).__name__ == "ConfigProto":
+            hint = '. Did you do "Session(config)" instead of "Session(config=config)"?'
+        raise TypeError(f"target must be a string, but got {type(target)}{hint}")
+    return target if isinstance(target, bytes) else target.encode()

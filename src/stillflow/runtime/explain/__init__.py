@@ -1,0 +1,13 @@
+"""What plans are made of: the passes that changed them, and their steps.
+
+    with recorded() as plans:
+        session.run(train)
+    print(text_of(plans[0]))
+
+While nothing is recorded, making a plan costs a look at an empty list.
+"""
+
+from stillflow.runtime.explain.record import PlanReport as PlanReport
+from stillflow.runtime.explain.record import explaining as explaining
+from stillflow.runtime.explain.record import recorded as recorded
+from stillflow.runtime.explain.text import text_of as text_of

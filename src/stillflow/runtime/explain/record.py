@@ -1,0 +1,265 @@
+"""Notes what becomes of the plans that are made while somebody asks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stillflow.errors import of_program
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import num_elements
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.steps import Guard, Step, ops_of, taken_by
+
+if TYPE_CHECKING:
+    from stillflow.runtime.trace import Tracer
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a pass has done to the steps of a plan.
+
+    Attributes:
+      name: of the pass.
+      before, after: how many steps there were.
+      seconds: how long it took.
+      removed, added: the steps that went and came, each as its operations' types.
+    """
+
+    name: str
+    before: int
+    after: int
+    seconds: float
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+@dataclass
+class Line:
+    """A step of a finished plan.
+
+    Attributes:
+      kind: as in `Step`: "call", "read", "loop", ...
+      operations: names of the operations whose work it does.
+      types: their types.
+      dims, dtype: of its first output; None if it is not known, or there is none.
+      bytes: size of its outputs, as far as it is known.
+      device: where it computes; "" on the host.
+      guard: the condition under which it runs.
+      place: file and line of the program that made the first operation.
+      takes: numbers of the steps whose values it takes.
+      part: of a loop, in which it stands: "before", "test", "body", ...
+      inner: the steps of a loop.
+      seconds: time spent in it, over all timed runs.
+    """
+
+    kind: str
+    operations: tuple[str, ...]
+    types: tuple[str, ...]
+    dims: Dims
+    dtype: str
+    bytes: int
+    device: str
+    guard: Guard
+    place: str
+    takes: tuple[int, ...]
+    part: str = ""
+    inner: tuple[Line, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """The types of what it does: "Conv2D + Relu", "3 ApplyAdam"."""
+        counted = Counter(self.types)
+        parts = [kind if n == 1 else f"{n} {kind}" for kind, n in counted.items()]
+        return " + ".join(parts) or self.kind
+
+
+@dataclass
+class PlanReport:
+    """A plan: what was asked for, what passes did, and the steps that are left.
+
+    Attributes:
+      fetches: names of what is fetched and of operations that run.
+      feeds: names and shapes of what is fed.
+      operations: how many operations of the graph it needs.
+      changes: by pass.
+      lines: its steps, in the order in which they run.
+      source: the Python function that was compiled.
+      runs: how often it was timed.
+      seconds: how long it took to make.
+      outer: the plan for which it is made, as that of a function's body.
+    """
+
+    fetches: list[str]
+    feeds: list[tuple[str, Dims]]
+    operations: int = 0
+    changes: list[Change] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    source: str = ""
+    runs: int = 0
+    seconds: float = 0.0
+    outer: PlanReport | None = None
+    _start: float = field(default_factory=time.perf_counter)
+
+    def note(
+        self, name: str, before: Sequence[Step], after: Sequence[Step], seconds: float
+    ) -> None:
+        """Take in what a pass has changed."""
+        old, new = set(map(id, before)), set(map(id, after))
+        removed = tuple(_label(step) for step in before if id(step) not in new)
+        added = tuple(_label(step) for step in after if id(step) not in old)
+        if not before:  # all of them come from the graph
+            added = ()
+        self.changes.append(Change(name, len(before), len(after), seconds, removed, added))
+
+    def finish(self, steps: Sequence[Step], tracer: Tracer, source: Sequence[str]) -> None:
+        """Take in the steps that are left, and the function."""
+        self.lines = _lines([("", step) for step in steps], tracer)
+        self.source = "\n".join(source)
+        self.seconds = time.perf_counter() - self._start
+        if _recordings:
+            _recordings[-1].current = self.outer
+
+
+def _label(step: Step) -> str:
+    return " + ".join(op.type for op in ops_of(step)) or step.kind
+
+
+def _lines(steps: Iterable[tuple[str, Step]], tracer: Tracer) -> list[Line]:
+    """The lines of steps, each with the part of a loop that it stands in."""
+    tensors = {value.name: tensor for tensor, value in tracer.values.items()}
+    makers: dict[str, int] = {}
+    lines = []
+    for number, (part, step) in enumerate(steps):
+        line = _line(step, tracer, tensors, makers)
+        line.part = part
+        if step.kind == "loop":
+            code = step.arguments[0]
+            inner = [(name, each) for name, parts in code.parts.items() for each in parts]
+            line.inner = tuple(_lines(inner, code.tracer))
+        lines.append(line)
+        makers.update(dict.fromkeys(step.outputs, number))
+    return lines
+
+
+def _line(step: Step, tracer: Tracer, tensors: dict[str, Tensor], makers: dict[str, int]) -> Line:
+    ops = ops_of(step)
+    made = [tensors[name] for name in step.outputs if name in tensors]
+    sizes = [(tracer.facts.dims(tensor), tensor.dtype.base_dtype) for tensor in made]
+    known = [(num_elements(dims) or 0) * dtype.size for dims, dtype in sizes]
+    takes = dict.fromkeys(makers[name] for name in taken_by(step) if name in makers)
+    device = step.device
+    if device is None and tracer.moves is not None and step.op is not None:
+        device = tracer.moves.device_of(step.op)
+    return Line(
+        step.kind, tuple(op.name for op in ops), tuple(op.type for op in ops),
+        sizes[0][0] if sizes else None, sizes[0][1].name if sizes else "", sum(known),
+        "" if device is None or str(device) == "cpu" else str(device), step.guard,
+        place_of(ops[0]) if ops else "", tuple(takes),
+    )  # fmt: skip
+
+
+def place_of(op: Operation) -> str:
+    """The line of the program that made an operation: "train.py:12"; "" for imported ones."""
+    frames = of_program([tuple(frame) for frame in op.traceback])
+    if not frames:
+        return ""
+    file, line = frames[-1][:2]
+    with contextlib.suppress(ValueError):  # on another drive
+        near = os.path.relpath(file)
+        file = os.path.basename(file) if near.startswith("..") else near
+    return f"{file}:{line}"
+
+
+class Recording:
+    """Reports of the plans that are made, in order.
+
+    Args:
+      timed: whether plans note the time of each step.
+    """
+
+    def __init__(self, timed: bool = False) -> None:
+        self.plans: list[PlanReport] = []
+        self.timed = timed
+        self.current: PlanReport | None = None
+
+
+_recordings: list[Recording] = []  # the innermost counts
+
+
+@contextlib.contextmanager
+def recorded(timed: bool = False) -> Iterator[list[PlanReport]]:
+    """Have plans that are made inside report themselves into the list that is given.
+
+    Args:
+      timed: whether they also note how long each step takes, in every run.
+    """
+    recording = Recording(timed)
+    _recordings.append(recording)
+    try:
+        yield recording.plans
+    finally:
+        _recordings.remove(recording)
+
+
+def begin(
+    fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: dict[Tensor, Dims]
+) -> None:
+    """Open a report of the plan that is about to be made, if somebody asks."""
+    if _recordings:
+        names = [tensor.name for tensor in fetches] + [op.name for op in targets]
+        fed = [(tensor.name, dims) for tensor, dims in feeds.items()]
+        recording = _recordings[-1]
+        recording.current = PlanReport(names, fed, outer=recording.current)
+        recording.plans.append(recording.current)
+
+
+def explaining() -> PlanReport | None:
+    """The report of the plan that is being made; None if nobody asks."""
+    return _recordings[-1].current if _recordings else None
+
+
+def timed_emitter(emitter: Any) -> Any:
+    """A kind of emitter whose plans time their steps, if somebody asks for it; else the same."""
+    report = explaining()
+    if report is None or not _recordings[-1].timed:
+        return emitter
+    return _timed(emitter, report)
+
+
+def _timed(emitter: Any, report: PlanReport) -> Any:
+    clock: Callable[[], float] = time.perf_counter
+    last = clock()
+
+    def begin_run() -> None:
+        nonlocal last
+        report.runs += 1
+        last = clock()
+
+    def end_step(number: int) -> None:
+        nonlocal last
+        now = clock()
+        report.lines[number].seconds += now - last
+        last = now
+
+    class Timed(emitter):  # type: ignore[misc]
+        """Writes a call of the clock behind every step."""
+
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            self._written = 0
+
+        def step(self, step: Step) -> None:
+            if not self._written:
+                self.line((), f"{self.bind(begin_run, 'clock')}()")
+            super().step(step)
+            self.line((), f"{self.bind(end_step, 'clock')}({self._written})")
+            self._written += 1
+
+    return Timed
