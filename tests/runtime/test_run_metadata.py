@@ -10,6 +10,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.protos import CallableOptions
+from stillflow.runtime.explain import recorded
 
 TRACE = {"trace_level": tf.RunOptions.FULL_TRACE}
 
@@ -166,3 +167,16 @@ def test_each_operation_is_told_of_once(session, cuda):
         stats = metadata.step_stats.dev_stats
         names = [node.node_name for device in stats for node in device.node_stats]
         assert names and len(names) == len(set(names))
+
+
+def test_runs_of_many_sizes_share_plans_and_tell_of_their_own_sizes(session, cpu):
+    x, out = model()
+    with recorded() as plans:
+        for rows in range(1, 200):
+            metadata = tf.RunMetadata()
+            session.run(out, {x: np.ones([rows, 4])}, tf.RunOptions(**TRACE), metadata)
+            (device,) = metadata.step_stats.dev_stats
+            (product,) = [node for node in device.node_stats if node.node_name == "product"]
+            sizes = product.output[0].tensor_description.shape.dim
+            assert [dim.size for dim in sizes] == [rows, 2]
+    assert len(plans) <= 3

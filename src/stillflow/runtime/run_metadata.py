@@ -15,6 +15,7 @@ from stillflow.runtime.plan import make_plan
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.recorder import Recorder, Run, traced_emitter
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.seen_shapes import SeenShapes
 
 _MOST = 256  # messages kept to be filled with other times
 _LARGEST = 1024  # nodes of such a message: loops run as often as they like
@@ -200,12 +201,14 @@ class TracedRuns:
         self._cost_every = 0 if options is None else options.build_cost_model
         self._cost_after = 0 if options is None else options.build_cost_model_after
         self._plans: dict[Any, tuple[Callable[..., Any], Recorder]] = {}
+        self._seen: dict[Any, SeenShapes] = {}
         self._counts: dict[Any, int] = defaultdict(int)
         self._stats = Stats(placement)
 
     def forget(self) -> None:
         """Drops the plans made so far: the graph has changed."""
         self._plans.clear()
+        self._seen.clear()
         self._stats = Stats(self._placement)
 
     def run(self, run: Any, fetches: Any, feeds: dict[Tensor, Any], options: Any, data: Any) -> Any:
@@ -245,15 +248,17 @@ class TracedRuns:
         return count >= 0 and (count + 1) % self._cost_every == 0
 
     def _traced(self, fetches: Any, feeds: dict[Tensor, Any]) -> tuple[Any, list[Run]]:
-        key = (fetches, *[(tensor, array.shape) for tensor, array in feeds.items()])
-        found = self._plans.get(key)
+        asked = (fetches, *feeds)
+        seen = self._seen.setdefault(asked, SeenShapes())
+        relied = seen.rely_on(tuple(array.shape for array in feeds.values()))
+        found = self._plans.get((asked, relied))
         if found is None:
             recorder = Recorder()
-            dims = {tensor: array.shape for tensor, array in feeds.items()}
+            dims: dict[Tensor, Any] = dict(zip(feeds, relied, strict=True))
             emitter = traced_emitter(recorder)
             plan = make_plan(
                 self._resources, fetches.tensors, fetches.targets, dims, emitter=emitter
             )
-            found = self._plans[key] = plan, recorder
+            found = self._plans[asked, relied] = plan, recorder
         plan, recorder = found
         return recorder.take(plan, list(feeds.values()))
