@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 
+import stillflow._providers  # noqa: F401 (connects the layers)
 from stillflow._leaving import leave_quickly
 from stillflow._namespace import attach
 

@@ -32,7 +32,7 @@ from stillflow.eager.arguments import (
 from stillflow.eager.calls import Call, Kernel, Kernels, as_eager_error, frozen, put
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.eager.places import places_of
-from stillflow.graph import tapes
+from stillflow.graph import eager_mode, tapes
 from stillflow.graph.arrays import as_array
 from stillflow.graph.build import add_node, graph_of, has_symbolic, result_structure
 from stillflow.graph.card import Card
@@ -400,7 +400,13 @@ def context() -> ImmediateGraph:
     return _the_context
 
 
+eager_mode.context.provide(context)
+
+
 def forget_context() -> None:
     """Lets the next use of eager execution begin anew, with its seeds and its state."""
     global _the_context
     _the_context = None
+
+
+eager_mode.forget_context.provide(forget_context)

@@ -21,7 +21,6 @@ Calling a card adds a node to the default graph. See `ops/CARDS.md` for each par
 from __future__ import annotations
 
 import collections
-import importlib
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +28,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from stillflow import errors
+from stillflow._hooks import Hook
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.removed_ops import REMOVED
 from stillflow.graph.signature import Signature, parse
@@ -38,6 +38,8 @@ Part = TypeVar("Part", bound=Callable[..., Any])
 # What running an op may touch; anything but "pure" and "state" needs trust for graphs from files.
 Effect = Literal["pure", "state", "reads files", "writes files", "runs Python", "network"]
 
+# Imports every module of cards.
+load_families: Hook[Callable[[], None]] = Hook("graph.card.load_families")
 _building: Any = LazyModule("stillflow.graph.build")
 _cards: dict[str, Card] = {}
 # Cards of libraries that a program loads on top of TensorFlow's own ops.
@@ -239,5 +241,5 @@ def unregistered(op_type: str) -> errors.NotFoundError:
 
 def load_all() -> dict[str, Card]:
     """Imports every module of cards; gives all cards by op type."""
-    importlib.import_module("stillflow.ops").load_all()
+    load_families.value()
     return _cards

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from stillflow._hooks import Hook
 from stillflow.graph.graph_keys import GraphKeys
 
 
@@ -19,9 +19,16 @@ class ProtoFunctions(NamedTuple):
 
 _registered: dict[Any, ProtoFunctions] = {}
 
-# Collections of our own things: the message, the module and the class that turns into it. Found
-# when they are asked for: a program that does without them does not load them.
-_KNOWN: dict[str, tuple[str, str, str]] = {
+# The classes of what stands in collections of TensorFlow's own.
+variable: Hook[Any] = Hook("graph.collection_protos.variable")
+cond_context: Hook[Any] = Hook("graph.collection_protos.cond_context")
+while_context: Hook[Any] = Hook("graph.collection_protos.while_context")
+queue_runner: Hook[Any] = Hook("graph.collection_protos.queue_runner")
+saver: Hook[Any] = Hook("graph.collection_protos.saver")
+
+# Collection -> the name of the message, and the class that turns into it. Asked for when it is
+# needed: a program that does without these classes does not load them.
+_KNOWN: dict[str, tuple[str, Hook[Any]]] = {
     **dict.fromkeys(
         (
             GraphKeys.GLOBAL_VARIABLES,
@@ -32,20 +39,12 @@ _KNOWN: dict[str, tuple[str, str, str]] = {
             GraphKeys.GLOBAL_STEP,
             GraphKeys.METRIC_VARIABLES,
         ),
-        ("VariableDef", "stillflow.variables.base", "Variable"),
+        ("VariableDef", variable),
     ),
-    GraphKeys.COND_CONTEXT: (
-        "CondContextDef",
-        "stillflow.ops.control_flow.contexts",
-        "CondContext",
-    ),
-    GraphKeys.WHILE_CONTEXT: (
-        "WhileContextDef",
-        "stillflow.ops.control_flow.while_context",
-        "WhileContext",
-    ),
-    GraphKeys.QUEUE_RUNNERS: ("QueueRunnerDef", "stillflow.train.queue_runner", "QueueRunner"),
-    GraphKeys.SAVERS: ("SaverDef", "stillflow.train", "Saver"),
+    GraphKeys.COND_CONTEXT: ("CondContextDef", cond_context),
+    GraphKeys.WHILE_CONTEXT: ("WhileContextDef", while_context),
+    GraphKeys.QUEUE_RUNNERS: ("QueueRunnerDef", queue_runner),
+    GraphKeys.SAVERS: ("SaverDef", saver),
 }
 
 
@@ -86,17 +85,14 @@ def proto_functions(collection_name: Any) -> ProtoFunctions:
 def _find(collection_name: Any) -> ProtoFunctions | None:
     if collection_name not in _KNOWN:
         return None
-    message, module, name = _KNOWN[collection_name]
-    try:
-        kind = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        return None
-    proto_type = getattr(importlib.import_module("stillflow.protos"), message)
+    from stillflow import protos
+
+    message, kind = _KNOWN[collection_name]
 
     def to_proto(thing: Any, export_scope: str | None = None) -> Any:
         return thing.to_proto(export_scope=export_scope)
 
-    return ProtoFunctions(proto_type, to_proto, kind.from_proto)
+    return ProtoFunctions(getattr(protos, message), to_proto, kind.value.from_proto)
 
 
 def get_collection_proto_type(collection_name: str) -> Any:

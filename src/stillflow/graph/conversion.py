@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import collections
-import importlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stillflow._hooks import Hook
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 
-ConversionFunction = Callable[..., Any]
+if TYPE_CHECKING:
+    from stillflow.graph.card import Card
 
-# priority -> [(types, function)]; lower priorities are asked first.
-_registry: dict[int, list[tuple[Any, ConversionFunction]]] = collections.defaultdict(list)
+ConversionFunction = Callable[..., Any]
+Conversion = tuple[int, Any, ConversionFunction]  # priority, types, function
+
+const_card: Hook[Card] = Hook("graph.conversion.const_card")
+# Conversions of lists that hold tensors, of shapes and of slices.
+standard_conversions: Hook[Sequence[Conversion]] = Hook("graph.conversion.standard_conversions")
+_registered: list[Conversion] = []
 _for_type: dict[type, list[tuple[Any, ConversionFunction]]] = {}
 
 _NUMBERS = frozenset((bool, int, float))
@@ -47,18 +53,17 @@ def register_tensor_conversion_function(
         raise TypeError("conversion_func must be callable.")
     if any(issubclass(base, Tensor) for base in bases):
         raise TypeError("Cannot register conversions for Python numeric types and NumPy arrays.")
-    _registry[priority].append((base_type, conversion_func))
+    _registered.append((priority, base_type, conversion_func))
     _for_type.clear()
 
 
 def _functions_for(kind: type) -> list[tuple[Any, ConversionFunction]]:
     found = _for_type.get(kind)
     if found is None:
-        importlib.import_module("stillflow.ops")  # registers its conversions
+        known = (*standard_conversions.value, *_registered)
         found = [
             (base, function)
-            for priority in sorted(_registry)
-            for base, function in _registry[priority]
+            for _, base, function in sorted(known, key=itemgetter(0))
             if issubclass(kind, base)
         ]
         _for_type[kind] = found
@@ -230,10 +235,8 @@ def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tens
         return graph.constant(array, dtype)  # type: ignore[attr-defined, no-any-return]
     if isinstance(name, bytes):
         name = name.decode()
-    # Not `find`, which would import every family of ops for the sake of this one.
-    card = importlib.import_module("stillflow.ops.constants").const_op
     full = name[:-1] if name.endswith("/") else graph.unique_name(name)
-    op = graph.add_op(card, [], {"value": array, "dtype": dtype}, [dtype], full)
+    op = graph.add_op(const_card.value, [], {"value": array, "dtype": dtype}, [dtype], full)
     return op._outputs[0]
 
 

@@ -1,19 +1,23 @@
 """The switch between graphs and eager execution.
 
-`EagerContext` stands among the default graphs where operations run when they are called; what runs
-them is above this layer (`eager/immediate.py`).
+`EagerContext` stands among the default graphs where operations run when they are called; a layer
+above provides what runs them.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from stillflow._hooks import Hook
 from stillflow.graph import graph as graphs
 from stillflow.graph.export import export, export_value
 from stillflow.graph.graph import Graph
+
+# The one context in which operations run when they are called, and its end.
+context: Hook[Callable[[], Any]] = Hook("graph.eager_mode.context")
+forget_context: Hook[Callable[[], None]] = Hook("graph.eager_mode.forget_context")
 
 DEVICE_PLACEMENT_EXPLICIT = export_value("contrib.eager.DEVICE_PLACEMENT_EXPLICIT", 0)
 DEVICE_PLACEMENT_WARN = export_value("contrib.eager.DEVICE_PLACEMENT_WARN", 1)
@@ -53,8 +57,7 @@ class EagerContext(Graph):
 
 
 def _context() -> Any:
-    """The one context in which operations run when they are called."""
-    return importlib.import_module("stillflow.eager.immediate").context()
+    return context.value()
 
 
 @export("executing_eagerly", "contrib.eager.executing_eagerly", "contrib.eager.in_eager_mode")
@@ -101,7 +104,7 @@ def disable_eager_execution() -> None:
     """Makes a graph the default again, as it is from the start."""
     if graphs.make_global_graph is _context:
         graphs.make_global_graph = Graph
-        importlib.import_module("stillflow.eager.immediate").forget_context()
+        forget_context.value()
         graphs.forget_global_graph()
 
 

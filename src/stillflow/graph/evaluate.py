@@ -7,9 +7,10 @@ is made (`card.value`); for the rest a kernel runs once, and only if somebody as
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stillflow._hooks import Hook
 from stillflow.graph.constant_value import MAX_ELEMENTS, Dims, Known, constant_value
 from stillflow.graph.dims import num_elements
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from stillflow.graph.operation import Operation, Tensor
+
+# Runs the kernel of a pure operation; None where it fails or its outputs are large.
+compute: Hook[Callable[[Operation], list[np.ndarray] | None]] = Hook("graph.evaluate.compute")
 
 # What stands for something else in another run, or exists in some runs only.
 _NEVER = frozenset((
@@ -142,7 +146,6 @@ def _compute(op: Operation) -> None:
         return
     arrays = [constant_value(tensor) for tensor in op._inputs]
     if all(array is not None and array.size <= MAX_ELEMENTS for array in arrays):
-        # Kernels are above this layer; nothing else needs them while a graph is built.
-        computed = importlib.import_module("stillflow.runtime.constants").compute(op)
+        computed = compute.value(op)
         op._values = op._values if computed is None else computed
     op._varies = not _is_known(op) and op.type not in _OF_SHAPES

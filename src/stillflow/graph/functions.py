@@ -6,12 +6,12 @@ message (`from_library`); each can be had of the other. `instantiate` gives the 
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stillflow._hooks import Hook
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.card import Card, find
 from stillflow.graph.dtypes import as_dtype
@@ -20,6 +20,9 @@ from stillflow.graph.function_defs import body_of, function_def
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.signature import _MISSING, Arg, Attr, Signature
+
+# The kernel and the gradient of any call.
+call_parts: Hook[tuple[Callable[..., Any], Callable[..., Any]]] = Hook("graph.functions.call_parts")
 
 _numbers = itertools.count(1)
 
@@ -32,17 +35,11 @@ def uid() -> int:
 class FunctionCard(Card):
     """The op that a call of a function is."""
 
-    # The kernel and the gradient of any call, which the ops layer knows.
-    parts_of_calls: tuple[Callable[..., Any], Callable[..., Any]] | None = None
-
     def __init__(self, op_def: Any, function: LibraryFunction) -> None:
         super().__init__(op_def.name, effect="state", calls=True)
         self.function = function
         self.__dict__["signature"] = signature_of(op_def)
-        if self.parts_of_calls is None:
-            importlib.import_module("stillflow.ops.functional.cards")
-        assert self.parts_of_calls is not None
-        self.kernel_part, self.gradient_part = self.parts_of_calls
+        self.kernel_part, self.gradient_part = call_parts.value
 
 
 class LibraryFunction:

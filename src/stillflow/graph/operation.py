@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from stillflow._hooks import Hook
 from stillflow.errors import OperatorNotAllowedInGraphError, is_ours
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.autograph_status import Status, control_status_ctx
@@ -23,6 +23,10 @@ from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
 if TYPE_CHECKING:
     from stillflow.graph.card import Card
     from stillflow.graph.graph import Graph
+
+# Comparisons element by element.
+equal: Hook[Callable[[Any, Any], Any]] = Hook("graph.operation.equal")
+not_equal: Hook[Callable[[Any, Any], Any]] = Hook("graph.operation.not_equal")
 
 Frames = list[tuple[CodeType, int]]
 
@@ -199,12 +203,12 @@ class Tensor:
     def __eq__(self, other: object) -> Any:
         if other is None or not self._is_compared_by_value():
             return self is other
-        return importlib.import_module("stillflow.ops.math.comparison").equal(self, other)
+        return equal.value(self, other)
 
     def __ne__(self, other: object) -> Any:
         if other is None or not self._is_compared_by_value():
             return self is not other
-        return importlib.import_module("stillflow.ops.math.comparison").not_equal(self, other)
+        return not_equal.value(self, other)
 
     def _is_compared_by_value(self) -> bool:
         """Whether programs asked for it, where operations run at once or a function is built."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from stillflow.graph.card import load_families
 from stillflow.ops import conversions as conversions
 from stillflow.ops import operators as operators
 
@@ -22,3 +23,6 @@ def load_all() -> None:
     for module in pkgutil.walk_packages(__path__, __name__ + "."):
         importlib.import_module(module.name)
     _loaded = True
+
+
+load_families.provide(load_all)

@@ -7,7 +7,7 @@ from typing import Any
 from stillflow.errors import invalid_argument
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
-from stillflow.graph.conversion import constant_op
+from stillflow.graph.conversion import const_card, constant_op
 from stillflow.graph.dims import merge, to_string
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
@@ -23,6 +23,7 @@ const_op = op("""
     value: tensor
     dtype: type
 """)
+const_card.provide(const_op)
 
 
 def const_array(value: Any) -> Any:

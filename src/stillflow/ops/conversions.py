@@ -1,7 +1,4 @@
-"""How lists that hold tensors, static shapes and slices of rows become tensors.
-
-Importing any module of ops registers these conversions.
-"""
+"""Conversions of lists that hold tensors, static shapes and slices of rows to tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.constant_value import constant_value
-from stillflow.graph.conversion import constant_op, register_tensor_conversion_function
+from stillflow.graph.conversion import constant_op, standard_conversions
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
@@ -100,7 +97,11 @@ def _slices(
 
 
 # Lists before the conversion that takes them for constants.
-register_tensor_conversion_function((list, tuple), _list, 99)
-register_tensor_conversion_function(TensorShape, _shape)
-register_tensor_conversion_function(Dimension, _dimension)
-register_tensor_conversion_function(IndexedSlices, _slices)
+standard_conversions.provide(
+    (
+        (99, (list, tuple), _list),
+        (100, TensorShape, _shape),
+        (100, Dimension, _dimension),
+        (100, IndexedSlices, _slices),
+    )
+)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from stillflow.errors import OpError
+from stillflow.graph import evaluate
 from stillflow.graph.constant_value import MAX_ELEMENTS, constant_value
 from stillflow.graph.operation import Operation
 from stillflow.runtime.facts import Facts, PlanNode, to_array
@@ -39,3 +40,6 @@ def compute(op: Operation) -> list[np.ndarray] | None:
         return None
     arrays = [np.array(to_array(value)) for value in results]
     return arrays if all(array.size <= MAX_ELEMENTS for array in arrays) else None
+
+
+evaluate.compute.provide(compute)

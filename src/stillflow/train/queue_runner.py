@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
+from stillflow.graph import collection_protos
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.default_session import get_default_session
 from stillflow.graph.eager_mode import executing_eagerly
@@ -234,6 +235,9 @@ class QueueRunner:
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
         """The queue runner that `to_proto` has described."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
+
+collection_protos.queue_runner.provide(QueueRunner)
 
 
 def _error_types(types: Any) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from stillflow import errors
 from stillflow.files.checkpoint_paths import advice
 from stillflow.files.durability import write_back
 from stillflow.files.local_path import is_remote, plain_path
-from stillflow.graph import trust
+from stillflow.graph import collection_protos, trust
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
@@ -476,6 +476,9 @@ class Saver:
         from stillflow.train.meta_graph_export import add_collection_def
 
         add_collection_def(meta_graph_def, key, export_scope=export_scope)
+
+
+collection_protos.saver.provide(Saver)
 
 
 def _explained(error: errors.OpError, missing: str) -> errors.OpError:

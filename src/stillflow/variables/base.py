@@ -7,6 +7,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from stillflow.graph import collection_protos
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
@@ -366,6 +367,9 @@ class Variable(VariableV2):
 
     Called as a constructor it takes the arguments of `creation.py:create_variable`.
     """
+
+
+collection_protos.variable.provide(Variable)
 
 
 def to_tensor(

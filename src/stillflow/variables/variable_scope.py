@@ -14,6 +14,7 @@ from stillflow.graph.api import get_collection_ref, graph_from_inputs
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import VARIABLE_SCOPES, VARIABLE_STORE, GraphKeys
+from stillflow.ops.functional import tracing
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.scope import AUTO_REUSE as AUTO_REUSE
@@ -94,6 +95,9 @@ def get_variable_scope() -> VariableScope:
     """The variable scope that is open now."""
     scope: VariableScope = get_variable_scope_store().current_scope
     return scope
+
+
+tracing.variable_scope.provide(get_variable_scope)
 
 
 @export("get_variable")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph import collection_protos
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
@@ -332,6 +333,9 @@ class CondContext(ControlFlowContext):
             return None, None
         result = nest.map_structure(self.output, original, expand_composites=True)
         return original, result if isinstance(result, (list, tuple)) else [result]
+
+
+collection_protos.cond_context.provide(CondContext)
 
 
 class XLAControlFlowContext(ControlFlowContext):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph import collection_protos
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.contexts import (
@@ -310,3 +311,6 @@ class WhileContext(ControlFlowContext):
             tensor.op._set_control_flow_context(self)
             tensor.op._add_control_inputs(controls)
             graph._record_op_seen_by_control_dependencies(tensor.op)
+
+
+collection_protos.while_context.provide(WhileContext)

@@ -17,7 +17,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.call_shapes import shapes_of_call
 from stillflow.graph.card import op
 from stillflow.graph.func_graph import FuncGraph
-from stillflow.graph.functions import FunctionCard, find_function
+from stillflow.graph.functions import FunctionCard, call_parts, find_function
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
@@ -358,4 +358,4 @@ def _function_gradient(node: Node, *grads: Any) -> Any:
     return symbolic(node.op, node.op.type, grads)
 
 
-FunctionCard.parts_of_calls = (_function_kernel, _function_gradient)
+call_parts.provide((_function_kernel, _function_gradient))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from stillflow import nest
+from stillflow._hooks import Hook
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.flows import flow_of, is_tensor_array
 from stillflow.ops.functional.control_order import order_effects
 from stillflow.ops.functional.traced_graph import TracedGraph
+
+# The scope that says of which kind new variables are.
+variable_scope: Hook[Callable[[], Any]] = Hook("ops.functional.tracing.variable_scope")
 
 
 def trace_body(
@@ -83,7 +86,7 @@ def _as_tensor(value: Any, function: Any) -> Tensor:
 @contextmanager
 def _resource_variables() -> Iterator[None]:
     """Variables that functions make are resources."""
-    scope = importlib.import_module("stillflow.variables.variable_scope").get_variable_scope()
+    scope = variable_scope.value()
     before = scope.use_resource
     scope.set_use_resource(True)
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims, dtypes
+from stillflow.graph import dims, dtypes, operation
 from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import value_of
 from stillflow.graph.export import export
@@ -279,11 +279,17 @@ def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return equal_op(x, y, name=name)
 
 
+operation.equal.provide(equal)
+
+
 @export("math.not_equal", "not_equal")
 @dispatchable
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether `x` differs from `y`, element by element, with broadcasting."""
     return not_equal_op(x, y, name=name)
+
+
+operation.not_equal.provide(not_equal)
 
 
 @export("math.logical_and", "logical_and")
