@@ -55,6 +55,7 @@ lint: $(VENV)/installed-dev ## style, types, layers, budgets, generated files
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/python tools/check_layers.py
 	$(BIN)/python tools/check_budgets.py
 	$(BIN)/python tools/make_api.py --check
 	$(BIN)/python tools/readme_tables.py --check
