@@ -1,12 +1,14 @@
 """Callbacks of `fit`."""
 
 import csv
+import gc
 import os
 
 import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.eager import profiler
 
 X = np.linspace(-1, 1, 32, dtype="float32").reshape(8, 4)
 Y = X.sum(1, keepdims=True)
@@ -174,6 +176,17 @@ def test_the_second_generation_writes_embeddings(tmp_path):
     assert sorted(path.name for path in (tmp_path / "train").glob("*.index")) == [
         "keras_embedding.ckpt-0.index"
     ]
+
+
+def test_an_error_ends_the_profile_with_the_training(tmp_path):
+    def fails() -> None:
+        embedded(callbacks.TensorBoard(str(tmp_path), embeddings_freq=1))
+
+    with pytest.raises(ValueError, match="embeddings_data must be provided"):
+        fails()
+    gc.collect()
+    with pytest.raises(profiler.ProfilerNotRunningError):
+        profiler.stop()
 
 
 @pytest.mark.parametrize("batch, traces", [(0, 0), (1, 1), (2, 1), (40, 0)])

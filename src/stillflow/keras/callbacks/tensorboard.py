@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,7 +40,9 @@ class TensorBoard(Callback):
     """
 
     writer: Any
-    _profiling: ClassVar[TensorBoard | None] = None  # who profiles a batch; one at a time
+    # Ends the profile that is being made: one at a time, and none longer than its callback lives,
+    # or training that an error ends would leave every later run traced.
+    _profile: ClassVar[weakref.finalize[Any, Any] | None] = None
 
     def __init__(
         self,
@@ -113,15 +117,22 @@ class TensorBoard(Callback):
         self.writer.add_summary(summary, self._validation_batches)
         self._validation_batches += 1
 
+    @property
+    def _is_profiling(self) -> bool:
+        running = TensorBoard._profile and TensorBoard._profile.peek()
+        return bool(running) and running[0] is self
+
     def _end_profile(self) -> None:
+        assert TensorBoard._profile is not None
+        TensorBoard._profile.detach()
         profiler.save(self.log_dir, profiler.stop())
-        TensorBoard._profiling = None
 
     def _begin_profile(self) -> None:
-        if TensorBoard._profiling is not None:  # training ended by an error before its batch did
-            profiler.stop()
+        if TensorBoard._profile is not None:
+            TensorBoard._profile()
         profiler.start()
-        TensorBoard._profiling = self
+        TensorBoard._profile = weakref.finalize(self, _stop_profiler)
+        TensorBoard._profile.atexit = False
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Begins to profile, if it is the first batch that is profiled."""
@@ -137,7 +148,7 @@ class TensorBoard(Callback):
             self._write(self._batches, _named("batch_", logs))
             self._samples_at_write = self._samples
         self._batches += 1
-        if TensorBoard._profiling is self:
+        if self._is_profiling:
             self._end_profile()
         elif self._batches == self._profile_batch - 1:
             self._begin_profile()
@@ -166,9 +177,14 @@ class TensorBoard(Callback):
 
     def on_train_end(self, logs: Any = None) -> None:
         """Closes the file."""
-        if TensorBoard._profiling is self:
+        if self._is_profiling:
             self._end_profile()
         self.writer.close()
+
+
+def _stop_profiler() -> None:
+    with contextlib.suppress(profiler.ProfilerNotRunningError):  # the program has stopped it
+        profiler.stop()
 
 
 def _named(prefix: str, logs: Any) -> dict[str, Any]:
