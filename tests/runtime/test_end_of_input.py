@@ -7,15 +7,18 @@ import pytest
 import stillflow as tf
 
 
-def test_a_step_without_input_counts(session):
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_step_without_input_counts(session, traced):
+    level = {"trace_level": tf.RunOptions.FULL_TRACE} if traced else {}
+    asked = tf.RunOptions(**level), tf.RunMetadata()
     batch = tf.train.limit_epochs(tf.constant(1.0), num_epochs=2)
     counted = tf.Variable(0)
     train = tf.group(batch, tf.assign_add(counted, 1))
     session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-    session.run(train)
-    session.run(train)
+    session.run(train, None, *asked)
+    session.run(train, None, *asked)
     with pytest.raises(tf.errors.OutOfRangeError):
-        session.run(train)
+        session.run(train, None, *asked)
     assert session.run(counted) == 3
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.placement import Placement
@@ -192,9 +193,17 @@ class TracedRuns:
       resources: the session's state.
       placement: where its operations are.
       config: its `ConfigProto`, or None.
+      finish: called with fetches, feeds and the error of a run whose input has come to its end.
     """
 
-    def __init__(self, resources: Resources, placement: Placement, config: Any) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        placement: Placement,
+        config: Any,
+        finish: Callable[..., None] = lambda *_: None,
+    ) -> None:
+        self._finish = finish
         self._resources = resources
         self._placement = placement
         options = None if config is None else config.graph_options
@@ -261,4 +270,8 @@ class TracedRuns:
             )
             found = self._plans[asked, relied] = plan, recorder
         plan, recorder = found
-        return recorder.take(plan, list(feeds.values()))
+        try:
+            return recorder.take(plan, list(feeds.values()))
+        except errors.OutOfRangeError as error:
+            self._finish(fetches, feeds, error)
+            raise

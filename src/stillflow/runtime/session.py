@@ -411,7 +411,9 @@ class BaseSession:
             if self._traced is None:
                 from stillflow.runtime.run_metadata import TracedRuns
 
-                self._traced = TracedRuns(self._get_resources(), self._placement, self._config)
+                self._traced = TracedRuns(
+                    self._get_resources(), self._placement, self._config, self._finish_without_input
+                )
             return self._traced
 
     def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:

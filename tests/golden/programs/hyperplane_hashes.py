@@ -6,7 +6,6 @@ import numpy as np
 
 from ..registry import Run, internal_module, program
 
-RANDOM = np.random.RandomState(3)
 POINTS = np.array([[1.2, 0.5, -0.9, -1.0], [2.0, -3.0, 1.0, -1.5], [0.0, -0.0, 4.0, 0.1]])
 
 
@@ -28,11 +27,12 @@ def few(tf):
 
 @program
 def many(tf):
-    points = RANDOM.normal(size=[20, 40])
+    random = np.random.RandomState(3)
+    points = random.normal(size=[20, 40])
     return Run({
         "double": _probes(tf, points, 5, 8, 200),
         "single": _probes(tf, points.astype(np.float32), 4, 10, 300),
-        "wide": _probes(tf, RANDOM.normal(size=[3, 60]), 2, 30, 50),
+        "wide": _probes(tf, random.normal(size=[3, 60]), 2, 30, 50),
     })
 
 

@@ -45,6 +45,7 @@ def shapes(tf):
 def shared(tf):
     tf.set_random_seed(4)
     specs = tf.contrib.specs
+    specs.Shared.shared_number = 1  # it counts for the whole process
     layer = specs.Shared(specs.Fr(3))
     made = (layer | layer | specs.Var("bias", shape=[2, 3])).funcall(tf.constant(IMAGES[0, 0, :2]))
     names = [variable.name for variable in tf.global_variables()]
