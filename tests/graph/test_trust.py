@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import stillflow as tf
+from stillflow.eager.immediate import ImmediateGraph
 from stillflow.graph import card as cards
 from stillflow.graph import trust
 from stillflow.protos import AssetFileDef, SavedModel
@@ -225,6 +226,118 @@ def test_assets_stay_in_their_folder(model: str) -> None:
         pytest.raises(tf.errors.PermissionDeniedError, match="outside of"),
     ):
         tf.saved_model.load(session, ["serve"], model)
+
+
+# ---- Objects of SavedModels
+
+
+class Reader(tf.Module):
+    """A model with a variable, a table of a file, and functions that read any file."""
+
+    def __init__(self, vocabulary: str) -> None:
+        super().__init__()
+        self.v = tf.Variable(2.0)
+        initializer = tf.contrib.lookup.TextFileInitializer(
+            vocabulary, tf.string, tf.contrib.lookup.TextFileIndex.WHOLE_LINE,
+            tf.int64, tf.contrib.lookup.TextFileIndex.LINE_NUMBER,
+        )  # fmt: skip
+        self.table = tf.lookup.StaticHashTable(initializer, -1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def look_up(self, words: Any) -> Any:
+        return tf.cast(self.table.lookup(words), tf.float32) * self.v
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.string)])
+    def read(self, path: Any) -> Any:
+        return tf.read_file(path)
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.string)])
+    def first_line(self, path: Any) -> Any:
+        lines = tf.data.Dataset.from_tensors(path).flat_map(tf.data.TextLineDataset)
+        return tf.data.experimental.get_single_element(lines.take(1))
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def read_for_gradients(self, x: Any) -> Any:
+        return x * tf.cast(tf.strings.length(tf.read_file("/etc/passwd")), tf.float32)
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> str:
+    vocabulary = tmp_path / "vocabulary.txt"
+    vocabulary.write_text("a\nb\n")
+    folder = str(tmp_path / "objects")
+    with ImmediateGraph().as_default():
+        model = Reader(str(vocabulary))
+        tf.saved_model.save(model, folder)
+    return folder
+
+
+def test_objects_are_loaded_with_their_own_files(objects: str) -> None:
+    file = f"{objects}/assets/vocabulary.txt"
+    with ImmediateGraph().as_default():
+        with trust.limited():
+            model = tf.saved_model.load_v2(objects)
+        assert model.look_up(tf.constant(["b"])).numpy().tolist() == [2.0]
+        for function in (model.read, model.first_line):
+            with pytest.raises(tf.errors.PermissionDeniedError, match="reads files"):
+                function(tf.constant(file))
+
+        @tf.function
+        def around(path: Any) -> Any:
+            return model.read(path)
+
+        with pytest.raises(tf.errors.PermissionDeniedError, match="ReadFile reads files"):
+            around(tf.constant(file))
+        x = tf.constant(1.0)
+        with tf.GradientTape() as tape, pytest.raises(tf.errors.PermissionDeniedError):
+            tape.watch(x)
+            tape.gradient(model.read_for_gradients(x), x)
+        trusted = tf.saved_model.load_v2(objects)
+        assert trusted.read(tf.constant(file)).numpy() == b"a\nb\n"
+
+
+def test_functions_of_objects_are_limited_in_graphs(objects: str) -> None:
+    file = f"{objects}/assets/vocabulary.txt"
+    with tf.Graph().as_default(), tf.Session() as session:
+        with trust.limited():
+            model = tf.saved_model.load_v2(objects)
+        session.run(tf.global_variables_initializer())
+        assert session.run(model.v) == 2.0
+        x = tf.constant(1.0)
+        slopes = tf.gradients(model.read_for_gradients(x), x)
+        for made in (model.read(file), model.first_line(file), slopes):
+            with pytest.raises(tf.errors.PermissionDeniedError, match="reads files"):
+                session.run(made)
+        with pytest.raises(tf.errors.PermissionDeniedError, match="InitializeTableFromTextFile"):
+            session.run(tf.tables_initializer())
+
+
+def test_assets_of_objects_stay_in_their_folder(objects: str) -> None:
+    path = Path(objects) / "saved_model.pb"
+    message = SavedModel.FromString(path.read_bytes())
+    message.meta_graphs[0].asset_file_def[0].filename = "../../../../etc/passwd"
+    path.write_bytes(message.SerializeToString())
+    with (
+        ImmediateGraph().as_default(),
+        trust.limited(),
+        pytest.raises(tf.errors.PermissionDeniedError, match="outside of"),
+    ):
+        tf.saved_model.load_v2(objects)
+
+
+def test_a_cluster_does_not_run_limited_graphs() -> None:
+    server = tf.train.Server.create_local_server()
+    with tf.Graph().as_default() as graph:
+        one = tf.constant(1)
+        trust.limit(graph)
+        with (
+            tf.Session(server.target) as session,
+            pytest.raises(tf.errors.UnimplementedError, match=r"without a target, or trust it"),
+        ):
+            session.run(one)
+        trust.limit(graph, "all")
+        with tf.Session(server.target) as session:
+            assert session.run(one) == 1
 
 
 def test_scan_counts_what_a_signature_reaches() -> None:

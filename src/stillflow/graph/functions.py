@@ -20,6 +20,7 @@ from stillflow.graph.function_defs import body_of, function_def
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.signature import _MISSING, Arg, Attr, Signature
+from stillflow.graph.trust import Policy
 
 # The kernel and the gradient of any call.
 call_parts: Hook[tuple[Callable[..., Any], Callable[..., Any]]] = Hook("graph.functions.call_parts")
@@ -50,7 +51,11 @@ class LibraryFunction:
       definition: its `FunctionDef`.
       grad_func_name: the function that computes its gradient, if the library says which.
       python_grad_func: what builds its gradient, if the program says so.
+      trust: the policy of a function that was loaded from outside, wherever it is called; None
+        for that of the graph that calls it.
     """
+
+    trust: Policy | None = None
 
     def __init__(
         self,
@@ -88,7 +93,9 @@ class LibraryFunction:
         key = tuple((name, value.SerializeToString()) for name, value in values.items())
         with self._lock:
             if key not in self._bodies:
-                self._bodies[key] = body_of(self.definition, graph, values)
+                body = body_of(self.definition, graph, values)
+                body._trust = self.trust
+                self._bodies[key] = body
             return self._bodies[key]
 
     def attribute(self) -> Any:

@@ -44,11 +44,21 @@ class Bounds:
             self._forget_plans()
         if self.policy is not None and not alone:
             self.policy = None  # the state is not this session's alone
-            raise errors.unimplemented("A cluster does not run graphs that are not trusted")
+            raise errors.unimplemented(
+                "A cluster does not run graphs that come from outside and are limited: its tasks "
+                "would not know the limits. Run this one in a session without a target, or trust "
+                'it if you know where it comes from (stillflow.graph.trust.limit(graph, "all")).'
+            )
 
     def check(self, node: Any) -> None:
-        """Raise PermissionDeniedError for a node that the policy does not allow."""
-        if self.policy is not None:
+        """Raise PermissionDeniedError for a node that the policy does not allow.
+
+        The body of a function that was loaded from outside has a policy of its own.
+        """
+        own = trust.of(node.op.graph)
+        if own is not None:
+            own.check(node)
+        if self.policy is not None and self.policy is not own:
             self.policy.check(node)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
 from stillflow import nest
+from stillflow.graph import trust
 from stillflow.graph.api import add_to_collection, device, init_scope
 from stillflow.graph.dtypes import as_dtype
 from stillflow.graph.eager_mode import executing_eagerly
@@ -19,7 +21,7 @@ from stillflow.ops.constants import constant
 from stillflow.ops.control import group
 from stillflow.saved_model import names
 from stillflow.saved_model.object_functions import SignatureMap
-from stillflow.saved_model.reading import parse_saved_model
+from stillflow.saved_model.reading import check_inside, parse_saved_model
 from stillflow.saved_model.restored_functions import RestoredFunction, load_library
 from stillflow.saved_model.structures import decode
 from stillflow.train.tracking.base import AutoTrackable, NoDependency
@@ -34,7 +36,8 @@ def load(export_dir: Any, tags: Any = None) -> Any:
     """The object that `tf.saved_model.save` wrote, made anew in the default graph.
 
     Initializing its variables (`tf.global_variables_initializer()`) gives them the values that
-    were saved.
+    were saved. In the context of `stillflow.graph.trust.limited` its functions are limited, for
+    all who call them.
 
     Args:
       export_dir: The directory.
@@ -48,6 +51,7 @@ def load(export_dir: Any, tags: Any = None) -> Any:
       IOError: If there is no SavedModel.
       ValueError: If its tags are others.
       NotImplementedError: If no objects were saved with it, but a graph alone.
+      PermissionDeniedError: If the model is not trusted and names a file outside of its folder.
     """
     message = parse_saved_model(export_dir)
     graph = message.meta_graphs[0] if len(message.meta_graphs) == 1 else None
@@ -97,6 +101,7 @@ class _Objects:
         self._assets = meta_graph.asset_file_def
         self._nodes = {node.name: node for node in meta_graph.graph_def.node}
         self._export_dir = export_dir
+        self._paths: list[Tensor] = []  # of assets
         self._functions = load_library(meta_graph.graph_def.library)
         self._objects = [self._make(entry) for entry in self._message.nodes]
         self._attach()
@@ -104,10 +109,7 @@ class _Objects:
         self._restore()
         for thing in self._objects:
             if isinstance(thing, _Resource):
-                fill: Any = thing._initialize  # type: ignore[attr-defined]
-                filled = fill()
-                if not executing_eagerly():
-                    add_to_collection(GraphKeys.TABLE_INITIALIZERS, filled.op)
+                self._fill(thing)
 
     @property
     def root(self) -> Any:
@@ -135,7 +137,12 @@ class _Objects:
 
     def _make_asset(self, message: Any) -> Any:
         name = self._assets[message.asset_file_def_index].filename
-        return TrackableAsset(os.path.join(self._export_dir, names.ASSETS_DIRECTORY, name))
+        folder = os.path.join(self._export_dir, names.ASSETS_DIRECTORY)
+        if trust.current() is not None:
+            check_inside(folder, [name])
+        asset = TrackableAsset(os.path.join(folder, name))
+        self._paths.append(asset.asset_path)
+        return asset
 
     def _make_function(self, message: Any) -> Any:
         spec = decode(message.function_spec.fullargspec)
@@ -168,6 +175,20 @@ class _Objects:
         return _Resource()
 
     # ---- All together
+
+    def _fill(self, table: Any) -> None:
+        """Call the function that fills a table, which may read the model's own assets."""
+        with contextlib.ExitStack() as stack:
+            for function in getattr(table._initialize, "concrete_functions", ()):
+                body = function.graph._body
+                captured = function.graph.captured_inputs
+                inner = body.inputs[len(body.inputs) - len(captured) :]
+                files = [x for x, given in zip(inner, captured, strict=True)
+                         if any(given is path for path in self._paths)]  # fmt: skip
+                stack.enter_context(trust.reading(body, files))
+            filled = table._initialize()
+        if not executing_eagerly():
+            add_to_collection(GraphKeys.TABLE_INITIALIZERS, filled.op)
 
     def _attach(self) -> None:
         """Makes objects attributes of others. What lists hold comes first: then it is tracked."""

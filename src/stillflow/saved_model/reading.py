@@ -191,13 +191,13 @@ def get_asset_tensors(
     prefix = f"{import_scope}/" if import_scope else ""
     directory = os.path.join(export_dir, names.ASSETS_DIRECTORY)
     if trust.current() is not None:
-        _check_inside(directory, [asset.filename for asset in assets])
+        check_inside(directory, [asset.filename for asset in assets])
     return {
         prefix + asset.tensor_info.name: os.path.join(directory, asset.filename) for asset in assets
     }
 
 
-def _check_inside(directory: str, files: Sequence[str]) -> None:
+def check_inside(directory: str, files: Sequence[str]) -> None:
     """Raise PermissionDeniedError for an asset's file that is not in the folder of assets."""
     for file in files:
         path = os.path.normpath(os.path.join(directory, file))

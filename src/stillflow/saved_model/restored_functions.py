@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.functional.concrete import ConcreteFunction
+from stillflow.graph import trust
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import LibraryFunction, from_library, uid
@@ -263,6 +264,7 @@ def load_library(library: Any) -> dict[str, RestoredConcreteFunction]:
         gradient.gradient_func = new_names[gradient.gradient_func]
     functions = {function.name: function for function in from_library(copy)}
     for function in functions.values():
+        function.trust = trust.current()
         for node in function.definition.node_def:
             function.used.update((name, functions[name]) for name in _used(node, functions))
     for function in functions.values():

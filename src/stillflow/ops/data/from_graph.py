@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from stillflow import errors
-from stillflow.graph import dtypes
+from stillflow.graph import dtypes, trust
 from stillflow.graph.card import op
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.importer import import_graph_def
@@ -24,8 +24,12 @@ _MOST = 32  # graphs that are not read again
 
 
 @functools.lru_cache(_MOST)
-def _body(serialized: bytes) -> FuncGraph:
-    """What a graph computes for its last `_Retval`, as the body of a function.
+def _body(serialized: bytes, policy: trust.Policy | None) -> FuncGraph:
+    """Return the body of a function that computes a graph's last `_Retval`.
+
+    Args:
+      serialized: the graph.
+      policy: that of the graph that holds it, which it obeys too.
 
     Raises:
       InvalidArgumentError: if it is no graph.
@@ -48,6 +52,9 @@ def _body(serialized: bytes) -> FuncGraph:
     with body.as_default():
         name = wanted if ":" in wanted else f"{wanted}:0"
         body.outputs = import_graph_def(graph, return_elements=[name], name="") or []
+    body._trust = policy
+    for function in body._functions.values():
+        function.trust = policy
     return body
 
 
@@ -56,7 +63,7 @@ def dataset_from_graph_kernel(node: Any) -> Any:
     def run(graph_def: Any) -> Any:
         if graph_def.ndim:
             raise invalid("graph_def must be a scalar")
-        body = _body(scalar(graph_def))
+        body = _body(scalar(graph_def), trust.of(node.op.graph))
         (found,) = node.function(body, on_host=True)()
         kind = body.outputs[0].dtype
         if kind != dtypes.variant:

@@ -55,6 +55,7 @@ def _build(graph: Graph, function: Any, named: Any, count: int) -> FuncGraph:
     from stillflow.ops.variables.resource import variable_shape
 
     body = body_of(function.definition, graph, dict(named.attr))
+    body._trust = function.trust  # it computes the function again
     for inner, traced in zip(
         body.inputs, function.instantiate(graph, named.attr).inputs, strict=True
     ):
