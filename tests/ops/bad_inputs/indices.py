@@ -87,6 +87,7 @@ INDICES = [
     refused("DynamicStitch", [ints(0), ints(-1)], [ones(1), ones(1)]),
     refused("DynamicStitch", [ints(0), ints(1)], [ones(1), ones(2)]),
     refused("DynamicStitch", [ints(0), ints(2**31 - 1)], [ones(1, 2048), ones(1, 2048)]),
+    refused("DynamicStitch", [ints(0), ints(2**31 - 1)], [ones(1), ones(1)]),
     refused("ParallelDynamicStitch", [ints(0), ints(-1)], [ones(1), ones(1)]),
     refused("LowerBound", ones(3), ones(3)),
     refused("LowerBound", ones(2, 3), ones(3, 3)),

@@ -29,6 +29,9 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 
+_LAST_INDEX = 2**31 - 1  # TensorFlow counts rows in 32 bits
+_LARGE = 1 << 24  # bytes
+
 # ---- DynamicPartition
 
 dynamic_partition_op = op("""
@@ -190,19 +193,31 @@ def stitch_kernel(node: Node) -> Any:
         indices, data = inputs[:count], inputs[count:]
         _check_parts([tuple(item.shape) for item in inputs])
         top = max([-1, *(int(index.max()) for index in indices if index.numel())])
+        for index in indices if top >= 0 else ():
+            _check_not_negative(index)
         inner = tuple(data[0].shape[indices[0].ndim :])
         width = prod(inner)
+        if top == _LAST_INDEX:
+            raise invalid_argument(f"indices has {top}: a result of {top + 1} rows is too large")
         require_room((top + 1, *inner), dtype)
         if isinstance(data[0], np.ndarray):
             merged = np.full((top + 1, width), b"", object)
         else:
-            merged = data[0].new_zeros((top + 1, width))
+            given = sum(index.numel() for index in indices)
+            merged = _zeros(data[0], top + 1, width, scattered=top + 1 > 2 * given)
         for index, part in zip(indices, data, strict=True) if top >= 0 else ():
-            _check_not_negative(index)
             change_rows(merged, index.reshape(-1), part.reshape(index.numel(), width), "update")
         return merged.reshape((top + 1, *inner))
 
     return stitch
+
+
+def _zeros(like: Any, rows: int, width: int, scattered: bool) -> Any:
+    """Return zeros, in memory that is only reserved where most of them stay: no page is touched."""
+    size = rows * width * like.element_size()
+    if not scattered or size < _LARGE or like.device.type != "cpu":
+        return like.new_zeros((rows, width))
+    return torch.from_numpy(np.zeros(size, np.uint8)).view(like.dtype).reshape(rows, width)
 
 
 def _check_not_negative(index: Any) -> None:
