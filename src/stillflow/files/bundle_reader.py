@@ -66,6 +66,7 @@ class BundleReader:
         table = sstable.Table(self._read_index(), self.path)
         try:
             self._raw = dict(table.items())
+            self._lost = self._out_of_order(table)
         except errors.DataLossError as error:
             detail = f"failed to seek to header entry): {error.message}"
             raise errors.data_loss(_UNREADABLE.format(self.path, detail)) from None
@@ -82,15 +83,22 @@ class BundleReader:
         """The names of all tensors, and the keys of parts, in order."""
         return (key for key in self._raw if key != HEADER_KEY)
 
+    def _out_of_order(self, table: sstable.Table) -> frozenset[bytes]:
+        """Return the keys that a search does not find, as they are not where their order asks."""
+        keys = list(self._raw)
+        if keys == sorted(keys):
+            return frozenset()
+        return frozenset(key for key in keys if table.get(key) is None)
+
     def tensors(self) -> dict[bytes, Entry]:
         """All tensors by name; a tensor saved in parts is one."""
         keys = list(self.names())
-        entries = dict(zip(keys, self.entries(keys)))
+        entries = dict(zip(keys, self._entries(keys)))
         parts = {part.key(key) for key, entry in entries.items() for part in entry.slices}
         return {key: entry for key, entry in entries.items() if key not in parts}
 
     def __contains__(self, key: bytes) -> bool:
-        return key in self._raw
+        return key in self._raw and key not in self._lost
 
     def entry(self, key: bytes) -> Entry:
         """What the index says of a tensor.
@@ -98,6 +106,11 @@ class BundleReader:
         Raises:
           NotFoundError: If there is none of this name.
         """
+        if key in self._lost:
+            raise errors.not_found(f"Key {key_text(key)} not found in checkpoint")
+        return self._entry(key)
+
+    def _entry(self, key: bytes) -> Entry:
         found = self._parsed.get(key)
         if found is None:
             raw = self._raw.get(key)
@@ -115,6 +128,11 @@ class BundleReader:
 
     def entries(self, keys: Sequence[bytes]) -> list[Entry]:
         """As `entry` of each of many tensors."""
+        if not self._lost.isdisjoint(keys):
+            return list(map(self.entry, keys))
+        return self._entries(keys)
+
+    def _entries(self, keys: Sequence[bytes]) -> list[Entry]:
         raws = {
             key: bytes(raw)
             for key in keys
@@ -123,7 +141,7 @@ class BundleReader:
         for key, found in zip(raws, bundle_entry.decode_all(list(raws.values()))):
             if found is not None:  # else `entry` says what is wrong
                 self._parsed[key] = found
-        return list(map(self.entry, keys))
+        return list(map(self._entry, keys))
 
     def lookup(self, key: bytes) -> Array:
         """The value of a tensor, in new memory; quantized types in their stored form."""

@@ -1,7 +1,9 @@
 """Checkpoints that are cut off, changed, or not there: classes and messages of errors."""
 
 import os
+import re
 import shutil
+import struct
 import tempfile
 
 import numpy as np
@@ -64,12 +66,12 @@ def outcome(folder, function, *arguments):
         return (found["class"] + ": " + found["message"]).replace(folder, "FOLDER")
 
 
-def outcomes(tf, damage, parts=False, version=2):
+def outcomes(tf, damage, parts=False, version=2, uses=tuple(USES)):
     folder = tempfile.mkdtemp()
     try:
         prefix = saved(tf, folder, parts, version)
         damage(prefix)
-        return [outcome(folder, use, tf, prefix, parts) for use in USES]
+        return [outcome(folder, use, tf, prefix, parts) for use in uses]
     finally:
         shutil.rmtree(folder)
 
@@ -126,6 +128,47 @@ def damaged_indexes(tf):
             found[kind + "gone"] = outcomes(tf, removed(INDEX), parts)
             found[kind + "noise"] = outcomes(tf, changed(INDEX, lambda all: b"noise" * 20), parts)
         return found
+
+    return Run(call=call)
+
+
+def crc32c(content):
+    """The checksum of a block, as files hold it."""
+    crc = 0xFFFFFFFF
+    for byte in content:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def exchanged(one, other):
+    """Exchange the one-letter keys of two tensors, whose blocks stay whole."""
+
+    def change(content):
+        low, high = content[-48:-46]  # where the block behind begins
+        block = bytearray(
+            content[: (low if low < 128 else low - 128 + 128 * high) - 4]
+        )  # with its kind
+        places = [
+            re.search(b"\\x00\\x01." + key, block, re.DOTALL).end() - 1 for key in (one, other)
+        ]
+        for place, key in zip(places, (other, one)):
+            block[place : place + 1] = key
+        return bytes(block) + struct.pack("<I", crc32c(block)) + content[len(block) + 4 :]
+
+    return changed(INDEX, change)
+
+
+@program
+def keys_out_of_order(tf):
+    def call(session):
+        pairs = {"a and b": (b"a", b"b"), "a and c": (b"a", b"c"), "b and c": (b"b", b"c")}
+        uses = [use for use in USES if use is not initialized]  # the first error of several
+        return {
+            kind: outcomes(tf, exchanged(*pair), uses=uses) for kind, pair in sorted(pairs.items())
+        }
 
     return Run(call=call)
 
