@@ -301,6 +301,22 @@ def test_what_tensorflow_converts_to_something_else_is_right():
             np.testing.assert_allclose(answer, wanted, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [9, 10])
+def test_dilated_convolutions_without_padding_keep_their_shape(size):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, size, size, 2], "x")
+        filters = models.weights(3, 3, 2, 4)
+        by_channel = models.weights(3, 3, 2, 1)
+        outputs = [
+            tf.nn.convolution(x, filters, "VALID", dilation_rate=[2, 2]),
+            tf.nn.conv2d(x, filters, 1, "VALID", dilations=[1, 2, 3, 1]),
+            tf.nn.atrous_conv2d(x, filters, 2, "VALID"),
+            tf.nn.depthwise_conv2d(x, by_channel, [1, 1, 1, 1], "VALID", rate=[2, 2]),
+        ]
+        for answer, wanted in zip(*run(outputs, x)):
+            np.testing.assert_allclose(answer, wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_pixels_with_centers_at_halves_are_not_converted_to_others():
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [1, 3, 3, 2], "x")
