@@ -13,7 +13,7 @@ from stillflow._namespace import public_names
 
 from .arguments import ANYTHING, Made
 from .outcomes import named
-from .valid_arguments import BY_NAME, SHAPED, SHAPES
+from .valid_arguments import BY_NAME, SHAPED, SHAPES, special
 
 #: Namespaces whose functions build graphs out of their arguments, by the one they are in.
 WITHIN = {
@@ -64,7 +64,7 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
             arguments = {}
             for parameter in parameters:
                 if parameter.default is parameter.empty or _given(rng, parameter.name):
-                    arguments[parameter.name] = _shaped(_argument(rng, parameter.name), shape)
+                    arguments[parameter.name] = _argument(rng, name, parameter.name, shape)
             yield {"name": name, "arguments": arguments, "changes": len(arguments)}
 
 
@@ -91,16 +91,13 @@ def _given(rng: random.Random, name: str) -> bool:
     return name in BY_NAME and name != "scope" and rng.random() < OPTIONAL
 
 
-def _argument(rng: random.Random, name: str) -> Any:
-    if name not in BY_NAME or rng.random() < STRANGE:
-        return rng.choice(ANYTHING)
-    return rng.choice(BY_NAME[name])
-
-
-def _shaped(value: Any, shape: list[int] | None) -> Any:
-    """The argument with the shape that all tensors of the call have, if they have one."""
-    return Made(value.maker, shape) if _takes(value, shape) else value
-
-
-def _takes(value: Any, shape: list[int] | None) -> bool:
-    return shape is not None and isinstance(value, Made) and value.maker in SHAPED
+def _argument(rng: random.Random, function: str, name: str, shape: list[int] | None) -> Any:
+    """A value for an argument; of the shape that all tensors of the call have, if they have one."""
+    values = special(function, name)
+    if values and rng.random() >= STRANGE:
+        return rng.choice(values)
+    values = BY_NAME.get(name, [])
+    value = rng.choice(values if values and rng.random() >= STRANGE else ANYTHING)
+    if shape is not None and isinstance(value, Made) and value.maker in SHAPED:
+        return Made(value.maker, shape)
+    return value

@@ -63,6 +63,7 @@ def test_cases_run_twice_alike_and_most_of_them_to_the_end(kind, tmp_path, monke
 
 def test_children_tell_crashes_hangs_and_errors_and_the_rest_goes_on(monkeypatch):
     monkeypatch.setattr(run, "LIMIT", 1)
+    monkeypatch.setattr(run, "PATIENCE", 1)
     doings = {
         "crash": lambda: os.kill(os.getpid(), signal.SIGKILL),
         "hang": lambda: signal.pause(),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .arguments import BY_NAME as COMMON
@@ -310,6 +311,82 @@ BY_NAME = {name: list(values) for name, values in COMMON.items()}
 for _names, _values in VALUES.items():
     for _name in _names.split():
         BY_NAME.setdefault(_name, []).extend(_values)
+
+_TEXT = Made("texts")
+_IMAGES, _COMPLEX = floats(2, 4, 4, 3), Made("complex", [2, 4])
+_STRIDES = [[1, 1, 1, 1], [1, 2, 2, 1]]
+_SEGMENTS = {"segment_ids": [[0, 0, 1]], "indices": [[0, 1, 2]], "data": [floats(3, 2), floats(4)]}
+_FIRST = {"labels": [Made("integers64", [2, 1])], "predictions": [floats(2, 4)]}
+
+#: What some functions take instead of what the names of their arguments say elsewhere.
+BY_FUNCTION: list[tuple[str, dict[str, list[Any]]]] = [
+    (r"(^|\.)(strings?[._]|substr|reduce_join|regex_|decode_raw|encode_base64)",
+     {"input": [_TEXT], "inputs": [_TEXT, several(_TEXT, _TEXT)], "bytes": [_TEXT],
+      "input_bytes": [_TEXT], "data": [_TEXT], "pattern": ["a+"], "axis": [0], "key": [[1, 2]]}),
+    (r"unicode_encode", {"input": [[97, 98], [[97], [8364]]]}),
+    (r"(^|\.)i?fft[23]?d?$|irfft", {"input": [_COMPLEX, Made("complex", [2, 2, 4])],
+                                    "input_tensor": [_COMPLEX, Made("complex", [2, 2, 4])]}),
+    (r"rfft", {"input_tensor": [floats(2, 4), floats(2, 2, 4)]}),
+    (r"segment_(sum|mean|min|max|prod|sqrt_n)$", _SEGMENTS),
+    (r"at_k$|at_top_k$|in_top_k|top_k_cat", _FIRST),
+    (r"depthwise|separable", {
+        "input": [_IMAGES], "filter": [floats(2, 2, 3, 1), floats(1, 1, 3, 2)],
+        "strides": _STRIDES, "padding": ["SAME", "VALID"]}),
+    (r"conv3d|pool3d", {
+        "input": [floats(1, 4, 4, 4, 3)], "filter": [floats(2, 2, 2, 3, 2)],
+        "strides": [[1, 1, 1, 1, 1], [1, 2, 2, 2, 1]], "ksize": [[1, 2, 2, 2, 1]],
+        "x": [floats(1, 4, 4, 4, 3)], "padding": ["SAME", "VALID", "same"],
+        "output_shape": [[1, 4, 4, 4, 2]]}),
+    (r"conv1d|pool1d", {
+        "value": [floats(2, 4, 3)], "filters": [floats(2, 3, 2)], "input": [floats(2, 4, 3)],
+        "stride": [1, 2], "ksize": [2, 1], "strides": [1, 2], "x": [floats(2, 4, 3)],
+        "padding": ["SAME", "VALID", "same"], "filter": [floats(2, 2, 3)],
+        "output_shape": [[2, 8, 2]]}),
+    (r"conv|pool|lrn|local_resp|space_to|to_space|dilation2d|erosion2d|quantized", {
+        "input": [_IMAGES], "inputs": [_IMAGES], "value": [_IMAGES], "x": [_IMAGES],
+        "strides": [*_STRIDES, 1, 2], "ksize": [[1, 2, 2, 1], 2],
+        "padding": ["SAME", "VALID", "same"],
+        "filters": [floats(2, 2, 3, 2), 2], "kernel": [floats(2, 2, 3), floats(2, 2, 3, 2)],
+        "filter": [floats(2, 2, 3, 2), floats(1, 1, 3, 4)],
+                "rates": [[1, 1, 1, 1]], "rate": [1, 2], "block_size": [2], "dilations": [None]}),
+    (r"image\.|image_", {"images": [_IMAGES, floats(4, 4, 3)], "size": [[2, 2], [4, 3]],
+                        "boxes": [Made("boxes"), Made("boxes of images")], "axis": [0]}),
+    (r"(^|\.)image\.(ssim|psnr)|total_variation|extract_|sobel|gradients", {
+        "img1": [floats(1, 12, 12, 3)], "img2": [floats(1, 12, 12, 3)], "a": [_IMAGES],
+        "b": [_IMAGES], "image": [_IMAGES], "images": [_IMAGES]}),
+    (r"rnn|decoder", {"cell": [_LSTM], "dtype": [Made("dtype", "float32")], "sequence_length":
+                      [None, [2, 1]], "initial_state": [None], "inputs": [
+                          floats(2, 3, 2), several(floats(2, 3), floats(2, 3))]}),
+    (r"bitwise|invert$", {"x": [integers(3)], "y": [integers(3)]}),
+    (r"logical_|reduce_a(ll|ny)", {"x": [truths(3)], "y": [truths(3)],
+                                   "input_tensor": [truths(2, 3)]}),
+    (r"scatter", {"ref": [Made("variable", [4, 2])], "tensor": [floats(4, 2)],
+                  "indices": [[[0], [1]], [0, 1]], "updates": [floats(2, 2)], "shape": [[4, 2]]}),
+    (r"stateless", {"seed": [[1, 2], [3, 4]], "shape": [[2, 3]], "dtype":
+                    [Made("dtype", "float32"), Made("dtype", "float64")]}),
+    (r"sets\.", {"a": [integers(2, 3)], "b": [integers(2, 3), Made("sparse ids", [2, 3])],
+                 "validate_indices": [True]}),
+    (r"linalg|eig|svd|matrix_|cholesky|lu$", {
+        "input": [Made("positive definite")], "a": [Made("positive definite")],
+        "tensor": [Made("positive definite")], "matrix": [Made("positive definite")]}),
+    (r"candidate_sampler|nce_loss|sampled", {
+        "weights": [floats(6, 2)], "biases": [floats(6)], "inputs": [floats(2, 2)],
+        "labels": [Made("integers64", [2, 1])], "num_classes": [6], "num_sampled": [3],
+        "unique": [True, False], "range_max": [6], "unigrams": [[0.1, 0.2, 0.3, 0.2, 0.1, 0.1]]}),
+    (r"summary", {"tensor": [floats(), floats(2, 4, 4, 3)], "inputs": [several()]}),
+    (r"sparse_softmax|sparse_categorical", {"labels": [integers(2)], "logits": [floats(2, 3)],
+                                            "y_true": [integers(2)], "y_pred": [floats(2, 3)]}),
+    (r"quantize|fake_quant", {"min": [-1.0], "max": [1.0], "inputs": [floats(2, 3)]}),
+]  # fmt: skip
+
+
+def special(function_name: str, argument: str) -> list[Any]:
+    """The values that a function takes for an argument, if they are of BY_FUNCTION."""
+    for pattern, values in BY_FUNCTION:
+        if argument in values and re.search(pattern, function_name):
+            return values[argument]
+    return []
+
 
 #: Shapes that the tensors of a call may share, so that they fit one another.
 SHAPES = [[2, 3], [2, 3], [3], [4], [2, 2], [3, 3], [], [2, 4, 3], [2, 4, 4, 3], [1, 4, 4, 4, 3]]
