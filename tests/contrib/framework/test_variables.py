@@ -27,6 +27,8 @@ def test_variables_are_found_by_scope_suffix_and_name() -> None:
     assert names(framework.get_model_variables()) == ["a/w", "b/w"]
     assert names(framework.get_local_variables(suffix="n")) == ["a/n", "b/n"]
     assert names(framework.get_variables_by_name("w", scope="b")) == ["b/w"]
+    with pytest.raises(TypeError, match="can only concatenate str"):
+        framework.get_variables_by_name(["w"])
     assert names(framework.get_variables_to_restore(exclude=["a"])) == ["b/w"]
     found = framework.filter_variables(framework.get_variables(), exclude_patterns=["^b"])
     assert names(found) == ["a/w"]

@@ -80,7 +80,7 @@ def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
 @export("contrib.framework.get_variables_by_name", "contrib.slim.get_variables_by_name")
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
     """The global variables of a name, in whatever scope."""
-    return get_variables(scope=scope, suffix=f"/{given_name}:|^{given_name}:")
+    return get_variables(scope=scope, suffix="/" + given_name + ":|^" + given_name + ":")
 
 
 @export("contrib.framework.get_unique_variable", "contrib.slim.get_unique_variable")
