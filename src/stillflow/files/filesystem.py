@@ -228,6 +228,23 @@ def _remote(scheme: str, name: str) -> RemoteFileSystem:
     return RemoteFileSystem(scheme, implementation)
 
 
+def configure(protocol: str, **options: Any) -> None:
+    """Have fsspec make the file systems of a protocol with more arguments, in this process.
+
+    Args:
+      protocol: one of the names of the file system, such as "gcs".
+      options: its arguments, of which earlier ones that are not named here stay.
+
+    Raises:
+      UnimplementedError: If fsspec is not installed.
+    """
+    try:
+        from fsspec.config import conf
+    except ImportError:
+        raise errors.unimplemented(f"{protocol}: needs the package fsspec") from None
+    conf[protocol] = {**conf.get(protocol, {}), **options}
+
+
 def name_of(path: Any) -> str:
     """Returns a path as text.
 

@@ -1,16 +1,19 @@
-"""How Google Cloud Storage is to be used. fsspec reads it here, which is set up by itself.
-
-Programs name these while they are set up, and use them only where they run in Google's cloud.
-"""
+"""Credentials and block sizes for Google Cloud Storage, whose files fsspec reads."""
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, NoReturn
+from contextlib import nullcontext
+from typing import Any
 
-from stillflow import errors
+from stillflow.graph import api, dtypes
 from stillflow.graph.export import export
+from stillflow.ops.constants import placeholder
+from stillflow.ops.io.cloud_storage import (
+    gcs_configure_block_cache_op,
+    gcs_configure_credentials_op,
+)
 from stillflow.train.session_run_hook import SessionRunHook
 
 _MEBIBYTE = 1024 * 1024
@@ -54,11 +57,11 @@ class BlockCacheParams:
 
 @export("contrib.cloud.ConfigureGcsHook")
 class ConfigureGcsHook(SessionRunHook):
-    """Sets the storage up when there is a session; refused if there is anything to set up.
+    """Hook that configures the storage as soon as there is a session.
 
     Args:
-      credentials: JSON, or the dictionary.
-      block_cache: how blocks are kept.
+      credentials: JSON, or the dictionary: of an authorized user or of a service account.
+      block_cache: the blocks in which files are read.
 
     Raises:
       ValueError: if these are something else.
@@ -74,13 +77,23 @@ class ConfigureGcsHook(SessionRunHook):
         self._credentials, self._block_cache = credentials, block_cache
 
     def begin(self) -> None:
-        """Refuses to set anything up.
+        """Add the operations to the graph."""
+        if self._credentials:
+            self._fed = placeholder(dtypes.string)
+            self._credentials_op = gcs_configure_credentials_op(self._fed)
+        if self._block_cache:
+            self._block_cache_op = _block_cache_op(self._block_cache)
 
-        Raises:
-          tf.errors.UnimplementedError: if there is anything.
-        """
-        if self._credentials or self._block_cache:
-            _refuse("ConfigureGcsHook")
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Run them."""
+        if self._credentials:
+            session.run(self._credentials_op, feed_dict={self._fed: self._credentials})
+        if self._block_cache:
+            session.run(self._block_cache_op)
+
+
+def _block_cache_op(params: BlockCacheParams) -> Any:
+    return gcs_configure_block_cache_op(params.max_bytes, params.block_size, params.max_staleness)
 
 
 def _checked(credentials: Any) -> str:
@@ -105,39 +118,33 @@ def configure_gcs(
     block_cache: BlockCacheParams | None = None,
     device: Any = None,
 ) -> None:
-    """Sets the storage up; refused if there is anything to set up.
+    """Configure how this process reads and writes `gs://`.
 
     Args:
-      session: the session whose files these are.
-      credentials: JSON, or the dictionary.
-      block_cache: how blocks are kept.
-      device: where.
-
-    Raises:
-      tf.errors.UnimplementedError: if there is anything.
+      session: the session that runs the operations.
+      credentials: JSON, or the dictionary: of an authorized user or of a service account.
+      block_cache: the blocks in which files are read.
+      device: the device of the operations.
     """
-    if credentials or block_cache:
-        _refuse("configure_gcs")
+    with api.device(device) if device else nullcontext():
+        if credentials:
+            text = json.dumps(credentials) if isinstance(credentials, dict) else credentials
+            fed = placeholder(dtypes.string)
+            session.run(gcs_configure_credentials_op(fed), feed_dict={fed: text})
+        if block_cache:
+            session.run(_block_cache_op(block_cache))
 
 
 @export("contrib.cloud.configure_colab_session")
 def configure_colab_session(session: Any) -> None:
-    """Sets the storage up as notebooks of Google do; refused.
+    """Configure the storage with the credentials of a notebook of Google's.
 
     Args:
-      session: the session whose files these are.
+      session: the session that runs the operations.
 
     Raises:
       FileNotFoundError: if there are no credentials.
-      tf.errors.UnimplementedError: if there are.
     """
     name = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "/content/adc.json")
     with open(name, encoding="utf-8") as file:
         configure_gcs(session, credentials=json.load(file))
-
-
-def _refuse(name: str) -> NoReturn:
-    raise errors.unimplemented(
-        f"tf.contrib.cloud.{name} is not supported by Stillflow: files of Google Cloud Storage "
-        "(gs://) are read by gcsfs (pip install gcsfs), which finds credentials by itself"
-    )
