@@ -20,7 +20,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.kernels import copied
+from stillflow.ops.kernels import copied, order_only
 from stillflow.ops.samples import Sample
 
 # ---- NoOp
@@ -29,18 +29,14 @@ no_op_op = op("NoOp()")
 control_trigger_op = op("ControlTrigger()")
 
 
-def nothing() -> None:
-    """The kernel of operations that only order others."""
-
-
 @no_op_op.kernel
 def no_op_kernel(node: Node) -> Any:
-    return node.call(nothing)
+    return node.call(order_only)
 
 
 @control_trigger_op.kernel
 def control_trigger_kernel(node: Node) -> Any:
-    return node.call(nothing)
+    return node.call(order_only)
 
 
 # ---- Ops whose output is their input

@@ -117,3 +117,7 @@ def index_tensor(values: Any, dtype: DType) -> Any:
 def int_array(values: Any, dtype: DType) -> np.ndarray:
     """Integers as a numpy array of an index type."""
     return np.array(values, dtype=dtype.as_numpy_dtype)
+
+
+def order_only() -> None:
+    """The kernel of operations that only order others."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stillflow.graph.operation import Operation
-from stillflow.ops.control import nothing
+from stillflow.ops.kernels import order_only
 from stillflow.runtime.steps import Step
 
 # Pure by signature, but wanted for what they refuse.
@@ -40,7 +40,7 @@ def drop_unused(
 
 def drop_no_ops(steps: list[Step]) -> list[Step]:
     """The steps without those of NoOp and ControlTrigger: what they order is in order."""
-    return [step for step in steps if step.function is not nothing]
+    return [step for step in steps if step.function is not order_only]
 
 
 def _is_pure(step: Step) -> bool:
