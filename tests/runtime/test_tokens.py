@@ -40,6 +40,25 @@ def test_a_fed_placeholder_for_which_others_wait_is_not_run(session):
     assert session.run(y, {x: 2.0}) == 3
 
 
+def test_a_fed_index_chooses_a_branch_that_is_a_function(session):
+    i = tf.placeholder(tf.int32, [])
+    tf.enable_control_flow_v2()
+    try:
+        y = tf.switch_case(i, [lambda: tf.constant(1.0), lambda: tf.constant(2.0)])
+    finally:
+        tf.disable_control_flow_v2()
+    assert [session.run(y, {i: index}) for index in (0, 1, 7)] == [1, 2, 2]
+
+
+@pytest.mark.parametrize("truth", [[True], [True, False]])
+def test_predicates_have_to_be_scalars(session, truth):
+    given = tf.placeholder(tf.bool)
+    switched = tf.raw_ops.Switch(data=1.0, pred=given)[1]
+    refused = session.run(switched, {given: truth})  # a debugger gives errors back
+    assert isinstance(refused, tf.errors.InvalidArgumentError)
+    assert refused.message.startswith("The second input must be a scalar, but it has shape")
+
+
 def test_what_shapes_are_refused_is_said_as_in_other_runs(session):
     image = tf.placeholder(tf.float32)
     pooled = tf.nn.max_pool(image, [1, 2, 2, 1], [1, 1, 1, 1], "VALID")

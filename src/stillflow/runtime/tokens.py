@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.working_threads import at_work
@@ -28,6 +29,7 @@ from stillflow.runtime.failures import (
     fed_for_a_reference,
     fetched_in_loop,
     no_kernel,
+    truth_of,
     uninitialized,
 )
 from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
@@ -407,7 +409,11 @@ def _switch(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead:
     if dead:
         machine.give(op, [DEAD, DEAD], tag)
         return
-    data, truth = argument(op, 0, inputs[0]), bool(inputs[1])
+    data = argument(op, 0, inputs[0])
+    try:
+        truth = truth_of(argument(op, 1, inputs[1]))
+    except errors.OpError as error:
+        raise as_op_error(error, op) from error
     machine.give(op, [DEAD, data] if truth else [data, DEAD], tag)
 
 
