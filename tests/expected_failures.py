@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -24,3 +25,9 @@ class ExpectedFailures:
     def reason(self, test: str) -> str | None:
         """Return why a test fails, None if it has to pass."""
         return next((why for pattern, why in self._rows if pattern.fullmatch(test)), None)
+
+    def without_test(self, tests: Iterable[str]) -> list[str]:
+        """Return the patterns that no test matches."""
+        tests = list(tests)
+        patterns = [pattern for pattern, _ in self._rows]
+        return [each.pattern for each in patterns if not any(map(each.fullmatch, tests))]

@@ -189,7 +189,7 @@ WAYS: dict[str, Callable[[Built], contextlib.AbstractContextManager[Any]]] = {
     "meta_graph": _from_meta_graph,
     "saved_model": _from_saved_model,
 }
-_COPIES = ("meta_graph", "saved_model")
+COPIES = ("meta_graph", "saved_model")
 
 
 def record_values(built: Built, way: str) -> list[dict[str, Any]]:
@@ -202,7 +202,7 @@ def record_values(built: Built, way: str) -> list[dict[str, Any]]:
     free = any(run.call is not None for run in built.runs)
     fails = any(run.fails for run in built.runs)
     nothing = not any(run.setup or run.fetches or run.train for run in built.runs)
-    if way in _COPIES and (free or nothing or (fails and way == "saved_model")):
+    if way in COPIES and (free or nothing or (fails and way == "saved_model")):
         way = "plain"
     with built.graph.as_default(), WAYS[way](built) as session:
         return built.record_runs(session)
