@@ -18,7 +18,7 @@ from stillflow.graph.operation import Operation
 from stillflow.runtime.device_kinds import computes_on_host, kinds_of, prefers_cpu
 from stillflow.runtime.devices import gpu_count, session_devices
 from stillflow.runtime.inline import is_call
-from stillflow.runtime.moves import HOST, OF_SHAPES, SAYS_HOW, gives_numbers, place_of
+from stillflow.runtime.moves import HOST, SAYS_HOW, gives_numbers, place_of
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.settings import session_config
 
@@ -57,7 +57,7 @@ class Places:
         Raises:
           InvalidArgumentError: if a scope asks for a GPU that is not there.
         """
-        if is_call(op) or op.type in OF_SHAPES:
+        if is_call(op) or op.card.metadata:
             return None
         if "GPU" not in kinds_of(op) or computes_on_host(op):
             return HOST

@@ -32,6 +32,7 @@ from stillflow._hooks import Hook
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.removed_ops import REMOVED
 from stillflow.graph.signature import Signature, parse
+from stillflow.graph.traits import NAMES, Traits
 
 Part = TypeVar("Part", bound=Callable[..., Any])
 
@@ -46,8 +47,8 @@ _cards: dict[str, Card] = {}
 _library_cards: dict[str, Card] = {}
 
 
-class Card:
-    """One operation: its signature and its parts.
+class Card(Traits):
+    """One operation: its signature, its parts and its traits.
 
     Args:
       text: the signature, in the form `graph/signature.py` describes.
@@ -63,6 +64,7 @@ class Card:
         operation says which of them do; the others run early as well, but in the plan's thread.
       differentiable: False where gradients stop silently, as TF's `NotDifferentiable` ops do.
       elsewhere: whether TF has kernels for devices only that there never are here (TPUs).
+      traits: other facts of the operation, see `Traits`.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Card:
         calls: bool = False,
         beside: bool | Callable[[Any], bool] = False,
         elsewhere: bool = False,
+        **traits: Any,
     ) -> None:
         self.name = text.strip().partition("(")[0].strip()
         self.text = text
@@ -89,6 +92,10 @@ class Card:
         self.calls = calls
         self.beside = beside
         self.elsewhere = elsewhere
+        if traits:
+            if not NAMES.issuperset(traits):
+                raise TypeError(f"op {self.name}: no traits {sorted(traits.keys() - NAMES)}")
+            self.__dict__.update(traits)
         self._effect = effect
         self.harmless = harmless
         self.shape_part: Callable[..., Any] | None = None

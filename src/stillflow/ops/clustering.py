@@ -24,6 +24,7 @@ nearest_neighbors_op = op(
         -> (nearest_center_indices: int64, nearest_center_distances: float)
 """,
     differentiable=False,
+    numbers=("k",),
 )
 kmeans_plus_plus_initialization_op = op(
     """
@@ -31,10 +32,12 @@ kmeans_plus_plus_initialization_op = op(
                                  num_retries_per_sample: int64) -> samples: float
 """,
     differentiable=False,
+    devices="host",
 )
 kmc2_chain_initialization_op = op(
     "KMC2ChainInitialization(distances: float, seed: int64) -> index: int64",
     differentiable=False,
+    devices="host",
 )
 
 

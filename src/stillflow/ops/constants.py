@@ -18,11 +18,14 @@ from stillflow.graph.tensor_shape import TensorShape, as_shape
 
 _MOST_ELEMENTS = 2**63 - 1
 
-const_op = op("""
+const_op = op(
+    """
     Const() -> output: dtype
     value: tensor
     dtype: type
-""")
+""",
+    latency="none",
+)
 const_card.provide(const_op)
 
 

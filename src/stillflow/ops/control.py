@@ -25,8 +25,8 @@ from stillflow.ops.samples import Sample
 
 # ---- NoOp
 
-no_op_op = op("NoOp()")
-control_trigger_op = op("ControlTrigger()")
+no_op_op = op("NoOp()", latency="none")
+control_trigger_op = op("ControlTrigger()", flow="trigger")
 
 
 @no_op_op.kernel
@@ -65,19 +65,32 @@ def _no_resource(node: Node) -> None:
         )
 
 
-identity_op = op("Identity(input: T) -> output: T; T: type", view=True)
+identity_op = op(
+    "Identity(input: T) -> output: T; T: type",
+    view=True,
+    latency="none",
+    handle="any",
+    flow="identity",
+    aliases=True,
+)
 ref_identity_op = op(
-    "RefIdentity(input: &T) -> output: &T; T: type; flags: uninitialized", view=True
+    "RefIdentity(input: &T) -> output: &T; T: type; flags: uninitialized",
+    view=True,
+    flow="identity",
 )
 snapshot_op = op("Snapshot(input: T) -> output: T; T: type", view=True)
 guarantee_const_op = op(
     "GuaranteeConst(input: T) -> output: T; T: type; flags: stateful", view=True, effect="pure"
 )
 stop_gradient_op = op(
-    "StopGradient(input: T) -> output: T; T: type", view=True, differentiable=False
+    "StopGradient(input: T) -> output: T; T: type",
+    view=True,
+    differentiable=False,
+    latency="none",
+    aliases=True,
 )
 prevent_gradient_op = op(
-    'PreventGradient(input: T) -> output: T; T: type; message: string = ""', view=True
+    'PreventGradient(input: T) -> output: T; T: type; message: string = ""', view=True, aliases=True
 )
 debug_gradient_identity_op = op(
     "DebugGradientIdentity(input: T) -> output: T; T: type; flags: uninitialized", view=True

@@ -32,6 +32,7 @@ check_numerics_op = op(
     flags: stateful
 """,
     view=True,
+    asserts=True,
 )
 
 

@@ -41,6 +41,9 @@ print_op = op(
     flags: stateful
 """,
     view=True,
+    devices="host",
+    latency="brief",
+    idempotent=True,
 )
 
 
@@ -114,6 +117,9 @@ print_v2_op = op(
 """,
     effect="writes files",
     harmless=lambda node: not node.output_stream.startswith(b"file:"),
+    devices="host",
+    latency="brief",
+    idempotent=True,
 )
 
 
@@ -263,7 +269,9 @@ def print_(*inputs: Any, **kwargs: Any) -> Operation:
 
 # ---- Timestamp
 
-timestamp_op = op("Timestamp() -> ts: double; flags: stateful", differentiable=False)
+timestamp_op = op(
+    "Timestamp() -> ts: double; flags: stateful", differentiable=False, devices="host"
+)
 
 
 @timestamp_op.shape

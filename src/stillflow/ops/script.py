@@ -30,11 +30,14 @@ _SIGNATURE = """(input: [Tin]) -> output: [Tout]
     Tout: list(type) >= 0
 """
 py_func_op = op(
-    f"PyFunc{_SIGNATURE}    flags: stateful", differentiable=False, effect="runs Python"
+    f"PyFunc{_SIGNATURE}    flags: stateful",
+    differentiable=False,
+    effect="runs Python",
+    devices="host",
 )
 # Called in every step, unless it always gets the same.
 py_func_stateless_op = op(
-    f"PyFuncStateless{_SIGNATURE}", differentiable=False, effect="runs Python"
+    f"PyFuncStateless{_SIGNATURE}", differentiable=False, effect="runs Python", devices="host"
 )
 eager_py_func_op = op(
     """EagerPyFunc(input: [Tin]) -> output: [Tout]
@@ -45,6 +48,7 @@ eager_py_func_op = op(
     flags: stateful
 """,
     effect="runs Python",
+    reads_on_host=True,
 )
 
 _CODES: tuple[tuple[tuple[type[BaseException], ...], type[errors.OpError]], ...] = (

@@ -15,9 +15,13 @@ _ATTRS = """
 
 CROSSINGS = ("_Send", "_Recv")
 
-send_op = op(f"_Send(tensor: T)\nT: type{_ATTRS}", effect="network")
+send_op = op(
+    f"_Send(tensor: T)\nT: type{_ATTRS}", effect="network", handle="rendezvous", access="put"
+)
 recv_op = op(
     f"_Recv() -> tensor: tensor_type\ntensor_type: type{_ATTRS}",
     effect="network",
     differentiable=False,
+    handle="rendezvous",
+    access="take",
 )

@@ -26,8 +26,7 @@ from stillflow.util.threads import our_thread
 
 # Operations that only put summaries together: they wait for them, so they too can be late.
 _LATE = frozenset(("MergeSummary",))
-# Operations that are often made for a single one, just before it.
-_OWN = frozenset(("Const", "ReadVariableOp"))
+_ASSIGN = ("write", "replace", "add", "subtract")
 
 
 class Pending:
@@ -98,6 +97,11 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
+def _is_own(op: Operation) -> bool:
+    """Return True for an operation that is often made for a single one, just before it."""
+    return op.type == "Const" or op.card.reads_variable
+
+
 def as_soon_as_ready(
     ops: list[Operation], fetched: Sequence[Tensor], fed: Collection[Tensor]
 ) -> list[Operation]:
@@ -119,15 +123,15 @@ def as_soon_as_ready(
     order = {op: (number, 0) for op, number in place.items()}
     assigned: dict[Operation, int] = {}  # variable -> where it was assigned last
     for op in ops:
-        if op.type.startswith("Assign"):
+        if op.card.handle == "variable" and op.card.access in _ASSIGN:
             assigned[op._inputs[0].op] = place[op]
         if not op.card.beside:
             continue
-        own = [t.op for t in op._inputs if t.op.type in _OWN and uses[t] == 1]
+        own = [t.op for t in op._inputs if _is_own(t.op) and uses[t] == 1]
         own = [source for source in own if not source._control_inputs]
         taken = [t for mover in (op, *own) for t in mover._inputs if t not in fed]
         before = {*op._control_inputs, *(t.op for t in taken if t.op not in own)}
-        read = {source._inputs[0].op for source in before if source.type == "Identity"}
+        read = {source._inputs[0].op for source in before if source.card.flow == "identity"}
         ready = [place.get(source, -1) for source in before]
         ready += [assigned.get(variable, -1) for variable in before | read]
         order.update(dict.fromkeys((*own, op), (max(ready, default=-1), 1)))

@@ -9,10 +9,13 @@ import numpy as np
 import torch
 
 from stillflow import errors
+from stillflow.graph.card import Card
 from stillflow.graph.card import op as registered
 from stillflow.graph.device import merge_over
 from stillflow.graph.dims import shape_text
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.control import identity_op
+from stillflow.ops.math import binary, division
 from stillflow.runtime.inline import Call, Inliner
 
 # The rows of all members of a group, one member after the other.
@@ -21,7 +24,7 @@ gathered_card = registered(
     "\ndevices: list(string) >= 2"
 )
 _HERE = "/job:localhost/replica:0/task:0/device:CPU:0"
-_MERGES = {b"Add": "AddV2", b"Mul": "Mul"}
+_MERGES = {b"Add": binary.add_v2_op, b"Mul": binary.mul_op}
 
 
 def _members(call: Call) -> list[Operation]:
@@ -64,7 +67,7 @@ def _reduce(inliner: Inliner, call: Call) -> Any:
     if call.op.attrs["final_op"] == b"Div":
         size = np.asarray(len(members), total.dtype.as_numpy_dtype)
         divisor = inliner.constant(size, total.dtype, f"{call.name}/size", call.op, [])
-        total = _made(inliner, call, "Div", [total, divisor], "mean")
+        total = _made(inliner, call, division.div_op, [total, divisor], "mean")
     return _done(inliner, call, total)
 
 
@@ -99,7 +102,7 @@ def _gather(inliner: Inliner, call: Call) -> Any:
     members = sorted(_members(call), key=lambda op: merge_over(_HERE, op.device))
     given = [_input_of(inliner, call, member) for member in members]
     rows = inliner.add(
-        gathered_card.name, given, f"{call.name}/rows", call.op, N=len(given),
+        gathered_card, given, f"{call.name}/rows", call.op, N=len(given),
         instance_key=call.op.attrs["instance_key"],
         devices=[merge_over(_HERE, member.device).encode() for member in members],
     )  # fmt: skip
@@ -114,11 +117,11 @@ def _broadcast(inliner: Inliner, call: Call) -> Any:
 def _input_of(inliner: Inliner, call: Call, member: Operation) -> Tensor:
     """What a member of the group is given, which may be made after this one."""
     (tensor,) = member._inputs
-    copy = inliner.make_later("Identity", tensor, call, f"{call.name}/{member.name}")
+    copy = inliner.make_later(identity_op, tensor, call, f"{call.name}/{member.name}")
     return copy._outputs[0]
 
 
-def _made(inliner: Inliner, call: Call, card: str, inputs: Sequence[Tensor], part: str) -> Tensor:
+def _made(inliner: Inliner, call: Call, card: Card, inputs: Sequence[Tensor], part: str) -> Tensor:
     return inliner.add(card, list(inputs), f"{call.name}/{part}", call.op)._outputs[0]
 
 

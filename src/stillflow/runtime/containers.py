@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from stillflow.graph.constant_value import Dims, constant_value
 from stillflow.graph.dims import relax
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.traits import Access, Flow, HandleKind
 
 if TYPE_CHECKING:
     from stillflow.runtime.trace import Tracer
 
-_HAND_ON = frozenset({"Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch"})
-_PUSHES, _POPS = frozenset({"StackPush", "StackPushV2"}), frozenset({"StackPop", "StackPopV2"})
-_STACK_CLOSES = frozenset({"StackClose", "StackCloseV2"})
-_CLOSES = frozenset({"TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3"})
-_CONTAINERS = frozenset({"Stack", "StackV2", "TensorArray", "TensorArrayV2", "TensorArrayV3"})
+_HAND_ON: frozenset[Flow | None] = frozenset(("enter", "identity", "switch"))
+
+_CONTAINERS = ("stack", "tensor array")
+_PAIR: tuple[Access, Access] = ("push", "pop")
 
 # A stack, or an array with the name of its gradient ("" for the array itself).
 Key = tuple[Operation, bytes]
@@ -56,7 +56,7 @@ class Containers:
 
     def settled(self, key: Key) -> bool:
         """Whether all operations that push to a stack were traced."""
-        return self._pushed.get(key, frozenset()).issuperset(_users(key[0]._outputs[0], _PUSHES))
+        return self._pushed.get(key, frozenset()).issuperset(_users(key[0]._outputs[0], "push"))
 
     def value(self, key: Key) -> Any:
         """What a stack holds if that is always the same and known, else None."""
@@ -65,25 +65,25 @@ class Containers:
 
 def container_of(tensor: Tensor) -> Key | None:
     """The stack or array behind a handle; None where it cannot be told."""
-    while tensor.op.type in _HAND_ON:
+    while tensor.op.card.flow in _HAND_ON:
         tensor = tensor.op._inputs[0]
     op = tensor.op
-    if op.type in _CONTAINERS:
+    if op.card.gives in _CONTAINERS:
         return op, b""
-    if op.type in ("TensorArrayGradV3", "TensorArrayGradV2", "TensorArrayGrad"):
+    if op.card.access == "gradient":
         source = container_of(op._inputs[0])
         return None if source is None else (source[0], source[1] + b"/" + op.attrs["source"])
     return None
 
 
-def _users(tensor: Tensor, types: frozenset[str]) -> Iterator[Operation]:
-    """Operations of these types that take a handle, in whatever loop or branch."""
+def _users(tensor: Tensor, access: Access) -> Iterator[Operation]:
+    """Operations that do this with what is behind a handle, in whatever loop or branch."""
     for op in tensor._consumers:
-        if op.type in types and op._inputs[0] is tensor:
+        if op.card.access == access and op._inputs[0] is tensor:
             yield op
-        elif op.type in _HAND_ON:
+        elif op.card.flow in _HAND_ON:
             for output in op._outputs:
-                yield from _users(output, types)
+                yield from _users(output, access)
 
 
 def _hold(tracer: Tracer, handle: Tensor, held: Tensor) -> None:
@@ -101,8 +101,9 @@ def _is_paired(stack: Operation) -> bool:
     sizes = [constant_value(size) for size in stack._inputs]  # old stacks have none
     if any(size is None or size >= 0 for size in sizes):
         return False  # pushing may be one too many
-    counts = [sum(1 for _ in _users(stack._outputs[0], kind)) for kind in (_PUSHES, _POPS)]
-    return counts[0] == 1 and counts[1] <= 1 and not any(_users(stack._outputs[0], _STACK_CLOSES))
+    handle = stack._outputs[0]
+    pushes, pops = (sum(1 for _ in _users(handle, access)) for access in _PAIR)
+    return pushes == 1 and pops <= 1 and not any(_users(handle, "close"))
 
 
 def _push(tracer: Tracer, op: Operation) -> None:
@@ -192,25 +193,19 @@ def _size(tracer: Tracer, op: Operation) -> None:
     if guard is not None and key is not None and not key[1]:
         size = tracer.facts.values.get(key[0]._inputs[0])
         steady = not key[0].attrs["dynamic_size"]
-        closed = any(_users(key[0]._outputs[0], _CLOSES))  # such has no size
+        closed = any(_users(key[0]._outputs[0], "close"))  # such has no size
         if size is not None and steady and not closed and not size.ndim and size >= 0:
             tracer.settle(op, [size], guard)
             return
     tracer.plain(op)
 
 
-TRACED: dict[str, Callable[[Tracer, Operation], None]] = {
-    **dict.fromkeys(("StackPush", "StackPushV2"), _push),
-    **dict.fromkeys(("StackPop", "StackPopV2"), _pop),
-    **dict.fromkeys(("TensorArrayWriteV3", "TensorArrayWriteV2", "TensorArrayWrite"), _write(2, 0)),
-    **dict.fromkeys(
-        ("TensorArrayScatterV3", "TensorArrayScatterV2", "TensorArrayScatter"), _write(2, 1)
-    ),
-    **dict.fromkeys(("TensorArrayReadV3", "TensorArrayReadV2", "TensorArrayRead"), _read(0)),
-    **dict.fromkeys(("TensorArrayGatherV3", "TensorArrayGatherV2", "TensorArrayGather"), _read(1)),
-    **dict.fromkeys(("TensorArraySizeV3", "TensorArraySizeV2", "TensorArraySize"), _size),
+# By the kind of the container, and by what is done with it.
+TRACED: dict[tuple[HandleKind | None, Access], Callable[[Tracer, Operation], None]] = {
+    ("stack", "push"): _push, ("stack", "pop"): _pop,
+    ("tensor array", "write"): _write(2, 0), ("tensor array", "scatter"): _write(2, 1),
+    ("tensor array", "read"): _read(0), ("tensor array", "gather"): _read(1),
+    ("tensor array", "size"): _size,
+    # A part of a value goes into every element, and its size may differ.
+    ("tensor array", "split"): _write(1, None),
 }  # fmt: skip
-# A part of a value goes into every element, and its size may differ.
-TRACED["TensorArraySplitV3"] = TRACED["TensorArraySplitV2"] = TRACED["TensorArraySplit"] = _write(
-    1, None
-)

@@ -14,8 +14,6 @@ from stillflow.runtime.resources import Resources
 from stillflow.runtime.tokens import DEAD
 from stillflow.runtime.values import fetch_converter, fetch_fed
 
-_ALWAYS_LIVE = {"Merge", "RefMerge", "Exit", "RefExit"}
-
 
 def may_be_dead(tensors: Sequence[Tensor], feeds: Collection[Tensor]) -> bool:
     """Whether some tensor is computed in a branch only, and so in some runs not at all."""
@@ -23,9 +21,9 @@ def may_be_dead(tensors: Sequence[Tensor], feeds: Collection[Tensor]) -> bool:
     seen = set(waiting)
     while waiting:
         op = waiting.pop()
-        if op.type in ("Switch", "RefSwitch"):
+        if op.card.flow == "switch":
             return True
-        if op.type in _ALWAYS_LIVE:
+        if op.card.flow in ("merge", "exit"):
             continue
         before = [x.op for x in op._inputs if x not in feeds]
         for one in (*before, *op._control_inputs):

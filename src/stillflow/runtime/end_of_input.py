@@ -13,9 +13,6 @@ from collections.abc import Iterable
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.prune import needed_ops
 
-_COUNTING = ("AssignAdd", "AssignSub", "AssignAddVariableOp", "AssignSubVariableOp")
-_AT_HAND = ("Const", "VarHandleOp", "Variable", "VariableV2")
-
 
 def counters_left(
     tensors: Iterable[Tensor],
@@ -38,7 +35,7 @@ def counters_left(
 def _counts(op: Operation) -> bool:
     sources = [tensor.op for tensor in op._inputs]
     return (
-        op.type in _COUNTING
-        and all(source.type in _AT_HAND for source in sources)
+        op.card.access in ("add", "subtract")
+        and all(source.type == "Const" or source.card.gives == "variable" for source in sources)
         and not any(each._control_inputs for each in (op, *sources))
     )

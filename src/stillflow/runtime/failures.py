@@ -167,7 +167,7 @@ def _taken(trace: Any) -> list[Any]:
 
 def no_kernel(op: Operation) -> BaseException:
     """The error for an operation that nothing runs, among them parts of loops that are none."""
-    if op.type in ("Exit", "RefExit", "NextIteration", "RefNextIteration"):
+    if op.card.flow in ("exit", "next iteration"):
         message = f"{op.type} is not in a while context: no Enter leads to it"
         return errors.InvalidArgumentError(op.node_def, op, message)
     if op.card.elsewhere:

@@ -13,11 +13,6 @@ from collections.abc import Collection, Iterator, Sequence
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph.operation import Operation, Tensor
 
-ENTERS = frozenset({"Enter", "RefEnter"})
-EXITS = frozenset({"Exit", "RefExit"})
-MERGES = frozenset({"Merge", "RefMerge"})
-NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
-
 
 class LateEntry(InvalidArgumentError):
     """What enters a loop waits for what leaves it: the loop cannot run as one."""
@@ -57,7 +52,7 @@ class Frame:
 
 
 def has_loops(ops: Sequence[Operation]) -> bool:
-    return any(op.type in ENTERS or op.type in NEXT_ITERATIONS for op in ops)
+    return any(op.card.flow == "enter" or op.card.flow == "next iteration" for op in ops)
 
 
 def inner_ops(ops: Sequence[Operation], fed: Collection[Tensor]) -> set[Operation]:
@@ -88,10 +83,10 @@ def find_frames(
         frame = _common_frame(op, sources, inside, top)
         if any(tensor in fed for tensor in op._inputs) and frame is not top:
             raise _different_frames(op, op, sources[0], top, frame)
-        if op.type in ENTERS:
+        if op.card.flow == "enter":
             frame = frame.child(op.attrs["frame_name"].decode())
             frame.enters.append(op)
-        elif op.type in EXITS:
+        elif op.card.flow == "exit":
             if frame.parent is None:
                 raise InvalidArgumentError(
                     op.node_def, op,
@@ -109,9 +104,9 @@ def find_frames(
 
 def _sources(op: Operation, fed: Collection[Tensor]) -> Iterator[Operation]:
     """What `op` waits for, without the edges that close loops."""
-    merge = op.type in MERGES
+    merge = op.card.flow == "merge"
     for tensor in op._inputs:
-        if tensor not in fed and not (merge and tensor.op.type in NEXT_ITERATIONS):
+        if tensor not in fed and not (merge and tensor.op.card.flow == "next iteration"):
             yield tensor.op
     yield from op._control_inputs
 
@@ -119,7 +114,7 @@ def _sources(op: Operation, fed: Collection[Tensor]) -> Iterator[Operation]:
 def _frame_after(op: Operation, inside: dict[Operation, Frame]) -> Frame:
     """The frame that the outputs of `op` are in."""
     frame = inside[op]
-    if op.type in EXITS:
+    if op.card.flow == "exit":
         assert frame.parent is not None
         return frame.parent
     return frame
@@ -140,10 +135,10 @@ def _common_frame(
 
 def _check_back_edges(ops: Sequence[Operation], inside: dict[Operation, Frame]) -> None:
     for op in ops:
-        if op.type not in MERGES:
+        if op.card.flow != "merge":
             continue
         for tensor in op._inputs:
-            if tensor.op.type in NEXT_ITERATIONS and tensor.op in inside:
+            if tensor.op.card.flow == "next iteration" and tensor.op in inside:
                 frame = inside[tensor.op]
                 if frame is not inside[op]:
                     raise _different_frames(op, tensor.op, op, frame, inside[op])
@@ -179,7 +174,7 @@ def _order(
         for op in ops:
             for source in _sources(op, fed):
                 made_by = inside.get(source)
-                if made_by is frame and source.type not in ENTERS:
+                if made_by is frame and source.card.flow != "enter":
                     needs.add(source)
                 elif made_by is not None and made_by.parent is frame:
                     needs.add(made_by)

@@ -17,7 +17,7 @@ from stillflow.runtime.steps import Memory, Step, assigned_buffer, ops_of
 
 # Kinds of steps that do nothing but to give their names a value. All others keep their place.
 _PLAIN = frozenset(("call", "read", "copy", "move", "number", "bool", "alias", "flag"))
-_ARRAYS = ("TensorArray", "Stack")
+_ARRAYS = ("stack", "tensor array")
 _ANY = -1  # a variable that is known only at run time
 _LAST = "last"  # the group of steps for which no device waits
 
@@ -179,7 +179,7 @@ def has_effect(step: Step) -> bool:
 
 def is_of_arrays(step: Step) -> bool:
     """Whether a call is about an array or stack of tensors, which lives as long as the run."""
-    return step.kind == "call" and step.op is not None and step.op.type.startswith(_ARRAYS)
+    return step.kind == "call" and step.op is not None and step.op.card.handle in _ARRAYS
 
 
 def draws_only(step: Step) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.attrs import from_proto
-from stillflow.graph.card import Card, find
+from stillflow.graph.card import Card
 from stillflow.graph.card import op as registered
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.device import DeviceSpecV2
@@ -27,6 +27,8 @@ from stillflow.graph.functions import FunctionCard, LibraryFunction, find_functi
 from stillflow.graph.infer import set_dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.constants import const_op
+from stillflow.ops.control import identity_op
 from stillflow.ops.functional.nodes import disabled_rewriter_config
 from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.runtime.call_sizes import MOST_CALLS, checked_calls
@@ -179,7 +181,7 @@ class Inliner:
 
     def add(
         self,
-        card_name: str,
+        card: Card,
         inputs: list[Any],
         name: str,
         like: Operation,
@@ -189,8 +191,6 @@ class Inliner:
         **attrs: Any,
     ) -> Operation:
         """An operation of what calls become; its outputs are of the first input's type."""
-        card = find(card_name)
-        assert card is not None
         dtype = inputs[0].dtype
         if "T" in card.signature.attrs:
             attrs = {"T": dtype.base_dtype, **attrs}
@@ -203,10 +203,8 @@ class Inliner:
                 tensor._handle_dtype = inputs[0]._handle_dtype
         return op
 
-    def make_later(self, card_name: str, tensor: Tensor, call: Call, name: str) -> Operation:
+    def make_later(self, card: Card, tensor: Tensor, call: Call, name: str) -> Operation:
         """An operation of one tensor of the call's level, which need not be copied yet."""
-        card = find(card_name)
-        assert card is not None
         dtype = tensor.dtype.base_dtype
         op = self.make(card, [None], {"T": dtype}, [dtype], name, call.controls, call.op)
         op._outputs[0]._dims = tensor._dims
@@ -218,9 +216,9 @@ class Inliner:
         controls: Sequence[Operation],
     ) -> Tensor:  # fmt: skip
         """A constant scalar of what calls become."""
-        card = find("Const")
-        assert card is not None
-        op = self.make(card, [], {"dtype": dtype, "value": value}, [dtype], name, controls, like)
+        op = self.make(
+            const_op, [], {"dtype": dtype, "value": value}, [dtype], name, controls, like
+        )
         op._values = [value]
         op._outputs[0]._dims = ()
         return op._outputs[0]
@@ -264,7 +262,7 @@ class Inliner:
         if not tensor.dtype._is_ref_dtype:
             return tensor
         name = f"{name}/{tensor.op.name}"
-        read = self.add("Identity", [tensor], name, like, types=[tensor.dtype.base_dtype])
+        read = self.add(identity_op, [tensor], name, like, types=[tensor.dtype.base_dtype])
         return read._outputs[0]
 
     def body(

@@ -18,6 +18,7 @@ import torch
 from stillflow.ops.control_flow.stacks import StackStore
 from stillflow.ops.tensor_array.store import ArrayStore
 from stillflow.runtime.emit import Emitter
+from stillflow.runtime.loop_sums import SUMS
 from stillflow.runtime.loop_wiring import LoopVariable
 from stillflow.runtime.steps import Memory, Name, Step, Value
 
@@ -27,28 +28,7 @@ if TYPE_CHECKING:
 # Fewer turns are not worth it, and what all turns compute together must fit into so many bytes.
 LEAST_TURNS, MOST_BYTES = 32, 64 << 20
 
-_READS = frozenset({"TensorArrayReadV3", "TensorArrayReadV2"})
-_WRITES = frozenset({"TensorArrayWriteV3", "TensorArrayWriteV2"})
-_GRADS = frozenset({"TensorArrayGradV3", "TensorArrayGradV2"})
-_POPS, _PUSHES = frozenset({"StackPop", "StackPopV2"}), frozenset({"StackPush", "StackPushV2"})
-_SUMS = frozenset({"Add", "AddV2", "AddN"})
-
-# Operations that torch computes for many turns at once, by rules of its own for each kernel.
-BATCHED = frozenset((
-    "Abs", "Acos", "Acosh", "Add", "AddN", "AddV2", "All", "Any", "ArgMax", "ArgMin", "Asin",
-    "Asinh", "Atan", "Atan2", "Atanh", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "BiasAddGrad",
-    "BroadcastTo", "Cast", "Ceil", "ConcatV2", "Cos", "Cosh", "Div", "DivNoNan", "Elu",
-    "EluGrad", "Equal", "Erf", "Exp", "ExpandDims", "Expm1", "Fill", "Floor", "FloorDiv",
-    "FloorMod", "Greater", "GreaterEqual", "Inv", "InvGrad", "L2Loss", "LeakyRelu",
-    "LeakyReluGrad", "Less", "LessEqual", "Log", "Log1p", "LogicalAnd", "LogicalNot",
-    "LogicalOr", "LogSoftmax", "MatMul", "Max", "Maximum", "Mean", "Min", "Minimum", "Mul",
-    "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "Pow", "Prod", "RealDiv", "Reciprocal",
-    "ReciprocalGrad", "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Reshape", "ReverseV2", "Round",
-    "Rsqrt", "RsqrtGrad", "Select", "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Sign", "Sin",
-    "Sinh", "Slice", "Softmax", "Softplus", "SoftplusGrad", "Softsign", "Split", "Sqrt",
-    "SqrtGrad", "Square", "SquaredDifference", "Squeeze", "StridedSlice", "StridedSliceGrad",
-    "Sub", "Sum", "Tan", "Tanh", "TanhGrad", "Tile", "Transpose", "Unpack", "ZerosLike",
-))  # fmt: skip
+_CONTAINERS = ("tensor array", "stack")
 
 
 class _Turning(Exception):
@@ -97,17 +77,18 @@ class Batch:
         if any(step.kind == "read" for step in code.parts["once"]):
             raise _Turning
         pure = [copy.copy(s) for p in ("before", "once") for s in code.parts[p] if _computes(s)]
-        kinds = (
-            (_READS, self.reads), (_WRITES, self.writes), (_GRADS, self.grads),
-            (_POPS, self.pops), (_PUSHES, self.pushes),
-        )  # fmt: skip
+        kinds = {
+            "read": self.reads, "write": self.writes, "gradient": self.grads,
+            "pop": self.pops, "push": self.pushes,
+        }  # fmt: skip
         flows: set[str] = set()
         for step in code.parts["body"]:
             if step.kind == "number" and not step.guard:
                 continue
             if step.kind != "call" or step.op is None or step.guard:
                 raise _Turning
-            found = next((found for types, found in kinds if step.op.type in types), pure)
+            card = step.op.card
+            found = kinds.get(card.access or "", pure) if card.handle in _CONTAINERS else pure
             if found is pure and not self._adds_flow(step, flows) and not _computes(step):
                 raise _Turning
             if found is not pure or step.outputs[0] not in self.same:
@@ -125,7 +106,7 @@ class Batch:
     def _adds_flow(self, step: Step, flows: set[str]) -> bool:
         """Whether a step adds what a write to an array gives: nothing, it only stands for order."""
         assert step.op is not None
-        if step.op.type not in _SUMS or len(step.arguments) != 2:
+        if step.op.type not in SUMS or len(step.arguments) != 2:
             return False
         first, second = step.arguments
         if second in flows or first in flows:
@@ -296,7 +277,7 @@ def _names(step: Step) -> list[Name]:
 
 
 def _computes(step: Step) -> bool:
-    return step.kind == "call" and step.op is not None and step.op.type in BATCHED
+    return step.kind == "call" and step.op is not None and step.op.card.batching == "vmap"
 
 
 def _most_turns(steps: Sequence[Step], shapes: Shapes) -> int:

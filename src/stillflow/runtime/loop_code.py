@@ -10,7 +10,7 @@ import torch
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation
 from stillflow.runtime.captured import is_wanted
-from stillflow.runtime.device_kinds import OF_ARRAYS
+from stillflow.runtime.device_kinds import is_of_container
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.failures import named_error
 from stillflow.runtime.interrupts import current_interrupt
@@ -204,7 +204,7 @@ def _leaves_variables(step: Step) -> bool:
     if step.kind != "call" or step.op is None:
         return True
     # What changes arrays and stacks changes no variable, and does not wait for others.
-    return step.op.card.effect == "pure" or step.op.type.startswith(OF_ARRAYS)
+    return step.op.card.effect == "pure" or is_of_container(step.op)
 
 
 class LoopEmitter(Emitter):

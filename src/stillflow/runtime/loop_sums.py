@@ -29,7 +29,7 @@ _ADDERS: dict[Any, Callable[..., Any]] = {
     matmul.bmm_tb: lambda total, a, b: total.baddbmm_(a, b.mT),
     matmul.bmm_ta_tb: lambda total, a, b: total.baddbmm_(a.mT, b.mT),
 }
-_SUMS = frozenset({"Add", "AddV2", "AddN"})
+SUMS = frozenset({"Add", "AddV2", "AddN"})
 
 
 def add_in_place(code: LoopCode, shapes: Shapes) -> set[str]:
@@ -67,7 +67,7 @@ def _names(step: Step) -> list[str]:
 
 def _is_sum(step: Step, name: str) -> bool:
     """Whether a step adds one other value to what is called `name`, at every turn."""
-    if step.function is not torch.add or step.op is None or step.op.type not in _SUMS:
+    if step.function is not torch.add or step.op is None or step.op.type not in SUMS:
         return False
     two = len(step.arguments) == 2 and not step.keywords and not step.guard
     return two and step.arguments.count(name) == 1

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stillflow.graph.operation import Operation
-from stillflow.runtime.frames import ENTERS, MERGES, NEXT_ITERATIONS, Frame
-
-_HAND_ON = frozenset({"Identity", "RefIdentity"})
-_SWITCHES = frozenset({"Switch", "RefSwitch"})
+from stillflow.runtime.frames import Frame
 
 
 class Unstructured(Exception):
@@ -29,8 +26,8 @@ class LoopVariable:
         tensor = self.back._inputs[0]
         while tensor.op is not self.merge:
             op = tensor.op
-            through_switch = op.type in _SWITCHES and tensor.value_index == 1
-            if op.type not in _HAND_ON and not through_switch:
+            through_switch = op.card.flow == "switch" and tensor.value_index == 1
+            if op.card.flow != "identity" and not through_switch:
                 return False
             tensor = op._inputs[0]
         return tensor.value_index == 0
@@ -61,17 +58,19 @@ def understand(frame: Frame) -> Loop:
     loop = Loop(frame)
     entered: set[Operation] = set()
     inside = set(frame.ops)
-    conditions = [op for op in frame.ops if op.type == "LoopCond"]
+    conditions = [op for op in frame.ops if op.card.flow == "loop condition"]
     if len(conditions) != 1:
         raise Unstructured(f"frame '{frame.name}' has {len(conditions)} LoopCond operations")
     loop.condition = conditions[0]
     for op in frame.ops:
-        if op.type not in MERGES or not any(t.op.type in NEXT_ITERATIONS for t in op._inputs):
+        if op.card.flow != "merge" or not any(
+            t.op.card.flow == "next iteration" for t in op._inputs
+        ):
             continue
         if len(op._inputs) != 2:
             raise Unstructured(f"{op.name} merges {len(op._inputs)} values")
         enter, back = (tensor.op for tensor in op._inputs)
-        if enter.type not in ENTERS or back.type not in NEXT_ITERATIONS or back not in inside:
+        if enter.card.flow != "enter" or back.card.flow != "next iteration" or back not in inside:
             raise Unstructured(f"{op.name} merges {enter.type} and {back.type}")
         if enter.attrs["is_constant"] or enter in entered:
             raise Unstructured(f"{enter.name} does not stand for one loop variable")
@@ -91,5 +90,5 @@ def understand(frame: Frame) -> Loop:
 def _check_only_merged(enter: Operation, members: set[Operation]) -> None:
     users = [op for op in enter._outputs[0]._consumers if op in members]
     users += [op for op in enter._control_outputs if op in members]
-    if any(op.type not in MERGES for op in users):
+    if any(op.card.flow != "merge" for op in users):
         raise Unstructured(f"{enter.name} is used beside its loop variable")

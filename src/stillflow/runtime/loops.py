@@ -16,7 +16,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import relax
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.facts import Facts
-from stillflow.runtime.frames import NEXT_ITERATIONS, Frame
+from stillflow.runtime.frames import Frame
 from stillflow.runtime.loop_code import LoopCode
 from stillflow.runtime.loop_memory import escape
 from stillflow.runtime.loop_wiring import Loop, LoopVariable, Unstructured, understand
@@ -41,10 +41,10 @@ class LoopTracer(Tracer):
         if unit in self.variables:
             return  # set when values entered
         if isinstance(unit, Operation):
-            if unit.type == "LoopCond":
+            if unit.card.flow == "loop condition":
                 self.hand_on(unit)
                 return
-            if unit.type in NEXT_ITERATIONS:
+            if unit.card.flow == "next iteration":
                 self.guard_of(unit)
                 return
         super().one(unit)

@@ -12,6 +12,18 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op as registered
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.control import identity_op
+from stillflow.ops.control_flow.switch import (
+    enter_op,
+    exit_op,
+    loop_cond_op,
+    merge_op,
+    next_iteration_op,
+    ref_switch_op,
+    switch_op,
+)  # fmt: skip
+from stillflow.ops.math.binary import add_op
+from stillflow.ops.math.comparison import equal_op
 from stillflow.runtime.inline import Call, Inliner
 
 # Whether a value counts as true: numbers that are not zero, text and arrays that are not empty.
@@ -100,23 +112,23 @@ def _branches(
 
     def switch(data: Tensor, label: str) -> list[Tensor]:
         types = [data.dtype, data.dtype]
-        card = "RefSwitch" if data.dtype._is_ref_dtype else "Switch"
+        card = ref_switch_op if data.dtype._is_ref_dtype else switch_op
         made = inliner.add(card, [data, predicate], name + label, like, types=types)
         return [inliner.plain(side, name + label, like) for side in made._outputs]
 
     turns = inliner.add(
-        "Switch", [predicate, predicate], f"{name}pivot", like,
+        switch_op, [predicate, predicate], f"{name}pivot", like,
         controls=call.controls, types=[dtypes.bool, dtypes.bool],
     )._outputs  # fmt: skip
     data = [switch(tensor, f"switch_{i}") for i, tensor in enumerate(inputs)]
     results, ends = [], []
     for side, branch in ((0, else_branch), (1, then_branch)):
-        pivot = inliner.add("Identity", [turns[side]], f"{name}pivot_{side}", like)
+        pivot = inliner.add(identity_op, [turns[side]], f"{name}pivot_{side}", like)
         outputs, done = branch([pair[side] for pair in data], pivot)
         results.append(outputs)
         ends.append(
             inliner.add(
-                "Identity", [pivot._outputs[0]], f"{name}end_{side}", like, controls=done
+                identity_op, [pivot._outputs[0]], f"{name}end_{side}", like, controls=done
             )._outputs[0]
         )
     merged = [
@@ -129,7 +141,7 @@ def _branches(
 
 def _merge(inliner: Inliner, sides: list[Any], name: str, like: Operation) -> Tensor:
     types = [sides[0].dtype, dtypes.int32]
-    return inliner.add("Merge", sides, name, like, types=types, N=2)._outputs[0]
+    return inliner.add(merge_op, sides, name, like, types=types, N=2)._outputs[0]
 
 
 def _body_branch(inliner: Inliner, call: Call, named: Any, part: str) -> Branch:
@@ -179,7 +191,7 @@ def _chain(
     name = f"{call.name}/number_{first}"
     number = _constant(inliner, first, name, call.op, inliner.makers(index))
     equal = inliner.add(
-        "Equal",
+        equal_op,
         [index, number],
         f"{call.name}/is_{first}",
         call.op,
@@ -222,7 +234,7 @@ class _Loop:
             enter = self.enter(tensor, f"enter_{index}", False, controls)
             dtype = tensor.dtype
             merge = inliner.add(
-                "Merge", [enter, None], f"{call.name}/merge_{index}", call.op,
+                merge_op, [enter, None], f"{call.name}/merge_{index}", call.op,
                 types=[dtype, dtypes.int32], N=2,
             )  # fmt: skip
             merge._outputs[1]._dims = ()
@@ -233,7 +245,7 @@ class _Loop:
     ) -> Tensor:
         parallel = self.call.op.attrs.get("parallel_iterations", 10)
         return self.inliner.add(
-            "Enter", [tensor], f"{self.call.name}/{label}", self.call.op, controls=controls,
+            enter_op, [tensor], f"{self.call.name}/{label}", self.call.op, controls=controls,
             frame_name=self.frame, is_constant=constant, parallel_iterations=parallel,
         )._outputs[0]  # fmt: skip
 
@@ -247,18 +259,18 @@ class _Loop:
         """Adds the condition, the body and what leaves."""
         inliner, name, like = self.inliner, self.call.name, self.call.op
         current = [merge._outputs[0] for merge in self.merges]
-        condition = inliner.add("LoopCond", [test(current)], f"{name}/condition", like)
+        condition = inliner.add(loop_cond_op, [test(current)], f"{name}/condition", like)
         truth = condition._outputs[0]
         exits, inside = [], []
         for index, tensor in enumerate(current):
             types = [tensor.dtype, tensor.dtype]
             leave, stay = inliner.add(
-                "Switch", [tensor, truth], f"{name}/switch_{index}", like, types=types
+                switch_op, [tensor, truth], f"{name}/switch_{index}", like, types=types
             )._outputs
             label = f"{name}/exit_{index}"
-            exits.append(inliner.add("Exit", [leave], label, like)._outputs[0])
+            exits.append(inliner.add(exit_op, [leave], label, like)._outputs[0])
             label = f"{name}/identity_{index}"
-            inside.append(inliner.add("Identity", [stay], label, like)._outputs[0])
+            inside.append(inliner.add(identity_op, [stay], label, like)._outputs[0])
         outputs, _ = body(inside, inside[0].op)
         expected = len(current) - hidden
         if len(outputs) != len(current):
@@ -269,7 +281,7 @@ class _Loop:
             )
         for index, (merge, tensor) in enumerate(zip(self.merges, outputs, strict=True)):
             label = f"{name}/next_{index}"
-            back = inliner.add("NextIteration", [tensor], label, like)._outputs[0]
+            back = inliner.add(next_iteration_op, [tensor], label, like)._outputs[0]
             merge._inputs[1] = inliner.use(back, merge)
         done = inliner.pivot(name, [tensor.op for tensor in exits], like)
         return exits, done
@@ -327,7 +339,7 @@ def _for(inliner: Inliner, call: Call) -> Any:
 
     def turn(current: Sequence[Tensor], pivot: Operation) -> Any:
         outputs, done = run_body(current, pivot)
-        number = inliner.add("Add", [current[0], delta], f"{call.name}/add", call.op)
+        number = inliner.add(add_op, [current[0], delta], f"{call.name}/add", call.op)
         return [number._outputs[0], *outputs], done
 
     exits, done = loop.run(test, turn, "For", 1)

@@ -18,9 +18,7 @@ from stillflow.ops.queues.attempts import Begun
 from stillflow.runtime.dependencies import Dependencies
 from stillflow.runtime.prune import sources
 
-# What their types begin with; what comes from another task may depend on what is taken here.
-_TAKES = ("QueueDequeue", "_Recv")
-_PUTS = ("QueueEnqueue",)
+_QUEUES = ("queue", "rendezvous")
 
 
 def takes_last(ops: Sequence[Operation]) -> tuple[list[Operation], Collection[Operation]]:
@@ -33,12 +31,12 @@ def takes_last(ops: Sequence[Operation]) -> tuple[list[Operation], Collection[Op
       The operations; and those among them that put, and are to be waited for at the end.
     """
     unchanged = list(ops), ()
-    puts = [op for op in ops if op.type.startswith(_PUTS)]
-    if not puts or not any(op.type.startswith(_TAKES) for op in ops):
+    puts = [op for op in ops if op.card.access == "put" and op.card.handle == "queue"]
+    if not puts or not any(_takes(op) for op in ops):
         return unchanged
     late: set[Operation] = set()
     for op in ops:
-        if op.type.startswith(_TAKES) or not late.isdisjoint(sources(op)):
+        if _takes(op) or not late.isdisjoint(sources(op)):
             late.add(op)
     waited_for = _waited_for(ops)
     puts = [op for op in puts if op not in waited_for]
@@ -47,6 +45,11 @@ def takes_last(ops: Sequence[Operation]) -> tuple[list[Operation], Collection[Op
     if not begun:
         return unchanged
     return _ordered(ops, late, met), begun
+
+
+def _takes(op: Operation, of: Collection[str] = _QUEUES) -> bool:
+    """What comes from another task may depend on what is taken here, so it counts as well."""
+    return op.card.access == "take" and op.card.handle in of
 
 
 def _waited_for(ops: Sequence[Operation]) -> set[Operation]:
@@ -65,7 +68,7 @@ def _meetings(
     by_queue = defaultdict(list)
     for put in puts:
         by_queue[put._inputs[0]].append(put)
-    takes = (op for op in ops if op.type.startswith("QueueDequeue"))
+    takes = (op for op in ops if _takes(op, of=("queue",)))
     return {op: by_queue[op._inputs[0]] for op in takes if op._inputs[0] in by_queue}
 
 

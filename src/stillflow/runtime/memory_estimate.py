@@ -11,10 +11,6 @@ from stillflow.graph.operation import Tensor
 from stillflow.runtime.steps import Step
 from stillflow.util.machine_memory import available_bytes, room_below_limit
 
-# Operations whose result is their first input's memory.
-_VIEWS = frozenset({
-    "ExpandDims", "Identity", "PreventGradient", "Reshape", "Squeeze", "StopGradient",
-})  # fmt: skip
 _KEPT_BACK = 0.9  # of the memory that is free: allocators cannot use all of it
 
 
@@ -114,7 +110,7 @@ def _outputs(
             roots[name], sizes[name] = name, _Size()
             continue
         given = step.inputs[0] if step.inputs else None
-        if op is not None and op.type in _VIEWS and given in roots:
+        if op is not None and op.card.aliases and given in roots:
             roots[name] = roots[given]
             continue
         if isinstance(values.get(name), torch.Tensor):

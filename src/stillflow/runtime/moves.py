@@ -12,7 +12,12 @@ from typing import Any
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.device_kinds import OF_ARRAYS, computes_on_host, reads_anywhere, reads_number
+from stillflow.runtime.device_kinds import (
+    computes_on_host,
+    is_of_container,
+    reads_anywhere,
+    reads_number,
+)  # fmt: skip
 from stillflow.runtime.inline import takes_handle
 from stillflow.runtime.steps import Memory, Step, Value
 
@@ -21,8 +26,6 @@ _OF_HOST = frozenset(("string", "variant", "resource"))
 # Numbers of these types say how to compute: counters, sizes, conditions. As long as nothing that
 # was computed on a GPU goes into them they stay with the program, which wants to know them.
 SAYS_HOW = frozenset(("int32", "int64", "bool"))
-# What looks at a tensor's shape alone takes it wherever it is.
-OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
 
 
 class Moves:
@@ -78,7 +81,7 @@ class Moves:
             value for index, (_, value) in enumerate(given)
             if value.is_handle and takes_handle(op, index)
         ]  # fmt: skip
-        if handles and not op.type.startswith(OF_ARRAYS):
+        if handles and not is_of_container(op):
             target = self.place(handles[0].name) or target  # where the variable is
         elif target != HOST and (computes_on_host(op) or self._stays(op, given)):
             target = HOST
@@ -88,9 +91,9 @@ class Moves:
     def _stays(self, op: Operation, given: Sequence[tuple[Tensor, Value]]) -> bool:
         if not op._inputs and not op.card.foldable:  # it tells of its device
             return False
-        if op.type in OF_SHAPES:
+        if op.card.metadata:
             return True
-        if op.type.startswith(OF_ARRAYS):  # so do arrays of numbers, sizes and places
+        if is_of_container(op):  # so do arrays of numbers, sizes and places
             return bool(op._outputs) and gives_numbers(op)
         scalars = all(self._dims_of(t) == () for t in (*op._inputs, *op._outputs))
         if op._inputs and scalars:  # rates that depend on a step, say
@@ -109,7 +112,7 @@ class Moves:
             return value
         if position is not None and reads_anywhere(op, position):
             return value
-        if is_of_host(tensor) or op.type in OF_SHAPES:
+        if is_of_host(tensor) or op.card.metadata:  # it looks at the shape, wherever that is
             return value
         moved = self._moved_for(value, op, target)
         return Value(moved.name, value.guard, moved.roots)

@@ -14,7 +14,6 @@ import torch
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.steps import Name, Step, count_uses, one_step, with_joined
 
-_ASSIGNMENTS = frozenset(("AssignSub", "AssignSubVariableOp"))
 _TYPES = (torch.float32, torch.float64)
 
 
@@ -51,7 +50,7 @@ def _average(
     changed: Mapping[int, int],
 ) -> tuple[Step, list[int]] | None:
     """The update that an assignment ends, and the numbers of the steps that go into it."""
-    if step.kind != "call" or step.op is None or step.op.type not in _ASSIGNMENTS or step.fused:
+    if step.kind != "call" or step.op is None or step.op.card.access != "subtract" or step.fused:
         return None
     if step.op.attrs.get("use_locking") or len(step.arguments) != 2:
         return None

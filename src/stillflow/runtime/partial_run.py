@@ -176,7 +176,7 @@ class PartialPlans:
 
 def _names_state(op: Operation) -> bool:
     """Whether an operation says what a variable, queue or stack is, or is one of a TensorArray."""
-    if op.type.startswith("TensorArray"):
+    if op.card.handle == "tensor array":
         return True
     kinds = [tensor.dtype for tensor in op._outputs]
     return bool(kinds) and all(

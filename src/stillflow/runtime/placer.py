@@ -25,10 +25,6 @@ _Name = tuple[Graph, str]
 # Devices of XLA stand beside those they compute on.
 _OF_XLA = {"XLA_CPU": "CPU", "XLA_GPU": "GPU"}
 _PREFERRED = ("GPU", "CPU")
-# What only looks at a tensor's shape, and so goes where the tensor is.
-_METADATA = ("Shape", "Size", "Rank")
-# Reads a reference; TensorFlow has it run with the variable, once all the others are placed.
-_MOVED_TO_VARIABLES = ("Switch",)
 _PARTS = ("job", "replica", "task", "device_type", "device_index")
 # How errors call these parts.
 _CALLED = {"device_type": "type", "device_index": "id"}
@@ -133,7 +129,7 @@ class Placer:
             if group.device is None and is_generator(op):
                 waiting.append(op)
                 continue
-            if op.type in _METADATA:
+            if op.card.metadata and not op.card.takes_lists:  # it goes where the tensor is
                 self._prefer(group, {self._assigned.get(op._inputs[0].op)})
             self._settle(op, group)
         for op in waiting:
@@ -141,7 +137,8 @@ class Placer:
             self._prefer(group, {self._assigned.get(taker) for taker in op._outputs[0].consumers()})
             self._settle(op, group)
         for op in new:
-            if op.type in _MOVED_TO_VARIABLES and op._inputs[0].dtype._is_ref_dtype:
+            # It reads a reference; TensorFlow has it run with the variable.
+            if op.type == "Switch" and op._inputs[0].dtype._is_ref_dtype:
                 self._assigned[op] = self.number_of(op._inputs[0].op)
 
     def _prefer(self, group: _Group, numbers: set[int | None]) -> None:

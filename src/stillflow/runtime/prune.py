@@ -55,9 +55,8 @@ def sources(op: Operation, fed: Collection[Tensor] = ()) -> list[Operation]:
 
 def _before(op: Operation, fed: set[Tensor]) -> list[Operation]:
     """The sources of an operation, but for what closes a loop: the iteration before is none."""
-    if op.type in ("Merge", "RefMerge"):
-        kinds = ("NextIteration", "RefNextIteration")
-        fed = fed | {tensor for tensor in op._inputs if tensor.op.type in kinds}
+    if op.card.flow == "merge":
+        fed = fed | {t for t in op._inputs if t.op.card.flow == "next iteration"}
     return sources(op, fed)
 
 

@@ -17,12 +17,6 @@ from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.streams import OpStream
 from stillflow.runtime.facts import op_state
 
-# Operations that are called stateful and do nothing that a second run of their loop could show.
-_HARMLESS = (
-    "Assert", "Print", "ReadVariable", "ResourceGather", "Stack", "TensorArray", "VarHandle",
-    "VarIsInitialized", "Variable",
-)  # fmt: skip
-
 
 class Repeats:
     """Which operations of loops have run, and where their random streams stood before."""
@@ -66,4 +60,7 @@ class Repeats:
 
 
 def _may_run_twice(op: Operation) -> bool:
-    return op.card.effect in ("pure", "reads files") or op.type.startswith(_HARMLESS)
+    card = op.card
+    if card.effect in ("pure", "reads files") or card.idempotent:
+        return True
+    return card.handle in ("stack", "tensor array")  # the second run has its own

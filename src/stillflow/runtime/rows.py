@@ -25,7 +25,7 @@ from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.frames import has_loops
 from stillflow.runtime.inline import is_call
-from stillflow.runtime.loop_batches import BATCHED, turn_function
+from stillflow.runtime.loop_batches import turn_function
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.steps import Name, Step
@@ -34,13 +34,6 @@ from stillflow.runtime.unused import drop_unused
 
 # Takes stacked values, gives the sequence of stacked results.
 _Part = tuple[Callable[..., Sequence[Any]], list[Any], list[str]]
-
-# Operations on a string whose kernels do the same with each of many.
-_EACH_STRING = frozenset((
-    "DecodeCSV", "DecodeRaw", "RegexFullMatch", "RegexReplace", "StaticRegexFullMatch",
-    "StaticRegexReplace", "StringLength", "StringLower", "StringStrip", "StringToHashBucket",
-    "StringToHashBucketFast", "StringToHashBucketStrong", "StringToNumber", "StringUpper",
-))  # fmt: skip
 
 # Operations on two strings, alike for many pairs and for many strings and one that they share.
 _PAIRS_OF_STRINGS = frozenset(("Equal", "NotEqual"))
@@ -129,7 +122,7 @@ class RowPlan:
                 raise _OneByOne
             elif step.op.type == "ParseSingleExample":
                 function = self._parser(step)
-            elif step.op.type not in _EACH_STRING or step.keywords:
+            elif step.op.card.batching != "each string" or step.keywords:
                 raise _OneByOne
             self._varied.update(step.outputs)
         elif step.keywords:
@@ -201,7 +194,7 @@ def _memory(value: Any) -> Any:
 def _is_batched(step: Step) -> bool:
     assert step.op is not None
     tensors = (*step.op._inputs, *step.op._outputs)
-    return step.op.type in BATCHED and all(tensor.dtype.torch_name for tensor in tensors)
+    return step.op.card.batching == "vmap" and all(tensor.dtype.torch_name for tensor in tensors)
 
 
 def row_plan(

@@ -23,19 +23,6 @@ if TYPE_CHECKING:
 _KINDS = {dtypes.int32: "int", dtypes.int64: "int", dtypes.bool: "bool"}
 _BITS = {dtypes.int32: 32, dtypes.int64: 64}
 
-# Python for operations on scalars. Divisors must be known, as zero is an error of its own.
-_WRAPPED = {"Add": "{} + {}", "AddV2": "{} + {}", "Sub": "{} - {}", "Mul": "{} * {}", "Neg": "-{}"}
-_DIVIDING = {"FloorMod": "{} % {}", "FloorDiv": "{} // {}"}
-_PLAIN = {
-    "Less": "{} < {}", "LessEqual": "{} <= {}", "Greater": "{} > {}", "GreaterEqual": "{} >= {}",
-    "Equal": "{} == {}", "NotEqual": "{} != {}", "LogicalAnd": "{} and {}",
-    "LogicalOr": "{} or {}", "LogicalNot": "not {}", "Minimum": "min({}, {})",
-    "Maximum": "max({}, {})",
-}  # fmt: skip
-
-# Operations whose kernels take a Python number as input number ....
-_TAKES_NUMBER = {"TensorArrayReadV3": 1, "TensorArrayWriteV3": 1}
-
 _SMALL = 1 << 12
 
 
@@ -137,13 +124,16 @@ class _Scalars:
             return None
         if not any(name in self.numbers for name in names):
             return None
-        if op.type in _PLAIN:
-            return _PLAIN[op.type]
+        rule = op.card.scalar
+        if rule is None:
+            return None
+        text, wraps, divides = rule
+        if divides:  # divisors must be known, as zero is an error of its own
+            return text if self.literals.get(names[1], "0") not in ("0", "-1") else None
+        if not wraps:
+            return text
         dtype = self.types[step.outputs[0]]
-        text = _WRAPPED.get(op.type)
-        if op.type in _DIVIDING and self.literals.get(names[1], "0") not in ("0", "-1"):
-            return _DIVIDING[op.type]
-        if text is None or dtype not in _BITS:
+        if dtype not in _BITS:
             return None
         bits = _BITS[dtype]
         limit = 1 << (bits - 1)
@@ -218,7 +208,7 @@ class _Scalars:
         if step.kind in ("number", "bool"):
             return []
         wanted = []
-        position = _TAKES_NUMBER.get(step.op.type) if step.op is not None else None
+        position = None if step.op is None else _number_place(step.op)
         for index, argument in enumerate(step.arguments):
             if isinstance(argument, Name) and argument in made and index != position:
                 wanted.append(str(argument))
@@ -258,3 +248,9 @@ class _Scalars:
                     if code.tracer.memory.kinds[root] == "fresh":
                         code.tracer.memory.kinds[root] = "borrowed"
             del tensor
+
+
+def _number_place(op: Operation) -> int | None:
+    """The input that an operation's kernel takes as a Python number: the place in an array."""
+    card = op.card
+    return 1 if card.handle == "tensor array" and card.access in ("read", "write") else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.random.device_draws import SeededDraw
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.ops.variables.reference import set_value
@@ -25,10 +25,6 @@ from stillflow.runtime.steps import (
     ops_of,
     taken_by,
 )  # fmt: skip
-
-_WITH_RATES = ("Apply", "ResourceApply")  # their rates may be on either side
-# Take rows of a variable, and do nothing else.
-_LOOKING = frozenset(("ResourceGather", "ResourceGatherNd"))
 
 
 class Segments:
@@ -158,7 +154,8 @@ class Segments:
             place = None
         if place is None or place.type != "cuda":
             return None
-        takes_rates = step.op is not None and step.op.type.startswith(_WITH_RATES)
+        # Rates of updates may be on either side.
+        takes_rates = step.op is not None and step.op.card.update == "dense"
         if not all(self._comes_along(name, place, takes_rates) for name in taken_by(step)):
             return None
         # What joined steps made has names of its own; arrays and numbers come along with their run.
@@ -174,7 +171,7 @@ class Segments:
             return -1 not in step.writes
         if any(op.card.keeps for op in ops):
             return False
-        return bool(step.outputs) and (step.op.type in _LOOKING or not has_effect(step))
+        return bool(step.outputs) and (_looks_up(step.op) or not has_effect(step))
 
     def _comes_along(self, name: str, device: Any, is_rate: bool) -> bool:
         """Whether a captured step may take a value: one of the device, or that does not change."""
@@ -185,6 +182,11 @@ class Segments:
 
     def _place_of(self, name: str) -> Any:
         return self._places.get(name) or self._moves.place(name)
+
+
+def _looks_up(op: Operation) -> bool:
+    """Return True if it takes rows of a variable, and does nothing else."""
+    return op.card.access == "gather" and op.card.handle == "variable"
 
 
 def _in_place(step: Step, buffer_of: Callable[[str], int | None]) -> Step:

@@ -26,18 +26,17 @@ from stillflow.runtime.values import fetch_converter
 
 Plan = Callable[..., list[Any]]
 
-_TAKES = frozenset((
-    "IteratorGetNext", "QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "QueueDequeueV2",
-    "QueueDequeueManyV2", "QueueDequeueUpToV2",
-))  # fmt: skip
-# What these take from, by a handle; no other operation of the run may use it.
-_HOLDERS = frozenset((
-    "FIFOQueue", "FIFOQueueV2", "IteratorFromStringHandle", "IteratorFromStringHandleV2",
-    "Iterator", "IteratorV2", "OneShotIterator", "PaddingFIFOQueue", "PaddingFIFOQueueV2",
-    "PriorityQueue", "PriorityQueueV2", "RandomShuffleQueue", "RandomShuffleQueueV2",
-))  # fmt: skip
-# Runs that put as well may wait for themselves: these are ordered by `meeting`.
-_PUTS = ("QueueEnqueue", "_Send", "_Recv")
+# Objects from which a run takes, by a handle; no other operation of the run may use it.
+_HOLDERS = ("iterator", "queue")
+
+
+def _takes(op: Operation) -> bool:
+    return op.card.access == "take" and op.card.handle in _HOLDERS
+
+
+def _puts(op: Operation) -> bool:
+    """Runs that put as well may wait for themselves: these are ordered by `meeting`."""
+    return op.card.handle == "rendezvous" or (op.card.access == "put" and op.card.handle == "queue")
 
 
 def sources_of(
@@ -45,24 +44,24 @@ def sources_of(
 ) -> list[Operation]:
     """The operations that a run may do first; none where nothing would be gained, or one cannot."""
     needed = needed_ops(tensors, targets, feeds)
-    sources = [op for op in needed if op.type in _TAKES]
+    sources = [op for op in needed if _takes(op)]
     outputs = {output for op in sources for output in op._outputs}
     if all(is_known(output._dims) for output in outputs) or outputs & feeds.keys():
         return []
     if any(output.dtype.base_dtype in (resource, variant) for output in outputs):
         return []
-    if all(op in sources or op.type in _HOLDERS for op in needed if op.type != "Const"):
+    if all(op in sources or op.card.gives in _HOLDERS for op in needed if op.type != "Const"):
         return []
     handles = {op._inputs[0] for op in sources}
     for op in needed:
-        if op.type.startswith(_PUTS):
+        if _puts(op):
             return []
         if op not in sources and not handles.isdisjoint(op._inputs):
             return []
     before = needed_ops([], sources, feeds)
     if any(op._control_inputs for op in before):
         return []
-    free = all(op in sources or op.type in _HOLDERS or op.card.foldable for op in before)
+    free = all(op in sources or op.card.gives in _HOLDERS or op.card.foldable for op in before)
     return sources if free else []
 
 

@@ -223,6 +223,6 @@ def assigned_buffer(step: Step, buffer_of: Callable[[str], int | None]) -> int |
 
     A handle of another kind is an argument, no input: the kernel raises.
     """
-    if step.kind != "call" or step.op is None or step.op.type != "AssignVariableOp":
+    if step.kind != "call" or step.op is None or step.op.card.access != "replace":
         return None
     return buffer_of(step.inputs[0]) if step.inputs else None

@@ -35,60 +35,7 @@ _USUAL = 64
 # vectors, and what goes by way of a sort, do so much sooner.
 _SHARED = 32_768
 _SHARED_SOON = 32
-_SOON = frozenset((
-    "Acos", "Asin", "Atan", "Cos", "Erf", "Erfc", "Exp", "Expm1", "Floor", "Lgamma", "Log", "Log1p",
-    "LogSoftmax", "Multinomial", "Rint", "Round", "Sin", "Softmax", "SoftmaxCrossEntropyWithLogits",
-    "SparseSoftmaxCrossEntropyWithLogits", "Sqrt", "Tan", "Tanh", "SegmentMax", "SegmentMin",
-    "SegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd",
-))  # fmt: skip
-
-# Those that share any work, of which some has no outputs: what is counted are their inputs.
-_UPDATES = frozenset((
-    "ApplyAdam", "ApplyMomentum", "ResourceApplyAdam", "ResourceApplyMomentum",
-))  # fmt: skip
-
-# Work through their first input, whatever they give.
-_OF_INPUT = frozenset((
-    "ArgMax", "ArgMin", "HistogramFixedWidth", "L2Loss", "Max", "Mean", "Min", "Multinomial",
-    "Prod", "SegmentMax", "SegmentMin", "SegmentProd", "Sum", "TopK", "TopKV2",
-))  # fmt: skip
-# Nanoseconds for each number, of kernels that share them from few on.
-_SLOW = {"Betainc": 200.0, "Igamma": 100.0, "Igammac": 100.0, "IgammaGradA": 200.0,
-         "RandomGammaGrad": 200.0, "RandomGamma": 100.0, "RandomPoisson": 50.0,
-         "RandomPoissonV2": 50.0, "CTCLoss": 40.0}  # fmt: skip
-# The same of kernels that share them as others do.
-_SLOW_IF_MANY = {"Acosh": 15.0, "Asinh": 20.0, "BesselI0e": 18.0, "BesselI1e": 18.0,
-                 "Digamma": 15.0}  # fmt: skip
-
-_PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2"))
-# Kernels that share work of any size, and whose cost is not that of their elements.
-_HEAVY = (
-    "Conv", "Depthwise", "MaxPool", "AvgPool", "Fused", "Quantized", "FFT", "IFFT", "RFFT", "IRFFT",
-    "LSTM", "GRU", "Block", "Cudnn",
-)  # fmt: skip
-
-# Those whose cost is known: convolutions, with the places of what windows give and of the filter
-# among inputs and outputs; what goes through its input a few times; and what is done with each of
-# some matrices, in nanoseconds a matrix and for the cube of its size.
-_WINDOWS = {"Conv2D": (2, 1), "Conv2DBackpropInput": (2, 1), "Conv2DBackpropFilter": (2, 3)}
-# Cells of recurrent networks, with the places of what comes in and of the weights.
-_CELLS = {
-    "GRUBlockCell": (0, (2, 3)),
-    "GRUBlockCellGrad": (0, (2, 3)),
-    "LSTMBlockCell": (0, (3,)),
-    "LSTMBlockCellGrad": (0, (3,)),
-    "BlockLSTM": (1, (4,)),
-    "BlockLSTMGrad": (1, (4,)),
-}
-_PASSES = frozenset((
-    "MaxPool", "MaxPoolGrad", "AvgPool", "AvgPoolGrad", "FusedBatchNorm", "FusedBatchNormGrad",
-    "FusedBatchNormV2", "FusedBatchNormGradV2", "FusedBatchNormV3", "FusedBatchNormGradV3",
-))  # fmt: skip
-_OF_MATRICES = frozenset((
-    "Cholesky", "LogMatrixDeterminant", "Lu", "MatrixDeterminant", "MatrixInverse",
-    "MatrixLogarithm", "MatrixSolve", "MatrixSolveLs", "MatrixSquareRoot", "MatrixTriangularSolve",
-    "Qr", "SelfAdjointEig", "SelfAdjointEigV2", "Svd",
-))  # fmt: skip
+# Nanoseconds for each of some matrices that are decomposed, and for the cube of its size.
 _PER_MATRIX, _PER_CUBE = 5_000.0, 1.0
 
 if hasattr(os, "register_at_fork"):
@@ -106,12 +53,12 @@ def with_few_threads(
     to other programs, if these run; large kernels gain by a second thread even then.
     """
     done = {op for op in ops if op is not None}
-    heavy = {op.type for op in done if op.type.startswith(_HEAVY)} - _CELLS.keys()
+    kinds = {op.card.cost.kind for op in done}
     costs = [_cost(op, facts) for op in done]
     shared = [cost for cost, is_shared in costs if is_shared]
-    if not shared or not heavy.issubset(_WINDOWS.keys() | _PASSES):
+    if not shared or "unknown" in kinds:
         return function
-    if not heavy and sum(cost for cost, _ in costs) <= _LITTLE:
+    if kinds.isdisjoint(("window", "passes")) and sum(cost for cost, _ in costs) <= _LITTLE:
         return _limited(function, lambda count: 1)
     if inf in shared:
         guesses = [_cost(op, _Guess(facts)) for op in done]
@@ -136,28 +83,25 @@ class _Guess:
 
 def _cost(op: Operation, facts: Facts | _Guess) -> tuple[float, bool]:
     """The nanoseconds of one thread that an operation takes, and whether several may share it."""
-    count = _count(op, facts)
-    if op.type in _SLOW:
-        return count * _SLOW[op.type], count >= _SHARED_SOON
-    if op.type in _PRODUCTS:
+    cost, count = op.card.cost, _count(op, facts)
+    if cost.kind == "product":
         return count + 2.0 * count * _inner(op, facts) * _NANOSECONDS_PER_FLOP, True
-    if op.type in _OF_MATRICES:
+    if cost.kind == "matrices":
         return _matrices(op, facts), True
-    if op.type in _WINDOWS:
+    if cost.kind == "window":
         tensors = [*op._inputs, *op._outputs]
-        answers, filter = (tensors[place] for place in _WINDOWS[op.type])
+        answers, filter = (tensors[place] for place in cost.places)
         window = _product((facts.dims(filter) or (None,))[:-1] or (None,))
         return 2.0 * _elements(answers, facts) * window * _NANOSECONDS_PER_FLOP, True
-    if op.type in _CELLS:
+    if cost.kind == "cells":
         return _cells(op, facts), True
-    least = _SHARED_SOON if op.type in _SOON or op.type in _UPDATES else _SHARED
-    cost = count * _SLOW_IF_MANY.get(op.type, 1.0)
-    return cost, count >= least or op.type in _PASSES
+    least = _SHARED_SOON if cost.soon else _SHARED
+    return count * cost.nanoseconds, count >= least or cost.kind == "passes"
 
 
 def _cells(op: Operation, facts: Facts | _Guess) -> float:
     """What it costs to multiply all that comes into the cells of a layer by their weights."""
-    first, places = _CELLS[op.type]
+    first, *places = op.card.cost.places
     rows = _product((facts.dims(op._inputs[first]) or (None,))[:-1] or (None,))
     weights = sum(_product(facts.dims(op._inputs[place]) or (None,)) for place in places)
     products = 2 if op.type.endswith("Grad") else 1  # by the weights, and for theirs
@@ -166,12 +110,12 @@ def _cells(op: Operation, facts: Facts | _Guess) -> float:
 
 def _count(op: Operation, facts: Facts | _Guess) -> float:
     """How many numbers an operation works on, as far as they are not known before."""
-    worked_on = op._outputs
-    if op.type in _UPDATES or any(tensor.dtype._is_ref_dtype for tensor in worked_on):
+    worked_on, counts = op._outputs, op.card.cost.counts
+    if counts == "inputs" or any(tensor.dtype._is_ref_dtype for tensor in worked_on):
         # A variable, of which it may use a part.
         worked_on = [tensor for tensor in op._inputs if not tensor.dtype._is_ref_dtype]
     count = max((_elements(tensor, facts) for tensor in worked_on), default=0.0)
-    if count and op.type in _OF_INPUT:
+    if count and counts == "first input":
         return _product(facts.dims(op._inputs[0]) or (None,))
     return count
 

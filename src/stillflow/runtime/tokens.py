@@ -19,6 +19,7 @@ import torch
 from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.traits import Flow
 from stillflow.ops.working_threads import at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import own
@@ -32,7 +33,6 @@ from stillflow.runtime.failures import (
     truth_of,
     uninitialized,
 )
-from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
 from stillflow.runtime.inline import wants_reference
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.moves import carried
@@ -44,7 +44,6 @@ from stillflow.runtime.values import fetch_converter, from_array
 Tag = tuple[tuple[str, int], ...]
 # Who is shown every value of a run.
 See = Callable[[Tensor, Any, Tag], None]
-_SWITCHES = frozenset({"Switch", "RefSwitch"})
 
 
 class _Dead:
@@ -203,7 +202,9 @@ class _Machine:
         # By the operation's place, and when it became ready.
         self.ready: list[tuple[int, int, Tag, list[Any], bool]] = []
         self.count = 0
-        self.enters = Counter(op.attrs["frame_name"].decode() for op in ops if op.type in ENTERS)
+        self.enters = Counter(
+            op.attrs["frame_name"].decode() for op in ops if op.card.flow == "enter"
+        )
         self.frames: dict[Tag, dict[str, _Frame]] = {}
         self.left: set[tuple[Operation, Tag]] = set()  # Exits that gave a value
         self.dead_exits: dict[tuple[Operation, Tag], _Frame] = {}
@@ -296,13 +297,13 @@ class _Machine:
             state = self.waiting[op, tag] = _Waiting(op)
         if index is not None:
             state.values[index] = value
-        if op.type in MERGES and index is not None:
+        if op.card.flow == "merge" and index is not None:
             self.merge(op, state, index, value, tag)
             return
         state.missing -= 1
         state.dead += value is DEAD
-        if not state.missing and op.type not in MERGES:
-            dead = state.dead > 0 and op.type != "ControlTrigger"
+        if not state.missing and op.card.flow != "merge":
+            dead = state.dead > 0 and op.card.flow != "trigger"
             del self.waiting[op, tag]
             self.can_run(op, tag, state.values, dead)
 
@@ -316,7 +317,7 @@ class _Machine:
             self.can_run(op, tag, [argument(op, index, value), chosen], False)
             return
         state.dead += 1
-        later = sum(tensor.op.type in NEXT_ITERATIONS for tensor in op._inputs)
+        later = sum(tensor.op.card.flow == "next iteration" for tensor in op._inputs)
         if state.dead == len(op._inputs) - later:
             state.fired = True
             self.can_run(op, tag, [DEAD, DEAD], True)
@@ -324,7 +325,7 @@ class _Machine:
     # ---- operations
 
     def run(self, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
-        special = _SPECIAL.get(op.type)
+        special = _special(op)
         if special is not None:
             special(self, op, tag, inputs, dead)
             return
@@ -462,11 +463,14 @@ def _next_iteration(
     machine.give(op, [argument(op, 0, inputs[0])], inside)
 
 
-_SPECIAL: dict[str, Callable[..., None]] = {
-    "ReadVariableOp": _read_variable, "LoopCond": _hand_on,
-    **dict.fromkeys(_SWITCHES, _switch),
-    **dict.fromkeys(MERGES, _hand_on),
-    **dict.fromkeys(ENTERS, _enter),
-    **dict.fromkeys(EXITS, _exit),
-    **dict.fromkeys(NEXT_ITERATIONS, _next_iteration),
+_BY_FLOW: dict[Flow, Callable[..., None]] = {
+    "switch": _switch, "merge": _hand_on, "enter": _enter, "exit": _exit,
+    "next iteration": _next_iteration, "loop condition": _hand_on,
 }  # fmt: skip
+
+
+def _special(op: Operation) -> Callable[..., None] | None:
+    """Return the function that runs an operation in a way of its own, None for most."""
+    if op.card.reads_variable:
+        return _read_variable
+    return None if op.card.flow is None else _BY_FLOW.get(op.card.flow)

@@ -12,6 +12,7 @@ import torch
 from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.traits import Access, Flow, HandleKind
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime import containers
 from stillflow.runtime.checks import check, refusal
@@ -103,7 +104,7 @@ class Tracer:
             return
         if all(tensor in self.values for tensor in unit._outputs) and unit._outputs:
             return  # every output is fed
-        special = _SPECIAL.get(unit.type)
+        special = _special(unit)
         if special is not None:
             special(self, unit)
         else:
@@ -560,10 +561,21 @@ def _pivot(tracer: Tracer, op: Operation) -> None:
     tracer.guard_of(op)
 
 
-_SPECIAL: dict[str, Any] = {
-    "_Pivot": _pivot, "SparseReshape": _sparse_reshape,
-    "ReadVariableOp": _read_variable, "ControlTrigger": _control_trigger,
-    **containers.TRACED,
-    "Switch": _switch, "RefSwitch": _switch, "Merge": _merge, "RefMerge": _merge,
-    "_Send": crossings.send, "_Recv": crossings.receive,
+_BY_FLOW: dict[Flow, Any] = {
+    "switch": _switch, "merge": _merge, "trigger": _control_trigger,
 }  # fmt: skip
+_BY_ACCESS: dict[tuple[HandleKind | None, Access], Any] = {
+    ("variable", "read"): _read_variable, **containers.TRACED,
+    ("rendezvous", "put"): crossings.send, ("rendezvous", "take"): crossings.receive,
+}  # fmt: skip
+_BY_TYPE: dict[str, Any] = {"_Pivot": _pivot, "SparseReshape": _sparse_reshape}
+
+
+def _special(op: Operation) -> Any:
+    """Return the function that traces an operation in a way of its own, None for most."""
+    card = op.card
+    if card.flow is not None:
+        return _BY_FLOW.get(card.flow)
+    if card.access is not None:
+        return _BY_ACCESS.get((card.handle, card.access))
+    return _BY_TYPE.get(op.type)

@@ -19,24 +19,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.frames import EXITS, MERGES, NEXT_ITERATIONS
 from stillflow.runtime.prune import sources
 
-_VARIABLES = frozenset(("VariableV2", "Variable", "VarHandleOp"))
-# What hands its input on, with the memory of the variable.
-_ALIASES = frozenset(("ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"))
-# What does not look at a value, or is done before anything can be written.
-_NO_TAKERS = _ALIASES | {"Enter", "IsVariableInitialized", "RefEnter", "RefSwitch", "Switch",
-                         "VarIsInitializedOp"}  # fmt: skip
-# What TensorFlow runs where it stands, since it takes no time.
-_CHEAP = _VARIABLES | _ALIASES | {"Const", "NoOp", "Rank", "Shape", "Size"}
-# Operations with effects that run at once.
-_QUICK = frozenset(
-    ("Assert", "IsVariableInitialized", "Print", "PrintV2", "ReadVariableOp", "VarIsInitializedOp")
-)
-# What a lock orders is in order, and the parts of a run keep the order that all of them have.
-_IN_ORDER = frozenset(("MutexLock", "_Recv"))
-_LONG = ("MatMul", "Conv")  # parts of the types of operations that take long
 _TURNS = 1000  # what a loop counts for, in operations
 
 # What an operation waits for, in rising order: variables and constants; what is fed; a model.
@@ -51,7 +35,7 @@ def as_tensorflow_orders(ops: list[Operation], fed: Collection[Tensor]) -> list[
       fed: tensors that are not computed.
     """
     writes = {op: written for op in ops if (written := _written(op))}
-    if not writes or any(op.type in _IN_ORDER for op in ops):
+    if not writes or any(_is_ordered(op) for op in ops):
         return ops
     before = _Races(ops, fed, writes).found()
     return _sorted(ops, fed, before) if before else ops
@@ -82,9 +66,9 @@ class _Races:
         for source in sources(op, self._fed):
             if source in self._waits:  # what closes a loop comes later
                 waits = max(waits, self._waits[source])
-                depth = max(depth, self._depth[source] + (source.type not in _CHEAP))
+                depth = max(depth, self._depth[source] + (source.card.latency != "none"))
         self._waits[op] = waits
-        self._depth[op] = depth + (_TURNS if op.type in EXITS else 0)
+        self._depth[op] = depth + (_TURNS if op.card.flow == "exit" else 0)
 
     def _find_takers(self, ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
         """The operations that read or write each variable that this run writes."""
@@ -97,9 +81,9 @@ class _Races:
                 variable = None if tensor in self._fed else held.get(tensor)
                 if variable is None:
                     continue
-                if op.card.view or op.type in _ALIASES or op.card.writes:
+                if op.card.view or _is_alias(op) or op.card.writes:
                     held.update(dict.fromkeys(op._outputs, variable))
-                if op.type not in _NO_TAKERS:  # other views are computed by TensorFlow
+                if not _looks_away(op):  # other views are computed by TensorFlow
                     takers[variable].append(op)
             if op in takers:
                 held[op._outputs[0]] = op
@@ -144,12 +128,28 @@ class _Races:
         return later and self._waits[write] == _NOTHING
 
 
+def _is_ordered(op: Operation) -> bool:
+    """Return True for a lock, and in a part of a run, which keeps the order that all have."""
+    handle, access = op.card.handle, op.card.access
+    return access == "lock" or (handle == "rendezvous" and access == "take")
+
+
+def _is_alias(op: Operation) -> bool:
+    """Return True if it hands its input on, with the memory of the variable."""
+    return op.card.aliases and op.card.latency == "none"
+
+
+def _looks_away(op: Operation) -> bool:
+    """Return True if it looks at no value, or is done before anything can be written."""
+    card = op.card
+    return _is_alias(op) or card.flow in ("enter", "switch") or card.access == "is initialized"
+
+
 def _own_wait(op: Operation, fed: Collection[Tensor]) -> int:
     """What an operation waits for, its inputs aside."""
-    if op.type in EXITS or any(part in op.type for part in _LONG):
+    if op.card.flow == "exit" or op.card.latency == "long":
         return _MODEL
-    known = op.card.foldable or _places(op) or op.type in _VARIABLES or op.type in _QUICK
-    if not known and op.type not in _ALIASES:
+    if not (op.card.foldable or _places(op) or op.card.latency in ("none", "brief")):
         return _MODEL  # iterators, queues, random numbers, what Python computes
     given = [tensor.op.type for tensor in op._inputs if tensor in fed]
     # Other than from a program, values are fed from iterators and queues.
@@ -165,13 +165,13 @@ def _written(op: Operation) -> list[Operation]:
 
 def _places(op: Operation) -> Sequence[int]:
     """The inputs that an operation changes, or puts something else in the place of."""
-    return (0,) if op.type == "AssignVariableOp" else op.card.writes
+    return (0,) if op.card.access == "replace" else op.card.writes
 
 
 def _variable(tensor: Tensor) -> Operation | None:
-    while tensor.op.type not in _VARIABLES:
+    while tensor.op.card.gives != "variable":
         source = tensor.op
-        if source.type not in _ALIASES and not source.card.writes:
+        if not _is_alias(source) and not source.card.writes:
             return None
         tensor = source._inputs[source.card.writes[0] if source.card.writes else 0]
     return tensor.op
@@ -208,4 +208,4 @@ def _sorted(
 
 def _closes(op: Operation, source: Operation) -> bool:
     """Whether `source` brings `op` what the iteration before computed."""
-    return op.type in MERGES and source.type in NEXT_ITERATIONS
+    return op.card.flow == "merge" and source.card.flow == "next iteration"

@@ -12,9 +12,6 @@ from stillflow.graph.operation import Operation
 from stillflow.ops.kernels import order_only
 from stillflow.runtime.steps import Step
 
-# Pure by signature, but wanted for what they refuse.
-_WANTED = frozenset({"CheckNumerics", "EnsureShape"})
-
 
 def drop_unused(
     steps: list[Step], fetched: Collection[str], targets: Collection[Operation]
@@ -49,4 +46,4 @@ def _is_pure(step: Step) -> bool:
         return True
     if step.kind != "call" or step.op is None or not step.outputs or step.writes:
         return False
-    return step.op.card.foldable and step.op.type not in _WANTED
+    return step.op.card.foldable and not step.op.card.asserts

@@ -27,6 +27,8 @@ from stillflow.ops.samples import Bad, Sample
 broadcast_to_op = op(
     "BroadcastTo(input: T, shape: Tidx) -> output: T; T: type; Tidx: {int32, int64} = int32",
     view=True,
+    numbers=("shape",),
+    batching="vmap",
 )
 
 
@@ -144,7 +146,9 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
 # ---- BroadcastArgs, BroadcastGradientArgs
 
 broadcast_args_op = op(
-    "BroadcastArgs(s0: T, s1: T) -> r0: T; T: {int32, int64} = int32", differentiable=False
+    "BroadcastArgs(s0: T, s1: T) -> r0: T; T: {int32, int64} = int32",
+    differentiable=False,
+    numbers=("s0", "s1"),
 )
 
 
@@ -204,6 +208,7 @@ def broadcast_args_samples() -> Iterator[Any]:
 broadcast_gradient_args_op = op(
     "BroadcastGradientArgs(s0: T, s1: T) -> (r0: T, r1: T); T: {int32, int64} = int32",
     differentiable=False,
+    numbers=("s0", "s1"),
 )
 
 

@@ -27,6 +27,7 @@ truth_indices: int64, truth_values: T, truth_shape: int64) -> output: float
     T: type
 """,
     differentiable=False,
+    devices="host",
 )
 
 

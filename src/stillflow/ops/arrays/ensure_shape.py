@@ -15,7 +15,9 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape, shape_from_dims
 from stillflow.ops.samples import Bad, Sample
 
-ensure_shape_op = op("EnsureShape(input: T) -> output: T; shape: shape; T: type", view=True)
+ensure_shape_op = op(
+    "EnsureShape(input: T) -> output: T; shape: shape; T: type", view=True, asserts=True
+)
 
 
 @ensure_shape_op.shape

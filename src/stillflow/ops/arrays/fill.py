@@ -34,11 +34,15 @@ MAX_CONSTANT_ELEMENTS = 1000
 
 # ---- Fill
 
-fill_op = op("""
+fill_op = op(
+    """
     Fill(dims: index_type, value: T) -> output: T
     T: type
     index_type: {int32, int64} = int32
-""")
+""",
+    numbers=("dims",),
+    batching="vmap",
+)
 
 
 @fill_op.shape
@@ -125,7 +129,9 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 # ---- ZerosLike, OnesLike
 
-zeros_like_op = op("ZerosLike(x: T) -> y: T; T: type", differentiable=False)
+zeros_like_op = op(
+    "ZerosLike(x: T) -> y: T; T: type", differentiable=False, batching="vmap", handle="any"
+)
 ones_like_op = op(
     """
     OnesLike(x: T) -> y: T
@@ -133,6 +139,7 @@ ones_like_op = op(
 complex128, bool}
 """,
     differentiable=False,
+    batching="vmap",
 )
 
 

@@ -44,21 +44,29 @@ gather_op = op("""
     Tparams: type
     Tindices: {int32, int64}
 """)
-gather_v2_op = op("""
+gather_v2_op = op(
+    """
     GatherV2(params: Tparams, indices: Tindices, axis: Taxis) -> output: Tparams
     batch_dims: int = 0
     Tparams: type
     Tindices: {int32, int64}
     Taxis: {int32, int64}
-""")
-resource_gather_op = op("""
+""",
+    numbers=("axis",),
+)
+resource_gather_op = op(
+    """
     ResourceGather(resource: resource, indices: Tindices) -> output: dtype
     batch_dims: int = 0
     validate_indices: bool = true
     dtype: type
     Tindices: {int32, int64}
     flags: stateful
-""")
+""",
+    handle="variable",
+    access="gather",
+    idempotent=True,
+)
 
 
 @gather_op.shape

@@ -39,12 +39,17 @@ gather_nd_op = op("""
     Tparams: type
     Tindices: {int32, int64}
 """)
-resource_gather_nd_op = op("""
+resource_gather_nd_op = op(
+    """
     ResourceGatherNd(resource: resource, indices: Tindices) -> output: dtype
     dtype: type
     Tindices: {int32, int64}
     flags: stateful
-""")
+""",
+    handle="variable",
+    access="gather",
+    idempotent=True,
+)
 
 
 def _gathered_dims(dims: Any, indices: Any, planning: bool) -> Any:

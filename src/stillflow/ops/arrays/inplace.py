@@ -82,7 +82,8 @@ for _card, _how in (
     _card.samples(_samples)
 
 empty_op = op(
-    "Empty(shape: int32) -> output: dtype; dtype: type; init: bool = false; flags: stateful"
+    "Empty(shape: int32) -> output: dtype; dtype: type; init: bool = false; flags: stateful",
+    numbers=("shape",),
 )
 
 

@@ -29,17 +29,24 @@ from stillflow.ops.samples import Bad, Sample
 
 # ---- ConcatV2, Concat
 
-concat_v2_op = op("""
+concat_v2_op = op(
+    """
     ConcatV2(values: N*T, axis: Tidx) -> output: T
     N: int >= 2
     T: type
     Tidx: {int32, int64} = int32
-""")
-concat_op = op("""
+""",
+    numbers=("axis",),
+    batching="vmap",
+)
+concat_op = op(
+    """
     Concat(concat_dim: int32, values: N*T) -> output: T
     N: int >= 2
     T: type
-""")
+""",
+    numbers=("concat_dim",),
+)
 
 
 def _parts(node: Node) -> tuple[int, range]:
@@ -207,6 +214,7 @@ concat_offset_op = op(
     N: int >= 2
 """,
     differentiable=False,
+    numbers=("concat_dim",),
 )
 
 

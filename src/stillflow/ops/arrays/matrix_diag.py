@@ -23,14 +23,17 @@ from stillflow.ops.samples import Bad, Sample
 matrix_diag_op = op("MatrixDiag(diagonal: T) -> output: T; T: type")
 matrix_diag_v2_op = op(
     "MatrixDiagV2(diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T) "
-    "-> output: T; T: type"
+    "-> output: T; T: type",
+    numbers=("k", "num_rows", "num_cols"),
 )
 matrix_diag_part_op = op("MatrixDiagPart(input: T) -> diagonal: T; T: type")
 matrix_diag_part_v2_op = op(
-    "MatrixDiagPartV2(input: T, k: int32, padding_value: T) -> diagonal: T; T: type"
+    "MatrixDiagPartV2(input: T, k: int32, padding_value: T) -> diagonal: T; T: type", numbers=("k",)
 )
 matrix_set_diag_op = op("MatrixSetDiag(input: T, diagonal: T) -> output: T; T: type")
-matrix_set_diag_v2_op = op("MatrixSetDiagV2(input: T, diagonal: T, k: int32) -> output: T; T: type")
+matrix_set_diag_v2_op = op(
+    "MatrixSetDiagV2(input: T, diagonal: T, k: int32) -> output: T; T: type", numbers=("k",)
+)
 # The names of these ops in the oldest graphs.
 batch_matrix_diag_op = op("BatchMatrixDiag(diagonal: T) -> output: T; T: type")
 batch_matrix_diag_part_op = op("BatchMatrixDiagPart(input: T) -> diagonal: T; T: type")

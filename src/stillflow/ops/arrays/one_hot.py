@@ -30,6 +30,7 @@ one_hot_op = op(
     TI: {uint8, int32, int64} = int64
 """,
     differentiable=False,
+    numbers=("depth",),
 )
 
 

@@ -22,12 +22,15 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, is_handle
 from stillflow.ops.samples import Bad, Sample
 
-pack_op = op("""
+pack_op = op(
+    """
     Pack(values: N*T) -> output: T
     N: int >= 1
     T: type
     axis: int = 0
-""")
+""",
+    batching="vmap",
+)
 
 
 @pack_op.shape

@@ -31,19 +31,34 @@ Pairs = list[list[int]]
 
 # ---- Pad, PadV2
 
-pad_op = op("""
+pad_op = op(
+    """
     Pad(input: T, paddings: Tpaddings) -> output: T
     T: type
     Tpaddings: {int32, int64} = int32
-""")
-pad_v2_op = op("""
+""",
+    numbers=("paddings",),
+    batching="vmap",
+)
+pad_v2_op = op(
+    """
     PadV2(input: T, paddings: Tpaddings, constant_values: T) -> output: T
     T: type
     Tpaddings: {int32, int64} = int32
-""")
+""",
+    numbers=("paddings",),
+)
 _MIRROR = 'T: type; Tpaddings: {int32, int64} = int32; mode: {"REFLECT", "SYMMETRIC"}'
-mirror_pad_op = op("MirrorPad(input: T, paddings: Tpaddings) -> output: T\n" + _MIRROR)
-mirror_pad_grad_op = op("MirrorPadGrad(input: T, paddings: Tpaddings) -> output: T\n" + _MIRROR)
+mirror_pad_op = op(
+    "MirrorPad(input: T, paddings: Tpaddings) -> output: T\n" + _MIRROR,
+    gpu_types="fractions",
+    numbers=("paddings",),
+)
+mirror_pad_grad_op = op(
+    "MirrorPadGrad(input: T, paddings: Tpaddings) -> output: T\n" + _MIRROR,
+    gpu_types="fractions",
+    numbers=("paddings",),
+)
 
 
 def pad_shape(node: Node) -> Any:

@@ -32,21 +32,27 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
-extract_image_patches_op = op(f"""
+extract_image_patches_op = op(
+    f"""
     ExtractImagePatches(images: T) -> patches: T
     ksizes: list(int) >= 4
     strides: list(int) >= 4
     rates: list(int) >= 4
     T: {_REAL}
     padding: {{"SAME", "VALID"}}
-""")
-extract_volume_patches_op = op(f"""
+""",
+    gpu_types="fractions",
+)
+extract_volume_patches_op = op(
+    f"""
     ExtractVolumePatches(input: T) -> patches: T
     ksizes: list(int) >= 5
     strides: list(int) >= 5
     T: {_REAL}
     padding: {{"SAME", "VALID"}}
-""")
+""",
+    gpu_types="fractions",
+)
 
 
 def _rates(node: Node) -> list[int]:

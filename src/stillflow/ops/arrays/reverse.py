@@ -24,12 +24,16 @@ reverse_op = op("""
     T: {uint8, int8, uint16, int16, int32, int64, bool, half, float, double, complex64, \
 complex128, string}
 """)
-reverse_v2_op = op("""
+reverse_v2_op = op(
+    """
     ReverseV2(tensor: T, axis: Tidx) -> output: T
     Tidx: {int32, int64} = int32
     T: {uint8, int8, uint16, int16, int32, int64, bool, bfloat16, half, float, double, \
 complex64, complex128, string}
-""")
+""",
+    numbers=("axis",),
+    batching="vmap",
+)
 
 
 def _check_rank(dims: Any) -> None:
@@ -267,12 +271,15 @@ def reverse_sequence(
 
 # ---- Roll
 
-roll_op = op("""
+roll_op = op(
+    """
     Roll(input: T, shift: Tshift, axis: Taxis) -> output: T
     T: type
     Tshift: {int32, int64}
     Taxis: {int32, int64}
-""")
+""",
+    numbers=("shift", "axis"),
+)
 
 
 @roll_op.shape

@@ -155,11 +155,15 @@ def _scatter(target: Any, indices: Any, updates: Any, how: str) -> None:
 
 # ---- Cards
 
-scatter_nd_op = op("""
+scatter_nd_op = op(
+    """
     ScatterNd(indices: Tindices, updates: T, shape: Tindices) -> output: T
     T: type
     Tindices: {int32, int64}
-""")
+""",
+    apple="no int64",
+    numbers=("indices", "shape"),
+)
 
 
 @scatter_nd_op.shape
@@ -200,15 +204,19 @@ _TENSOR = """(tensor: T, indices: Tindices, updates: T) -> output: T
     T: type
     Tindices: {int32, int64}
 """
-tensor_scatter_update_op = op("TensorScatterUpdate" + _TENSOR)
-tensor_scatter_add_op = op("TensorScatterAdd" + _TENSOR)
-tensor_scatter_sub_op = op("TensorScatterSub" + _TENSOR)
-scatter_nd_non_aliasing_add_op = op("""
+tensor_scatter_update_op = op("TensorScatterUpdate" + _TENSOR, apple="no int64")
+tensor_scatter_add_op = op("TensorScatterAdd" + _TENSOR, apple="no int64")
+tensor_scatter_sub_op = op("TensorScatterSub" + _TENSOR, apple="no int64")
+scatter_nd_non_aliasing_add_op = op(
+    """
     ScatterNdNonAliasingAdd(input: T, indices: Tindices, updates: T) -> output: T
     T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, \
 bfloat16, uint16, complex128, half, uint32, uint64, bool}
     Tindices: {int32, int64}
-""")
+""",
+    apple="no int64",
+    numbers=("indices",),
+)
 
 
 def _tensor_shape(node: Node) -> Any:

@@ -149,6 +149,9 @@ def _ref_card(name: str, how: str, locking: bool) -> Card:
         f"Tindices: {{int32, int64}}\nuse_locking: bool = {str(locking).lower()}",
         writes=(0,),
         differentiable=name in ("Update", "Min", "Max"),  # though none of them has a gradient
+        apple="no int64",
+        numbers=("indices",),
+        handle="variable",
     )
     is_nd = name.startswith("Nd")
     card.shape(_ref_shape(_nd_check if is_nd else _rows_check))
@@ -162,6 +165,9 @@ def _resource_card(name: str, how: str) -> Card:
         f"ResourceScatter{name}(resource: resource, indices: Tindices, updates: dtype)\n"
         f"dtype: {kinds}\nTindices: {{int32, int64}}\nflags: stateful",
         writes=(0,),
+        apple="no int64",
+        numbers=("indices",),
+        handle="variable",
     )
     card.shape(_resource_shape(_resource_rows_check))
     card.kernel(_kernel(_rows_of_resource, how, False))
@@ -173,6 +179,9 @@ def _resource_nd_card(name: str, how: str) -> Card:
         f"ResourceScatterNd{name}(ref: resource, indices: Tindices, updates: T)\nT: type\n"
         "Tindices: {int32, int64}\nuse_locking: bool = true\nflags: stateful",
         writes=(0,),
+        apple="no int64",
+        numbers=("indices",),
+        handle="variable",
     )
     card.shape(_resource_shape(_nd_check))
     card.kernel(_kernel(scatter_into_variable, how, False))

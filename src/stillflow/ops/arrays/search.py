@@ -137,7 +137,8 @@ def searchsorted(
 # ---- UnravelIndex
 
 unravel_index_op = op(
-    "UnravelIndex(indices: Tidx, dims: Tidx) -> output: Tidx; Tidx: {int32, int64} = int32"
+    "UnravelIndex(indices: Tidx, dims: Tidx) -> output: Tidx; Tidx: {int32, int64} = int32",
+    devices="host",
 )
 
 

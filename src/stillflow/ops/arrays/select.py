@@ -29,7 +29,9 @@ from stillflow.ops.samples import Bad, Sample
 
 _known_choice = value_of(np.where)
 
-select_op = op("Select(condition: bool, t: T, e: T) -> output: T; T: type", view=True)
+select_op = op(
+    "Select(condition: bool, t: T, e: T) -> output: T; T: type", view=True, batching="vmap"
+)
 
 
 @select_op.shape

@@ -42,6 +42,7 @@ range_op = op(
     Tidx: {bfloat16, float, double, int32, int64} = int32
 """,
     differentiable=False,
+    numbers=("start", "limit", "delta"),
 )
 
 
@@ -176,6 +177,7 @@ lin_space_op = op(
     Tidx: {int32, int64} = int32
 """,
     differentiable=False,
+    numbers=("num",),
 )
 
 

@@ -35,9 +35,13 @@ from stillflow.util.renamed import renamed_argument
 
 # ---- Shape, ShapeN, Size, Rank
 
+# Traits of operations that look at shapes alone, and of those that hand on their input's memory.
+_OF_SHAPES: Any = {"differentiable": False, "latency": "none", "metadata": True}
+_ALIAS: Any = {"view": True, "latency": "none", "batching": "vmap", "aliases": True}
+
 shape_op = op(
     "Shape(input: T) -> output: out_type; T: type; out_type: {int32, int64} = int32",
-    differentiable=False,
+    **_OF_SHAPES,
 )
 
 
@@ -77,13 +81,10 @@ def shape_samples() -> Iterator[Any]:
 
 
 shape_n_op = op(
-    """
-    ShapeN(input: N*T) -> output: N*out_type
-    N: int >= 1
-    T: type
-    out_type: {int32, int64} = int32
-""",
+    "ShapeN(input: N*T) -> output: N*out_type; N: int >= 1; T: type; "
+    "out_type: {int32, int64} = int32",
     differentiable=False,
+    metadata=True,
 )
 
 
@@ -117,7 +118,7 @@ def shape_n_kernel(node: Node) -> Any:
 
 size_op = op(
     "Size(input: T) -> output: out_type; T: type; out_type: {int32, int64} = int32",
-    differentiable=False,
+    **_OF_SHAPES,
 )
 
 
@@ -153,7 +154,7 @@ def size_samples() -> Iterator[Any]:
     yield Sample(np.zeros((2, 3), np.float32))
 
 
-rank_op = op("Rank(input: T) -> output: int32; T: type", differentiable=False)
+rank_op = op("Rank(input: T) -> output: int32; T: type", **_OF_SHAPES)
 rank_op.shape(size_shape)
 
 
@@ -263,12 +264,9 @@ def rank_internal(input: Any, name: str | None = None, optimize: bool = True) ->
 # ---- Reshape
 
 reshape_op = op(
-    """
-    Reshape(tensor: T, shape: Tshape) -> output: T
-    T: type
-    Tshape: {int32, int64} = int32
-""",
-    view=True,
+    "Reshape(tensor: T, shape: Tshape) -> output: T; T: type; Tshape: {int32, int64} = int32",
+    numbers=("shape",),
+    **_ALIAS,
 )
 
 
@@ -427,7 +425,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 expand_dims_op = op(
     "ExpandDims(input: T, dim: Tdim) -> output: T; T: type; Tdim: {int32, int64} = int32",
-    view=True,
+    numbers=("dim",),
+    **_ALIAS,
 )
 
 
@@ -506,7 +505,8 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 squeeze_op = op(
-    "Squeeze(input: T) -> output: T; T: type; squeeze_dims: list(int) >= 0 = []", view=True
+    "Squeeze(input: T) -> output: T; T: type; squeeze_dims: list(int) >= 0 = []",
+    **_ALIAS,
 )
 
 

@@ -47,6 +47,8 @@ _MASKS = """
 slice_op = op(
     "Slice(input: T, begin: Index, size: Index) -> output: T; T: type; Index: {int32, int64}",
     view=True,
+    numbers=("begin", "size"),
+    batching="vmap",
 )
 
 
@@ -205,6 +207,8 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 strided_slice_op = op(
     "StridedSlice(input: T, begin: Index, end: Index, strides: Index) -> output: T" + _MASKS,
     view=True,
+    numbers=("begin", "end", "strides"),
+    batching="vmap",
 )
 
 
@@ -327,7 +331,9 @@ def strided_slice_samples() -> Iterator[Any]:
 
 strided_slice_grad_op = op(
     "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> output: T"
-    + _MASKS
+    + _MASKS,
+    numbers=("shape", "begin", "end", "strides"),
+    batching="vmap",
 )
 
 

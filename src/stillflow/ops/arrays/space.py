@@ -30,13 +30,11 @@ _ND = "T: type\nTblock_shape: {int32, int64} = int32\n"
 space_to_batch_nd_op = op(
     "SpaceToBatchND(input: T, block_shape: Tblock_shape, paddings: Tpaddings) -> output: T\n"
     + _ND + "Tpaddings: {int32, int64} = int32",
-    view=True,
-)  # fmt: skip
+    view=True, numbers=("block_shape", "paddings"))  # fmt: skip
 batch_to_space_nd_op = op(
     "BatchToSpaceND(input: T, block_shape: Tblock_shape, crops: Tcrops) -> output: T\n"
     + _ND + "Tcrops: {int32, int64} = int32",
-    view=True,
-)  # fmt: skip
+    view=True, numbers=("block_shape", "crops"))  # fmt: skip
 space_to_batch_op = op(
     """
     SpaceToBatch(input: T, paddings: Tpaddings) -> output: T
@@ -45,6 +43,7 @@ space_to_batch_op = op(
     block_size: int >= 2
 """,
     view=True,
+    numbers=("paddings",),
 )
 batch_to_space_op = op(
     """
@@ -54,6 +53,7 @@ batch_to_space_op = op(
     Tidx: {int32, int64} = int32
 """,
     view=True,
+    numbers=("crops",),
 )
 
 

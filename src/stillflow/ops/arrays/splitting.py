@@ -53,6 +53,8 @@ split_op = op(
     T: type
 """,
     view=True,
+    numbers=("split_dim",),
+    batching="vmap",
 )
 
 
@@ -141,6 +143,7 @@ split_v_op = op(
     Tlen: {int32, int64} = int64
 """,
     view=True,
+    numbers=("size_splits", "split_dim"),
 )
 
 
@@ -321,6 +324,7 @@ unpack_op = op(
     axis: int = 0
 """,
     view=True,
+    batching="vmap",
 )
 
 

@@ -27,14 +27,20 @@ _ATTRIBUTES = """
 _BOUNDS = "begin: Index, end: Index, strides: Index, value: T"
 
 strided_slice_assign_op = op(
-    f"StridedSliceAssign(ref: &T, {_BOUNDS}) -> output_ref: &T" + _ATTRIBUTES, writes=(0,)
+    f"StridedSliceAssign(ref: &T, {_BOUNDS}) -> output_ref: &T" + _ATTRIBUTES,
+    writes=(0,),
+    numbers=("begin", "end", "strides"),
+    handle="variable",
 )
 resource_strided_slice_assign_op = op(
     f"ResourceStridedSliceAssign(ref: resource, {_BOUNDS})" + _ATTRIBUTES + "flags: stateful",
     writes=(0,),
+    numbers=("begin", "end", "strides"),
+    handle="variable",
 )
 tensor_strided_slice_update_op = op(
-    f"TensorStridedSliceUpdate(input: T, {_BOUNDS}) -> output: T" + _ATTRIBUTES
+    f"TensorStridedSliceUpdate(input: T, {_BOUNDS}) -> output: T" + _ATTRIBUTES,
+    numbers=("begin", "end", "strides"),
 )
 
 

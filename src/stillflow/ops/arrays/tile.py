@@ -19,11 +19,15 @@ from stillflow.ops.kernels import either, ints
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
-tile_op = op("""
+tile_op = op(
+    """
     Tile(input: T, multiples: Tmultiples) -> output: T
     T: type
     Tmultiples: {int32, int64} = int32
-""")
+""",
+    numbers=("multiples",),
+    batching="vmap",
+)
 
 
 @tile_op.shape
@@ -154,7 +158,9 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 # ---- the sum over the copies, as graphs before version 3 have it
 
-tile_grad_op = op("TileGrad(input: T, multiples: int32) -> output: T; T: type")
+tile_grad_op = op(
+    "TileGrad(input: T, multiples: int32) -> output: T; T: type", numbers=("multiples",)
+)
 
 
 @tile_grad_op.shape

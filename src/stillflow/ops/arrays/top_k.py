@@ -17,6 +17,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.graph.traits import Cost
 from stillflow.ops import native_kernels
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.gather import gather
@@ -38,17 +39,24 @@ _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, hal
 
 # ---- TopK, TopKV2
 
-top_k_op = op(f"""
+top_k_op = op(
+    f"""
     TopK(input: T) -> (values: T, indices: int32)
     k: int >= 0
     sorted: bool = true
     T: {_REAL}
-""")
-top_k_v2_op = op(f"""
+""",
+    cost=Cost(counts="first input"),
+)
+top_k_v2_op = op(
+    f"""
     TopKV2(input: T, k: int32) -> (values: T, indices: int32)
     sorted: bool = true
     T: {_REAL}
-""")
+""",
+    numbers=("k",),
+    cost=Cost(counts="first input"),
+)
 
 
 def _known_count(node: Node) -> int | None:
@@ -237,11 +245,14 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
 
 # ---- NthElement
 
-nth_element_op = op(f"""
+nth_element_op = op(
+    f"""
     NthElement(input: T, n: int32) -> values: T
     reverse: bool = false
     T: {_REAL}
-""")
+""",
+    numbers=("n",),
+)
 
 
 @nth_element_op.shape

@@ -25,8 +25,8 @@ from stillflow.ops.samples import Bad, Sample
 _FEW = 64  # numbers of a permutation that are gone through one by one
 
 _SIGNATURE = "(x: T, perm: Tperm) -> y: T; T: type; Tperm: {int32, int64} = int32"
-transpose_op = op("Transpose" + _SIGNATURE, view=True)
-conjugate_transpose_op = op("ConjugateTranspose" + _SIGNATURE, view=True)
+transpose_op = op("Transpose" + _SIGNATURE, view=True, numbers=("perm",), batching="vmap")
+conjugate_transpose_op = op("ConjugateTranspose" + _SIGNATURE, view=True, numbers=("perm",))
 
 
 def transpose_shape(node: Node) -> Any:

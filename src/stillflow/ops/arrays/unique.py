@@ -22,13 +22,16 @@ from stillflow.util.texts import FEW, Numbering, texts_of
 
 _TYPES = "T: type\nout_idx: {int32, int64} = int32"
 _AXIS_TYPES = "T: type\nTaxis: {int32, int64} = int64\nout_idx: {int32, int64} = int32"
-unique_op = op("Unique(x: T) -> (y: T, idx: out_idx)\n" + _TYPES)
+unique_op = op("Unique(x: T) -> (y: T, idx: out_idx)\n" + _TYPES, reads_on_host=True)
 unique_with_counts_op = op(
-    "UniqueWithCounts(x: T) -> (y: T, idx: out_idx, count: out_idx)\n" + _TYPES
+    "UniqueWithCounts(x: T) -> (y: T, idx: out_idx, count: out_idx)\n" + _TYPES, devices="host"
 )
-unique_v2_op = op("UniqueV2(x: T, axis: Taxis) -> (y: T, idx: out_idx)\n" + _AXIS_TYPES)
+unique_v2_op = op(
+    "UniqueV2(x: T, axis: Taxis) -> (y: T, idx: out_idx)\n" + _AXIS_TYPES, devices="host"
+)
 unique_with_counts_v2_op = op(
-    "UniqueWithCountsV2(x: T, axis: Taxis) -> (y: T, idx: out_idx, count: out_idx)\n" + _AXIS_TYPES
+    "UniqueWithCountsV2(x: T, axis: Taxis) -> (y: T, idx: out_idx, count: out_idx)\n" + _AXIS_TYPES,
+    devices="host",
 )
 
 
@@ -186,7 +189,7 @@ def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = N
 
 # ---- ListDiff
 
-list_diff_op = op("ListDiff(x: T, y: T) -> (out: T, idx: out_idx)\n" + _TYPES)
+list_diff_op = op("ListDiff(x: T, y: T) -> (out: T, idx: out_idx)\n" + _TYPES, devices="host")
 
 
 @list_diff_op.shape

@@ -16,13 +16,16 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
-mfcc_op = op("""
+mfcc_op = op(
+    """
     Mfcc(spectrogram: float, sample_rate: int32) -> output: float
     upper_frequency_limit: float = 4000
     lower_frequency_limit: float = 20
     filterbank_channel_count: int = 40
     dct_coefficient_count: int = 13
-""")
+""",
+    devices="host",
+)
 
 _FLOOR = 1e-12  # below it, no logarithm is taken
 

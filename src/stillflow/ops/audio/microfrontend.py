@@ -15,7 +15,8 @@ from stillflow.graph.node import Node
 from stillflow.ops.audio.fixed_frontend import Frontend, Settings
 from stillflow.ops.samples import Bad, Sample
 
-audio_microfrontend_op = op("""
+audio_microfrontend_op = op(
+    """
     AudioMicrofrontend(audio: int16) -> filterbanks: out_type
     sample_rate: int = 16000;  window_size: int = 25;  window_step: int = 10
     num_channels: int = 32;  upper_band_limit: float = 7500;  lower_band_limit: float = 125
@@ -25,7 +26,9 @@ audio_microfrontend_op = op("""
     enable_log: bool = true;  scale_shift: int = 6;  left_context: int = 0
     right_context: int = 0;  frame_stride: int = 1;  zero_padding: bool = false
     out_scale: int = 1;  out_type: {uint16, float} = uint16
-""")
+""",
+    devices="host",
+)
 
 
 @audio_microfrontend_op.shape

@@ -15,12 +15,15 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
-audio_spectrogram_op = op("""
+audio_spectrogram_op = op(
+    """
     AudioSpectrogram(input: float) -> spectrogram: float
     window_size: int
     stride: int
     magnitude_squared: bool = false
-""")
+""",
+    devices="host",
+)
 
 
 def _fft_length(window: int) -> int:

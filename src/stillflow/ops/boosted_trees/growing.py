@@ -26,6 +26,7 @@ update_ensemble_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 update_ensemble_v2_op = op(
     """
@@ -39,6 +40,7 @@ update_ensemble_v2_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 center_bias_op = op(
     """
@@ -47,6 +49,7 @@ center_bias_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 
 # The lists of both versions, with the rank of what is in them; the order is that of the newer.

@@ -22,6 +22,7 @@ predict_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 training_predict_op = op(
     """
@@ -33,6 +34,7 @@ training_predict_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 example_debug_outputs_op = op(
     """
@@ -44,6 +46,7 @@ example_debug_outputs_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 
 

@@ -33,6 +33,7 @@ quantile_handle_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 is_quantile_resource_initialized_op = op(
     """
@@ -50,6 +51,7 @@ create_quantile_stream_resource_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 make_quantile_summaries_op = op(
     """
@@ -58,6 +60,7 @@ make_quantile_summaries_op = op(
     num_features: int >= 0
 """,
     differentiable=False,
+    devices="host",
 )
 flush_quantile_summaries_op = op(
     """
@@ -67,6 +70,7 @@ flush_quantile_summaries_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 quantile_add_summaries_op = op(
     """
@@ -76,6 +80,7 @@ quantile_add_summaries_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 quantile_resource_deserialize_op = op(
     """
@@ -85,6 +90,7 @@ quantile_resource_deserialize_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 quantile_flush_op = op(
     """
@@ -94,6 +100,7 @@ quantile_flush_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 get_bucket_boundaries_op = op(
     """
@@ -103,6 +110,7 @@ get_bucket_boundaries_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 bucketize_op = op(
     """
@@ -111,6 +119,7 @@ bucketize_op = op(
     num_features: int >= 0
 """,
     differentiable=False,
+    devices="host",
 )
 
 quantile_handle_op.shape(scalar_shape)

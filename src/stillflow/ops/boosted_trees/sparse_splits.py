@@ -32,6 +32,7 @@ sparse_calculate_best_feature_split_op = op(
     split_type: {{"inequality"}} = "inequality"
 """,
     differentiable=False,
+    devices="host",
 )
 
 

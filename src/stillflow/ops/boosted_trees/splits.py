@@ -39,6 +39,7 @@ calculate_best_gains_per_feature_op = op(
     num_features: int >= 1
 """,
     differentiable=False,
+    devices="host",
 )
 calculate_best_feature_split_op = op(
     f"""
@@ -48,6 +49,7 @@ calculate_best_feature_split_op = op(
     split_type: {{"inequality", "equality"}} = "inequality"
 """,
     differentiable=False,
+    devices="host",
 )
 
 

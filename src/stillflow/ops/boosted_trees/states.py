@@ -28,6 +28,7 @@ ensemble_handle_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 is_ensemble_initialized_op = op(
     """
@@ -43,6 +44,7 @@ create_ensemble_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 deserialize_ensemble_op = op(
     """
@@ -51,6 +53,7 @@ deserialize_ensemble_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 serialize_ensemble_op = op(
     """
@@ -59,6 +62,7 @@ serialize_ensemble_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 get_ensemble_states_op = op(
     """
@@ -68,6 +72,7 @@ get_ensemble_states_op = op(
     flags: stateful
 """,
     differentiable=False,
+    devices="host",
 )
 
 ensemble_handle_op.shape(scalar_shape)

@@ -22,6 +22,7 @@ make_stats_summary_op = op(
     num_features: int >= 1
 """,
     differentiable=False,
+    devices="host",
 )
 aggregate_stats_op = op(
     """
@@ -31,6 +32,7 @@ aggregate_stats_op = op(
     num_buckets: int >= 1
 """,
     differentiable=False,
+    devices="host",
 )
 sparse_aggregate_stats_op = op(
     """
@@ -41,6 +43,7 @@ sparse_aggregate_stats_op = op(
     num_buckets: int >= 1
 """,
     differentiable=False,
+    devices="host",
 )
 
 

@@ -18,12 +18,17 @@ from stillflow.graph.summarize import summarize
 from stillflow.ops.control import no_op
 from stillflow.ops.control_flow.cond import cond
 
-assert_op = op("""
+assert_op = op(
+    """
     Assert(condition: bool, data: [T])
     T: list(type) >= 1
     summarize: int = 3
     flags: stateful
-""")
+""",
+    reads_on_host=True,
+    latency="brief",
+    idempotent=True,
+)
 
 
 @assert_op.shape

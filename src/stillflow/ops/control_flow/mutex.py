@@ -13,13 +13,13 @@ mutex_v2_op = op("""MutexV2() -> resource: resource
     container: string = ""
     shared_name: string = ""
     flags: stateful
-""", differentiable=False)  # fmt: skip
+""", differentiable=False, devices="host first", handle="mutex", gives="mutex")  # fmt: skip
 mutex_lock_op = op("""MutexLock(mutex: resource) -> mutex_lock: variant
     flags: stateful
-""", differentiable=False)  # fmt: skip
+""", differentiable=False, devices="host first", handle="mutex", access="lock")  # fmt: skip
 consume_mutex_lock_op = op("""ConsumeMutexLock(mutex_lock: variant)
     flags: stateful
-""", differentiable=False)  # fmt: skip
+""", differentiable=False, devices="host first", handle="mutex")  # fmt: skip
 
 
 class Mutex(Attempts):

@@ -100,36 +100,59 @@ stack_v2_op = op(
     f'StackV2(max_size: int32) -> handle: resource\nelem_type: type\nstack_name: string = ""\n'
     f"{_FLAGS}",
     differentiable=False,
+    handle="stack",
+    gives="stack",
 )
 stack_op = op(
     f'Stack() -> handle: &string\nelem_type: type\nstack_name: string = ""\n{_FLAGS}',
     differentiable=False,
+    handle="stack",
+    gives="stack",
 )
 stack_push_v2_op = op(
     f"StackPushV2(handle: resource, elem: T) -> output: T\nT: type\n"
     f"swap_memory: bool = false\n{_FLAGS}",
     view=True,
     differentiable=False,
+    handle="stack",
+    access="push",
 )
 stack_push_op = op(
     "StackPush(handle: &string, elem: T) -> output: T\nT: type\nswap_memory: bool = false",
     view=True,
     differentiable=False,
     effect="state",
+    handle="stack",
+    access="push",
 )
 stack_pop_v2_op = op(
     f"StackPopV2(handle: resource) -> elem: elem_type\nelem_type: type\n{_FLAGS}",
     view=True,
     differentiable=False,
+    handle="stack",
+    access="pop",
 )
 stack_pop_op = op(
     "StackPop(handle: &string) -> elem: elem_type\nelem_type: type",
     view=True,
     differentiable=False,
     effect="state",
+    handle="stack",
+    access="pop",
 )
-stack_close_v2_op = op(f"StackCloseV2(handle: resource)\n{_FLAGS}", differentiable=False)
-stack_close_op = op("StackClose(handle: &string)", differentiable=False, effect="state")
+stack_close_v2_op = op(
+    f"StackCloseV2(handle: resource)\n{_FLAGS}",
+    differentiable=False,
+    handle="stack",
+    access="close",
+)
+stack_close_op = op(
+    "StackClose(handle: &string)",
+    differentiable=False,
+    effect="state",
+    handle="stack",
+    access="close",
+)
 
 for _card in (stack_op, stack_v2_op):
     _card.shape(lambda node: (2,))

@@ -40,24 +40,33 @@ def _any_of(node: Node) -> Any:
 
 
 switch_op = op(
-    "Switch(data: T, pred: bool) -> (output_false: T, output_true: T); T: type", view=True
+    "Switch(data: T, pred: bool) -> (output_false: T, output_true: T); T: type",
+    view=True,
+    handle="any",
+    flow="switch",
 )
 ref_switch_op = op(
     "RefSwitch(data: &T, pred: bool) -> (output_false: &T, output_true: &T)\n"
-    "T: type\nflags: uninitialized"
+    "T: type\nflags: uninitialized",
+    flow="switch",
 )
 merge_op = op(
-    "Merge(inputs: N*T) -> (output: T, value_index: int32); T: type; N: int >= 1", view=True
+    "Merge(inputs: N*T) -> (output: T, value_index: int32); T: type; N: int >= 1",
+    view=True,
+    handle="any",
+    flow="merge",
 )
 ref_merge_op = op(
-    "RefMerge(inputs: &N*T) -> (output: &T, value_index: int32); T: type; N: int >= 1"
+    "RefMerge(inputs: &N*T) -> (output: &T, value_index: int32); T: type; N: int >= 1", flow="merge"
 )
 for _card in (switch_op, ref_switch_op):
     _card.shape(_both)
 for _card in (merge_op, ref_merge_op):
     _card.shape(_any_of)
 
-ref_select_op = op("RefSelect(index: int32, inputs: &N*T) -> output: &T; T: type; N: int >= 1")
+ref_select_op = op(
+    "RefSelect(index: int32, inputs: &N*T) -> output: &T; T: type; N: int >= 1", numbers=("index",)
+)
 
 
 @ref_select_op.shape
@@ -74,13 +83,17 @@ def ref_select_kernel(node: Node) -> Any:
 
 
 _FRAME = "T: type\nframe_name: string\nis_constant: bool = false\nparallel_iterations: int = 10"
-enter_op = op(f"Enter(data: T) -> output: T\n{_FRAME}", view=True)
-ref_enter_op = op(f"RefEnter(data: &T) -> output: &T\n{_FRAME}")
-exit_op = op("Exit(data: T) -> output: T; T: type", view=True)
-ref_exit_op = op("RefExit(data: &T) -> output: &T; T: type")
-next_iteration_op = op("NextIteration(data: T) -> output: T; T: type", view=True)
-ref_next_iteration_op = op("RefNextIteration(data: &T) -> output: &T; T: type")
-loop_cond_op = op("LoopCond(input: bool) -> output: bool")
+enter_op = op(f"Enter(data: T) -> output: T\n{_FRAME}", view=True, handle="any", flow="enter")
+ref_enter_op = op(f"RefEnter(data: &T) -> output: &T\n{_FRAME}", flow="enter")
+exit_op = op("Exit(data: T) -> output: T; T: type", view=True, handle="any", flow="exit")
+ref_exit_op = op("RefExit(data: &T) -> output: &T; T: type", flow="exit")
+next_iteration_op = op(
+    "NextIteration(data: T) -> output: T; T: type", view=True, handle="any", flow="next iteration"
+)
+ref_next_iteration_op = op(
+    "RefNextIteration(data: &T) -> output: &T; T: type", flow="next iteration"
+)
+loop_cond_op = op("LoopCond(input: bool) -> output: bool", flow="loop condition")
 for _card in (exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op):
     _card.shape(_same)
 

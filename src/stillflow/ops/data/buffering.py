@@ -24,9 +24,11 @@ from stillflow.ops.data.walk import Element, State, Walk
 _TUNED = 16  # how many elements are fetched ahead where it is left to us
 
 prefetch_dataset_op = unary(
-    "PrefetchDataset", "buffer_size: int64",
+    "PrefetchDataset",
+    "buffer_size: int64",
     f"{TYPED}\nslack_period: int = 0\nlegacy_autotune: bool = true",
-)  # fmt: skip
+    devices="host first",
+)
 
 
 def _in_memory(node: Node) -> bool:

@@ -5,6 +5,8 @@ TensorFlow 1.15 still builds one of them, and older graphs hold all.
 
 from __future__ import annotations
 
+from typing import Any
+
 from stillflow.graph.card import Card, op
 from stillflow.ops.data import (
     batching,
@@ -32,7 +34,7 @@ _CARDS = (
     grouping.group_by_reducer_dataset_op, grouping.group_by_window_dataset_op,
     grouping.unique_dataset_op, interleaving.directed_interleave_dataset_op,
     interleaving.parallel_interleave_dataset_op, iterators.iterator_get_device_op,
-    mapping.map_and_batch_dataset_op, mapping.map_dataset_op, mapping.scan_dataset_op,
+    mapping.map_and_batch_dataset_op, mapping.scan_dataset_op,
     mapping.take_while_dataset_op, parsing.parse_example_dataset_op, sources.random_dataset_op,
     sql.sql_dataset_op, windows.sliding_window_dataset_op, wrappers.assert_next_dataset_op,
     wrappers.dataset_cardinality_op, wrappers.ignore_errors_dataset_op,
@@ -46,10 +48,13 @@ _CARDS = (
 )  # fmt: skip
 
 
-def _renamed(card: Card) -> Card:
+def _renamed(card: Card, **traits: Any) -> Card:
     """The same op under its older name."""
     made = op(
-        f"Experimental{card.text.strip()}", differentiable=card.differentiable, effect=card.effect
+        f"Experimental{card.text.strip()}",
+        differentiable=card.differentiable,
+        effect=card.effect,
+        **traits,
     )
     for part in ("shape_part", "check_part", "kernel_part"):
         setattr(made, part, getattr(card, part))
@@ -57,3 +62,4 @@ def _renamed(card: Card) -> Card:
 
 
 experimental = {card.name: _renamed(card) for card in _CARDS}
+experimental[mapping.map_dataset_op.name] = _renamed(mapping.map_dataset_op, devices="host first")

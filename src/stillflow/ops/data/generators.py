@@ -26,7 +26,8 @@ generator_dataset_op = dataset_op(
     "[Tnext_func_args], finalize_func_other_args: [Tfinalize_func_args]) -> handle: variant\n"
     "init_func: func\nnext_func: func\nfinalize_func: func\n"
     "Tinit_func_args: list(type) >= 0\nTnext_func_args: list(type) >= 0\n"
-    f"Tfinalize_func_args: list(type) >= 0{TYPED}\nflags: stateful"
+    f"Tfinalize_func_args: list(type) >= 0{TYPED}\nflags: stateful",
+    devices="host first",
 )
 
 

@@ -187,11 +187,16 @@ def _component_shapes(node: Node) -> list[Dims]:
 
 iterator_v2_op = op(
     f"IteratorV2() -> handle: resource\nshared_name: string\ncontainer: string{TYPED}"
-    "\nflags: stateful"
+    "\nflags: stateful",
+    devices="host first",
+    handle="iterator",
+    gives="iterator",
 )
 iterator_op = op(
     f"Iterator() -> handle: resource\nshared_name: string\ncontainer: string{TYPED}"
-    "\nflags: stateful"
+    "\nflags: stateful",
+    handle="iterator",
+    gives="iterator",
 )
 
 
@@ -208,7 +213,11 @@ for _card in (iterator_op, iterator_v2_op):
     _card.shape(_scalar_shape)
     _card.kernel(iterator_v2_kernel)
 
-anonymous_iterator_op = op(f"AnonymousIterator() -> handle: resource{TYPED}\nflags: stateful")
+anonymous_iterator_op = op(
+    f"AnonymousIterator() -> handle: resource{TYPED}\nflags: stateful",
+    devices="host first",
+    handle="iterator",
+)
 anonymous_iterator_op.shape(_scalar_shape)
 
 
@@ -220,10 +229,16 @@ def anonymous_iterator_kernel(node: Any) -> Any:
 
 # In functions, where the iterator lives until `DeleteIterator` has its deleter.
 anonymous_iterator_v2_op = op(
-    f"AnonymousIteratorV2() -> (handle: resource, deleter: variant){TYPED}\nflags: stateful"
+    f"AnonymousIteratorV2() -> (handle: resource, deleter: variant){TYPED}\nflags: stateful",
+    devices="host first",
+    handle="iterator",
 )
 anonymous_iterator_v2_op.shape(lambda node: [(), ()])
-delete_iterator_op = op("DeleteIterator(handle: resource, deleter: variant)\nflags: stateful")
+delete_iterator_op = op(
+    "DeleteIterator(handle: resource, deleter: variant)\nflags: stateful",
+    devices="host first",
+    handle="iterator",
+)
 
 
 @anonymous_iterator_v2_op.kernel
@@ -243,15 +258,25 @@ def delete_iterator_kernel(node: Any) -> Any:
 
 
 # A dataset that a function captures is not to be taken apart by what rewrites pipelines.
-wrap_dataset_variant_op = op("WrapDatasetVariant(input_handle: variant) -> output_handle: variant")
+wrap_dataset_variant_op = op(
+    "WrapDatasetVariant(input_handle: variant) -> output_handle: variant",
+    devices="host first",
+    handle="dataset",
+)
 unwrap_dataset_variant_op = op(
-    "UnwrapDatasetVariant(input_handle: variant) -> output_handle: variant"
+    "UnwrapDatasetVariant(input_handle: variant) -> output_handle: variant",
+    devices="host first",
+    handle="dataset",
 )
 for _card in (wrap_dataset_variant_op, unwrap_dataset_variant_op):
     _card.shape(_scalar_shape)
     _card.kernel(lambda node: lambda dataset: dataset)
 
-make_iterator_op = op("MakeIterator(dataset: variant, iterator: resource)\nflags: stateful")
+make_iterator_op = op(
+    "MakeIterator(dataset: variant, iterator: resource)\nflags: stateful",
+    devices="host first",
+    handle="iterator",
+)
 
 
 @make_iterator_op.kernel
@@ -268,7 +293,9 @@ def make_iterator_kernel(node: Any) -> Any:
 
 one_shot_iterator_op = op(
     f"OneShotIterator() -> handle: resource\ndataset_factory: func{TYPED}"
-    '\ncontainer: string = ""\nshared_name: string = ""\nflags: stateful'
+    '\ncontainer: string = ""\nshared_name: string = ""\nflags: stateful',
+    handle="iterator",
+    gives="iterator",
 )
 one_shot_iterator_op.shape(_scalar_shape)
 
@@ -309,17 +336,26 @@ def get_next_kernel(node: Any) -> Any:
 
 
 iterator_get_next_op = op(
-    f"IteratorGetNext(iterator: resource) -> components: [output_types]{TYPED}\nflags: stateful"
+    f"IteratorGetNext(iterator: resource) -> components: [output_types]{TYPED}\nflags: stateful",
+    devices="host first",
+    access="take",
+    handle="iterator",
 )
 iterator_get_next_sync_op = op(
-    f"IteratorGetNextSync(iterator: resource) -> components: [output_types]{TYPED}\nflags: stateful"
+    f"IteratorGetNextSync(iterator: resource) -> components: [output_types]{TYPED}\n"
+    "flags: stateful",
+    devices="host first",
+    access="take",
+    handle="iterator",
 )
 for _card in (iterator_get_next_op, iterator_get_next_sync_op):
     _card.shape(_component_shapes)
     _card.kernel(get_next_kernel)
 
 iterator_get_next_as_optional_op = op(
-    f"IteratorGetNextAsOptional(iterator: resource) -> optional: variant{TYPED}\nflags: stateful"
+    f"IteratorGetNextAsOptional(iterator: resource) -> optional: variant{TYPED}\nflags: stateful",
+    devices="host first",
+    handle="iterator",
 )
 iterator_get_next_as_optional_op.shape(_scalar_shape)
 
@@ -338,12 +374,14 @@ def iterator_get_next_as_optional_kernel(node: Any) -> Any:
 # ---- where it is
 
 serialize_iterator_op = op(
-    "SerializeIterator(resource_handle: resource) -> serialized: variant\nflags: stateful"
+    "SerializeIterator(resource_handle: resource) -> serialized: variant\nflags: stateful",
+    handle="iterator",
 )
 serialize_iterator_op.shape(_scalar_shape)
 serialize_iterator_op.kernel(lambda node: lambda iterator: iterator.save())
 deserialize_iterator_op = op(
-    "DeserializeIterator(resource_handle: resource, serialized: variant)\nflags: stateful"
+    "DeserializeIterator(resource_handle: resource, serialized: variant)\nflags: stateful",
+    handle="iterator",
 )
 
 
@@ -364,7 +402,9 @@ def deserialize_iterator_kernel(node: Any) -> Any:
 
 
 iterator_to_string_handle_op = op(
-    "IteratorToStringHandle(resource_handle: resource) -> string_handle: string\nflags: stateful"
+    "IteratorToStringHandle(resource_handle: resource) -> string_handle: string\nflags: stateful",
+    devices="host first",
+    handle="iterator",
 )
 iterator_to_string_handle_op.shape(_scalar_shape)
 
@@ -391,8 +431,15 @@ _FROM_HANDLE = (
     "(string_handle: string) -> resource_handle: resource\n"
     "output_types: list(type) >= 0 = []\noutput_shapes: list(shape) >= 0 = []\nflags: stateful"
 )
-iterator_from_string_handle_op = op(f"IteratorFromStringHandle{_FROM_HANDLE}")
-iterator_from_string_handle_v2_op = op(f"IteratorFromStringHandleV2{_FROM_HANDLE}")
+iterator_from_string_handle_op = op(
+    f"IteratorFromStringHandle{_FROM_HANDLE}", handle="iterator", gives="iterator"
+)
+iterator_from_string_handle_v2_op = op(
+    f"IteratorFromStringHandleV2{_FROM_HANDLE}",
+    devices="host first",
+    handle="iterator",
+    gives="iterator",
+)
 
 
 def iterator_from_string_handle_kernel(node: Any) -> Any:
@@ -419,7 +466,7 @@ for _card in (iterator_from_string_handle_op, iterator_from_string_handle_v2_op)
     _card.kernel(iterator_from_string_handle_kernel)
 
 iterator_get_device_op = op(
-    "IteratorGetDevice(resource: resource) -> device: string\nflags: stateful"
+    "IteratorGetDevice(resource: resource) -> device: string\nflags: stateful", handle="iterator"
 )
 iterator_get_device_op.shape(_scalar_shape)
 iterator_get_device_op.kernel(

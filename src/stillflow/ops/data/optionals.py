@@ -46,17 +46,26 @@ def _scalar_shape(node: Node) -> Any:
 optional_from_value_op = op(
     "OptionalFromValue(components: [Toutput_types]) -> optional: variant\n"
     "Toutput_types: list(type) >= 1",
-    view=True, effect="state",
-)  # fmt: skip
+    view=True, effect="state", devices="host first", handle="optional")  # fmt: skip
 optional_from_value_op.shape(_scalar_shape)
 optional_from_value_op.kernel(lambda node: lambda *components: OptionalValue(components))
 
-optional_none_op = op("OptionalNone() -> optional: variant", differentiable=False, effect="state")
+optional_none_op = op(
+    "OptionalNone() -> optional: variant",
+    differentiable=False,
+    effect="state",
+    devices="host first",
+    handle="optional",
+)
 optional_none_op.shape(_scalar_shape)
 optional_none_op.kernel(lambda node: lambda: OptionalValue(None))
 
 optional_has_value_op = op(
-    "OptionalHasValue(optional: variant) -> has_value: bool", differentiable=False, effect="state"
+    "OptionalHasValue(optional: variant) -> has_value: bool",
+    differentiable=False,
+    effect="state",
+    devices="host first",
+    handle="optional",
 )
 optional_has_value_op.shape(_scalar_shape)
 
@@ -76,8 +85,7 @@ def optional_has_value_kernel(node: Node) -> Any:
 
 optional_get_value_op = op(
     f"OptionalGetValue(optional: variant) -> components: [output_types]{TYPED}",
-    view=True, effect="state",
-)  # fmt: skip
+    view=True, effect="state", devices="host first", handle="optional")  # fmt: skip
 
 
 @optional_get_value_op.shape

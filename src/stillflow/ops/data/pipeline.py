@@ -323,6 +323,7 @@ def dataset_op(text: str, at_most: Mapping[str, int] | None = None, **options: A
     """
     bounds = at_most or {}
     options.setdefault("keeps", tuple(range(_MOST_INPUTS)))
+    options |= {"handle": "dataset", "gives": "dataset"}
     card = op(text, _DatasetCard, differentiable=False, **options)
 
     @card.shape

@@ -99,6 +99,7 @@ for_op = op(
     """,
     effect="state",
     calls=True,
+    numbers=("start", "limit", "delta"),
 )
 underscore_if_op = op(
     """

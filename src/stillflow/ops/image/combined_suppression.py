@@ -24,6 +24,7 @@ combined_non_max_suppression_op = op(
     clip_boxes: bool = true
     """,
     differentiable=False,
+    devices="host",
 )
 
 

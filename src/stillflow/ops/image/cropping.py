@@ -24,23 +24,34 @@ from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{uint8, uint16, int8, int16, int32, int64, half, float, double}"
 
-crop_and_resize_op = op(f"""
+crop_and_resize_op = op(
+    f"""
     CropAndResize(image: T, boxes: float, box_ind: int32, crop_size: int32) -> crops: float
     T: {_TYPES}
     method: {{"bilinear", "nearest"}} = "bilinear"
     extrapolation_value: float = 0
-""")
-crop_and_resize_grad_image_op = op("""
+""",
+    gpu_types="fractions",
+    numbers=("crop_size",),
+)
+crop_and_resize_grad_image_op = op(
+    """
     CropAndResizeGradImage(grads: float, boxes: float, box_ind: int32, image_size: int32)
         -> output: T
     T: {float, half, double}
     method: {"bilinear", "nearest"} = "bilinear"
-""")
-crop_and_resize_grad_boxes_op = op(f"""
+""",
+    gpu_types="fractions",
+    numbers=("image_size",),
+)
+crop_and_resize_grad_boxes_op = op(
+    f"""
     CropAndResizeGradBoxes(grads: float, image: T, boxes: float, box_ind: int32) -> output: float
     T: {_TYPES}
     method: {{"bilinear"}} = "bilinear"
-""")
+""",
+    gpu_types="fractions",
+)
 
 
 @crop_and_resize_op.shape

@@ -24,11 +24,15 @@ draw_bounding_boxes_op = op(
     T: {float, half} = float
     """,
     differentiable=False,
+    devices="host",
 )
-draw_bounding_boxes_v2_op = op("""
+draw_bounding_boxes_v2_op = op(
+    """
     DrawBoundingBoxesV2(images: T, boxes: float, colors: float) -> output: T
     T: {float, half} = float
-""")
+""",
+    devices="host",
+)
 
 # Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia.
 _COLOURS = (

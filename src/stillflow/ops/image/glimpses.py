@@ -25,6 +25,7 @@ extract_glimpse_op = op(
     noise: string = "uniform"
     """,
     differentiable=False,
+    devices="host",
 )
 
 

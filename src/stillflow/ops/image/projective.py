@@ -31,11 +31,14 @@ image_projective_transform_op = op(f"""
     ImageProjectiveTransform(images: dtype, transforms: float) -> transformed_images: dtype
     {_ATTRS}
 """)
-image_projective_transform_v2_op = op(f"""
+image_projective_transform_v2_op = op(
+    f"""
     ImageProjectiveTransformV2(images: dtype, transforms: float, output_shape: int32)
         -> transformed_images: dtype
     {_ATTRS}
-""")
+""",
+    numbers=("output_shape",),
+)
 
 
 @image_projective_transform_op.shape

@@ -29,41 +29,60 @@ _GRID = """
     half_pixel_centers: bool = false
 """
 
-resize_bilinear_op = op(f"""
+resize_bilinear_op = op(
+    f"""
     ResizeBilinear(images: T, size: int32) -> resized_images: float
     T: {{int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double}}
     {_GRID}
-""")
-resize_bilinear_grad_op = op(f"""
+""",
+    gpu_types="fractions",
+    numbers=("size",),
+)
+resize_bilinear_grad_op = op(
+    f"""
     ResizeBilinearGrad(grads: float, original_image: T) -> output: T
     T: {{float, bfloat16, half, double}}
     {_GRID}
-""")
-resize_nearest_neighbor_op = op(f"""
+""",
+    gpu_types="fractions",
+)
+resize_nearest_neighbor_op = op(
+    f"""
     ResizeNearestNeighbor(images: T, size: int32) -> resized_images: T
     T: {_TYPES}
     {_GRID}
-""")
-resize_nearest_neighbor_grad_op = op(f"""
+""",
+    numbers=("size",),
+)
+resize_nearest_neighbor_grad_op = op(
+    f"""
     ResizeNearestNeighborGrad(grads: T, size: int32) -> output: T
     T: {{uint8, int8, int32, half, float, double}}
     {_GRID}
-""")
-resize_bicubic_op = op(f"""
+""",
+    numbers=("size",),
+)
+resize_bicubic_op = op(
+    f"""
     ResizeBicubic(images: T, size: int32) -> resized_images: float
     T: {_TYPES}
     {_GRID}
-""")
+""",
+    numbers=("size",),
+)
 resize_bicubic_grad_op = op(f"""
     ResizeBicubicGrad(grads: float, original_image: T) -> output: T
     T: {{float, double}}
     {_GRID}
 """)
-resize_area_op = op(f"""
+resize_area_op = op(
+    f"""
     ResizeArea(images: T, size: int32) -> resized_images: float
     T: {_TYPES}
     align_corners: bool = false
-""")
+""",
+    numbers=("size",),
+)
 
 RESIZERS = {
     "bilinear": resize_bilinear_op,

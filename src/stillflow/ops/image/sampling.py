@@ -35,6 +35,7 @@ sample_distorted_bounding_box_op = op(
     {_RANGES}
     """,
     differentiable=False,
+    devices="host",
 )
 sample_distorted_bounding_box_v2_op = op(
     f"""
@@ -46,6 +47,7 @@ sample_distorted_bounding_box_v2_op = op(
     {_RANGES}
     """,
     differentiable=False,
+    devices="host",
 )
 
 

@@ -21,18 +21,24 @@ _ATTRS = """
     antialias: bool = true
 """
 
-scale_and_translate_op = op(f"""
+scale_and_translate_op = op(
+    f"""
     ScaleAndTranslate(images: T, size: int32, scale: float, translation: float)
         -> resized_images: float
     T: {{int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double}}
     {_ATTRS}
-""")
-scale_and_translate_grad_op = op(f"""
+""",
+    devices="host",
+)
+scale_and_translate_grad_op = op(
+    f"""
     ScaleAndTranslateGrad(grads: T, original_image: T, scale: float, translation: float)
         -> output: T
     T: {{float}}
     {_ATTRS}
-""")
+""",
+    devices="host",
+)
 
 
 scale_and_translate_op.shape(resize_shape)

@@ -38,6 +38,7 @@ single_image_random_dot_stereograms_op = op(
     output_data_window: shape = [1022, 757]
     """,
     differentiable=False,
+    devices="host",
 )
 _PALETTE = 256  # more colours than that make three channels
 

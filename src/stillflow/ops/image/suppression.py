@@ -26,6 +26,7 @@ non_max_suppression_op = op(
     iou_threshold: float = 0.5
     """,
     differentiable=False,
+    devices="host",
 )
 non_max_suppression_v2_op = op(
     f"""
@@ -34,31 +35,42 @@ non_max_suppression_v2_op = op(
     {_TWO_TYPES}
     """,
     differentiable=False,
+    numbers=("max_output_size",),
 )
-non_max_suppression_v3_op = op(f"""
+non_max_suppression_v3_op = op(
+    f"""
     NonMaxSuppressionV3(boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold,
         score_threshold: T_threshold) -> selected_indices: int32
     {_TWO_TYPES}
-""")
-non_max_suppression_v4_op = op(f"""
+""",
+    numbers=("max_output_size",),
+)
+non_max_suppression_v4_op = op(
+    f"""
     NonMaxSuppressionV4(boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold,
         score_threshold: T_threshold) -> (selected_indices: int32, valid_outputs: int32)
     {_TWO_TYPES}
     pad_to_max_output_size: bool = false
-""")
-non_max_suppression_v5_op = op("""
+""",
+    devices="host",
+)
+non_max_suppression_v5_op = op(
+    """
     NonMaxSuppressionV5(boxes: T, scores: T, max_output_size: int32, iou_threshold: T,
         score_threshold: T, soft_nms_sigma: T)
         -> (selected_indices: int32, selected_scores: T, valid_outputs: int32)
     T: {half, float} = float
     pad_to_max_output_size: bool = false
-""")
+""",
+    devices="host",
+)
 non_max_suppression_with_overlaps_op = op(
     """
     NonMaxSuppressionWithOverlaps(overlaps: float, scores: float, max_output_size: int32,
         overlap_threshold: float, score_threshold: float) -> selected_indices: int32
     """,
     differentiable=False,
+    devices="host",
 )
 
 # ---- Shapes

@@ -16,11 +16,14 @@ from stillflow.ops.kernels import moving
 from stillflow.ops.linalg.operands import scalar_words
 from stillflow.ops.samples import Bad, Sample
 
-matrix_band_part_op = op("""
+matrix_band_part_op = op(
+    """
     MatrixBandPart(input: T, num_lower: Tindex, num_upper: Tindex) -> band: T
     T: type
     Tindex: {int32, int64} = int64
-""")
+""",
+    numbers=("num_lower", "num_upper"),
+)
 
 
 @matrix_band_part_op.check

@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.diagonal import eye, matrix_diag, matrix_diag_part, matrix_set_diag
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.join import concat
@@ -73,10 +74,11 @@ def _spd() -> np.ndarray:
 
 _SQUARE = np.array([[[2.0, 1.0, 0.5], [0.3, 3.0, 1.0], [0.2, 0.1, 4.0]]] * 2)
 _BAD = Bad(np.zeros((2, 3), np.float32), match="Dimensions must be equal")
+_TRAITS: Any = {"apple": "none", "cost": Cost("matrices")}
 
 # ---- Cholesky
 
-cholesky_op = op(f"Cholesky(input: T) -> output: T\n{_FIELD}")
+cholesky_op = op(f"Cholesky(input: T) -> output: T\n{_FIELD}", **_TRAITS)
 cholesky_op.shape(square_shape)
 cholesky_op.check(square_matrix)
 
@@ -149,7 +151,8 @@ def cholesky_samples() -> Any:
 # ---- determinants
 
 matrix_determinant_op = op(
-    "MatrixDeterminant(input: T) -> output: T\nT: {half, float, double, complex64, complex128}"
+    "MatrixDeterminant(input: T) -> output: T\nT: {half, float, double, complex64, complex128}",
+    **_TRAITS,
 )
 matrix_determinant_op.shape(_scalars_shape)
 matrix_determinant_op.check(square_matrix)
@@ -190,7 +193,8 @@ def matrix_determinant_samples() -> Any:
 
 log_matrix_determinant_op = op(
     "LogMatrixDeterminant(input: T) -> (sign: T, log_abs_determinant: T)\n"
-    "T: {half, float, double, complex64, complex128}"
+    "T: {half, float, double, complex64, complex128}",
+    **_TRAITS,
 )
 
 
@@ -225,7 +229,9 @@ def log_matrix_determinant_samples() -> Any:
 
 # ---- inverse
 
-matrix_inverse_op = op(f"MatrixInverse(input: T) -> output: T\nadjoint: bool = false\n{_FIELD}")
+matrix_inverse_op = op(
+    f"MatrixInverse(input: T) -> output: T\nadjoint: bool = false\n{_FIELD}", **_TRAITS
+)
 matrix_inverse_op.shape(square_shape)
 matrix_inverse_op.check(square_matrix)
 
@@ -272,7 +278,7 @@ def matrix_inverse_samples() -> Any:
 
 # ---- QR
 
-qr_op = op(f"Qr(input: T) -> (q: T, r: T)\nfull_matrices: bool = false\n{_FIELD}")
+qr_op = op(f"Qr(input: T) -> (q: T, r: T)\nfull_matrices: bool = false\n{_FIELD}", **_TRAITS)
 
 qr_op.check(one_matrix)
 
@@ -329,7 +335,7 @@ def qr_samples() -> Any:
 # ---- symmetric eigenvalues
 
 self_adjoint_eig_v2_op = op(
-    f"SelfAdjointEigV2(input: T) -> (e: T, v: T)\ncompute_v: bool = true\n{_FIELD}"
+    f"SelfAdjointEigV2(input: T) -> (e: T, v: T)\ncompute_v: bool = true\n{_FIELD}", **_TRAITS
 )
 
 self_adjoint_eig_v2_op.check(square_matrix)
@@ -412,7 +418,8 @@ def self_adjoint_eig_v2_samples() -> Any:
 
 svd_op = op(
     "Svd(input: T) -> (s: T, u: T, v: T)\n"
-    f"compute_uv: bool = true\nfull_matrices: bool = false\n{_FIELD}"
+    f"compute_uv: bool = true\nfull_matrices: bool = false\n{_FIELD}",
+    **_TRAITS,
 )
 
 svd_op.check(one_matrix)
@@ -468,7 +475,8 @@ def svd_samples() -> Any:
 
 lu_op = op(
     "Lu(input: T) -> (lu: T, p: output_idx_type)\n"
-    f"{_FIELD}\noutput_idx_type: {{int32, int64}} = int32"
+    f"{_FIELD}\noutput_idx_type: {{int32, int64}} = int32",
+    **_TRAITS,
 )
 
 lu_op.check(square_factors)

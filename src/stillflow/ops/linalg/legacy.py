@@ -11,6 +11,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.linalg.bands import matrix_band_part_op
 from stillflow.ops.linalg.decompositions import (
     cholesky_op,
@@ -77,7 +78,7 @@ _SAME: tuple[tuple[str, Card], ...] = (
 
 
 def _old_card(text: str, today: Card) -> Card:
-    card = op(text, view=today.view)
+    card = op(text, view=today.view, apple=today.apple, numbers=today.numbers)
     card.shape(today.shape_part)  # type: ignore[type-var]
     card.kernel(today.kernel_part)  # type: ignore[type-var]
     if today.check_part is not None:
@@ -122,7 +123,7 @@ for _name, _types in (
     ("CholeskyGrad", "{half, float, double}"),
     ("BatchCholeskyGrad", "{float, double}"),
 ):
-    _card = op(f"{_name}(l: T, grad: T) -> output: T\nT: {_types}")
+    _card = op(f"{_name}(l: T, grad: T) -> output: T\nT: {_types}", apple="none")
     _card.shape(square_shape)
     _card.check(factor_and_gradient)
     _card.kernel(lambda node: in_float32(_cholesky_gradient))
@@ -152,7 +153,7 @@ for _name, _types in (
     ("SelfAdjointEig", "{double, float, half}"),
     ("BatchSelfAdjointEig", "{double, float}"),
 ):
-    _card = op(f"{_name}(input: T) -> output: T\nT: {_types}")
+    _card = op(f"{_name}(input: T) -> output: T\nT: {_types}", cost=Cost("matrices"))
     _card.shape(_stacked_shape)
     _card.check(square_matrix)
     _card.kernel(lambda node: in_float32(_stacked_eigenvalues))

@@ -11,18 +11,25 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.linalg.decompositions import in_float32, square_shape
 from stillflow.ops.linalg.operands import square_matrix
 
 _FIELD = "T: {double, float, half, complex64, complex128}"
 
-matrix_square_root_op = op(f"MatrixSquareRoot(input: T) -> output: T\n{_FIELD}")
+matrix_square_root_op = op(
+    f"MatrixSquareRoot(input: T) -> output: T\n{_FIELD}", apple="none", cost=Cost("matrices")
+)
 matrix_square_root_op.shape(square_shape)
 matrix_square_root_op.check(square_matrix)
-matrix_logarithm_op = op("MatrixLogarithm(input: T) -> output: T\nT: {complex64, complex128}")
+matrix_logarithm_op = op(
+    "MatrixLogarithm(input: T) -> output: T\nT: {complex64, complex128}",
+    apple="none",
+    cost=Cost("matrices"),
+)
 matrix_logarithm_op.shape(square_shape)
 matrix_logarithm_op.check(square_matrix)
-matrix_exponential_op = op(f"MatrixExponential(input: T) -> output: T\n{_FIELD}")
+matrix_exponential_op = op(f"MatrixExponential(input: T) -> output: T\n{_FIELD}", apple="none")
 matrix_exponential_op.shape(square_shape)
 matrix_exponential_op.check(square_matrix)
 

@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.bands import matrix_band_part
 from stillflow.ops.linalg.decompositions import (
@@ -46,7 +47,9 @@ def solve_shape(node: Node) -> Any:
 
 
 matrix_solve_op = op(
-    f"MatrixSolve(matrix: T, rhs: T) -> output: T\nadjoint: bool = false\n{_FIELD}"
+    f"MatrixSolve(matrix: T, rhs: T) -> output: T\nadjoint: bool = false\n{_FIELD}",
+    apple="none",
+    cost=Cost("matrices"),
 )
 matrix_solve_op.shape(solve_shape)
 matrix_solve_op.check(square_system)
@@ -87,7 +90,9 @@ def matrix_solve_samples() -> Any:
 
 matrix_triangular_solve_op = op(
     "MatrixTriangularSolve(matrix: T, rhs: T) -> output: T\n"
-    f"lower: bool = true\nadjoint: bool = false\n{_FIELD}"
+    f"lower: bool = true\nadjoint: bool = false\n{_FIELD}",
+    apple="none",
+    cost=Cost("matrices"),
 )
 matrix_triangular_solve_op.shape(solve_shape)
 matrix_triangular_solve_op.check(square_system)
@@ -130,7 +135,9 @@ def matrix_triangular_solve_samples() -> Any:
 
 matrix_solve_ls_op = op(
     "MatrixSolveLs(matrix: T, rhs: T, l2_regularizer: double) -> output: T\n"
-    f"{_FIELD}\nfast: bool = true"
+    f"{_FIELD}\nfast: bool = true",
+    apple="none",
+    cost=Cost("matrices"),
 )
 
 

@@ -149,10 +149,13 @@ def tridiagonal_solve_samples() -> Any:
 
 # ---- products
 
-tridiagonal_mat_mul_op = op("""
+tridiagonal_mat_mul_op = op(
+    """
     TridiagonalMatMul(superdiag: T, maindiag: T, subdiag: T, rhs: T) -> output: T
     T: {double, float, complex64, complex128}
-""")
+""",
+    latency="long",
+)
 
 
 @tridiagonal_mat_mul_op.shape

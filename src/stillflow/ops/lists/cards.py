@@ -539,6 +539,7 @@ def _define() -> None:
             view=True,
             effect="pure" if "input" in arguments and name != "TensorListResize" else "state",
             differentiable=differentiable,
+            handle="tensor list",
         )
         card.shape(shape)
         card.kernel(kernel)

@@ -55,7 +55,12 @@ def _card(kind: str, version: str) -> Card:
         inputs = "empty_key: key_dtype" + (", deleted_key: key_dtype" if version else "")
     handle = "resource" if version else "&string"
     tail = _TAIL.format(more=_MORE.get(kind, ""))
-    return op(f"{kind}{version}({inputs}) -> table_handle: {handle}{tail}", differentiable=False)
+    return op(
+        f"{kind}{version}({inputs}) -> table_handle: {handle}{tail}",
+        differentiable=False,
+        handle="table",
+        gives="table",
+    )
 
 
 def _static(node: Any, name: str) -> Table:

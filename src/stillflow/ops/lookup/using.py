@@ -39,7 +39,7 @@ def _card(kind: str, version: str) -> Card:
     options: dict[str, Any] = {"differentiable": False} if kind in _NO_GRADIENT else {}
     return op(
         f"{kind}{version}({handle}{_SIGNATURES[kind]}" + ("\nflags: stateful" if version else ""),
-        effect="reads files" if kind.endswith("TextFile") else "state", **options,
+        effect="reads files" if kind.endswith("TextFile") else "state", handle="table", **options,
     )  # fmt: skip
 
 

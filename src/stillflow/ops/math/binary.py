@@ -16,6 +16,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Scalar
 from stillflow.ops.arrays.native_choice import choose
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import (
@@ -74,6 +75,8 @@ add_op = broadcasting_op(
  string}
 """,
     np.add,
+    batching="vmap",
+    scalar=Scalar("{} + {}", wraps=True),
 )
 
 add_v2_op = broadcasting_op(
@@ -83,6 +86,8 @@ add_v2_op = broadcasting_op(
     flags: commutative, aggregate
 """,
     np.add,
+    batching="vmap",
+    scalar=Scalar("{} + {}", wraps=True),
 )
 
 sub_op = broadcasting_op(
@@ -92,6 +97,8 @@ sub_op = broadcasting_op(
  complex128}
 """,
     np.subtract,
+    batching="vmap",
+    scalar=Scalar("{} - {}", wraps=True),
 )
 
 
@@ -164,6 +171,8 @@ mul_op = broadcasting_op(
     flags: commutative
 """,
     np.multiply,
+    batching="vmap",
+    scalar=Scalar("{} * {}", wraps=True),
 )
 
 mul_no_nan_op = broadcasting_op("""
@@ -176,7 +185,8 @@ squared_difference_op = broadcasting_op(
     SquaredDifference(x: T, y: T) -> z: T
     T: {NUMBER}
     flags: commutative
-"""
+""",
+    batching="vmap",
 )
 
 
@@ -255,10 +265,13 @@ squared_difference_op.samples(_pairs)
 
 # ---- powers, larger and smaller ones, angles
 
-pow_op = broadcasting_op("""
+pow_op = broadcasting_op(
+    """
     Pow(x: T, y: T) -> z: T
     T: {bfloat16, float, half, double, int32, int64, complex64, complex128}
-""")
+""",
+    batching="vmap",
+)
 
 maximum_op = broadcasting_op(
     """
@@ -266,6 +279,8 @@ maximum_op = broadcasting_op(
     T: {bfloat16, half, float, double, int32, int64}
 """,
     lambda x, y: np.where(x < y, y, x),
+    batching="vmap",
+    scalar=Scalar("max({}, {})"),
 )
 
 minimum_op = broadcasting_op(
@@ -274,12 +289,17 @@ minimum_op = broadcasting_op(
     T: {bfloat16, half, float, double, int32, int64}
 """,
     lambda x, y: np.where(y < x, y, x),
+    batching="vmap",
+    scalar=Scalar("min({}, {})"),
 )
 
-atan2_op = broadcasting_op(f"""
+atan2_op = broadcasting_op(
+    f"""
     Atan2(y: T, x: T) -> z: T
     T: {REAL}
-""")
+""",
+    batching="vmap",
+)
 
 next_after_op = broadcasting_op("""
     NextAfter(x1: T, x2: T) -> output: T

@@ -28,12 +28,15 @@ binary: Any = LazyModule("stillflow.ops.math.binary")
 # Classes of variables that `cast` hands back as they are; the variables' module sets it.
 resource_variable_types: tuple[Any, ...] = ()
 
-cast_op = op("""
+cast_op = op(
+    """
     Cast(x: SrcT) -> y: DstT
     SrcT: type
     DstT: type
     Truncate: bool = false
-""")
+""",
+    batching="vmap",
+)
 
 
 @cast_op.shape

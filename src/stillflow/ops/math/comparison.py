@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Scalar
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.kernels import (
@@ -26,9 +27,14 @@ from stillflow.ops.math.kernels import (
 from stillflow.ops.samples import Bad, Sample
 
 
-def _comparison(name: str, torch_name: str, in_numpy: Callable[..., Any]) -> Card:
+def _comparison(name: str, torch_name: str, in_numpy: Callable[..., Any], scalar: str) -> Card:
     """The card of an order relation."""
-    card = op(f"{name}(x: T, y: T) -> z: bool; T: {REAL_NUMBER}", differentiable=False)
+    card = op(
+        f"{name}(x: T, y: T) -> z: bool; T: {REAL_NUMBER}",
+        differentiable=False,
+        batching="vmap",
+        scalar=Scalar(scalar),
+    )
     card.shape(broadcast_shape)
     card.value(value_of(in_numpy))
     card.kernel(lambda node: element_wise(node, getattr(torch, torch_name), in_numpy))
@@ -43,10 +49,10 @@ def _pairs() -> Any:
     yield Bad(x, np.zeros([2], np.float32), match="must be equal|Incompatible shapes")
 
 
-less_op = _comparison("Less", "lt", np.less)
-less_equal_op = _comparison("LessEqual", "le", np.less_equal)
-greater_op = _comparison("Greater", "gt", np.greater)
-greater_equal_op = _comparison("GreaterEqual", "ge", np.greater_equal)
+less_op = _comparison("Less", "lt", np.less, "{} < {}")
+less_equal_op = _comparison("LessEqual", "le", np.less_equal, "{} <= {}")
+greater_op = _comparison("Greater", "gt", np.greater, "{} > {}")
+greater_equal_op = _comparison("GreaterEqual", "ge", np.greater_equal, "{} >= {}")
 
 _EQUALITY = """(x: T, y: T) -> z: bool
     T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, quint8,\
@@ -55,8 +61,10 @@ _EQUALITY = """(x: T, y: T) -> z: bool
     flags: commutative
 """
 
-equal_op = op("Equal" + _EQUALITY, differentiable=False)
-not_equal_op = op("NotEqual" + _EQUALITY, differentiable=False)
+equal_op = op("Equal" + _EQUALITY, differentiable=False, batching="vmap", scalar=Scalar("{} == {}"))
+not_equal_op = op(
+    "NotEqual" + _EQUALITY, differentiable=False, batching="vmap", scalar=Scalar("{} != {}")
+)
 
 
 @equal_op.shape
@@ -178,9 +186,15 @@ def approximate_equal_samples() -> Any:
 
 _LOGIC = "(x: bool, y: bool) -> z: bool; flags: commutative"
 
-logical_and_op = op("LogicalAnd" + _LOGIC, differentiable=False)
-logical_or_op = op("LogicalOr" + _LOGIC, differentiable=False)
-logical_not_op = op("LogicalNot(x: bool) -> y: bool", differentiable=False)
+logical_and_op = op(
+    "LogicalAnd" + _LOGIC, differentiable=False, batching="vmap", scalar=Scalar("{} and {}")
+)
+logical_or_op = op(
+    "LogicalOr" + _LOGIC, differentiable=False, batching="vmap", scalar=Scalar("{} or {}")
+)
+logical_not_op = op(
+    "LogicalNot(x: bool) -> y: bool", differentiable=False, batching="vmap", scalar=Scalar("not {}")
+)
 
 for _card, _in_numpy in ((logical_and_op, np.logical_and), (logical_or_op, np.logical_or)):
     _card.shape(broadcast_shape)

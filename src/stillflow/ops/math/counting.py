@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
@@ -35,7 +36,8 @@ bincount_op = op(
     """
     Bincount(arr: int32, size: int32, weights: T) -> bins: T
     T: {int32, int64, float, double}
-"""
+""",
+    numbers=("size",),
 )
 
 
@@ -135,6 +137,8 @@ histogram_fixed_width_op = op(
     dtype: {int32, int64} = int32
 """,
     differentiable=False,
+    numbers=("nbins",),
+    cost=Cost(counts="first input"),
 )
 
 

@@ -34,7 +34,7 @@ _SIGNATURE = """(x: T, axis: Tidx) -> out: T
 
 
 def _scan_op(name: str, kinds: str = ANY_NUMBER) -> Card:
-    card = op(name + _SIGNATURE.format(kinds=kinds))
+    card = op(name + _SIGNATURE.format(kinds=kinds), numbers=("axis",))
     card.shape(lambda node: node.dims(0))
     card.samples(_samples)
     return card

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Scalar
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.broadcasting import chain_rule, summing_targets
@@ -146,13 +147,22 @@ def _divide_integers(
 
 # ---- quotients
 
-div_op = broadcasting_op(f"Div(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated))
-real_div_op = broadcasting_op(f"RealDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_real))
+div_op = broadcasting_op(
+    f"Div(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated), batching="vmap"
+)
+real_div_op = broadcasting_op(
+    f"RealDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_real), batching="vmap"
+)
 truncate_div_op = broadcasting_op(
     f"TruncateDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated)
 )
-floor_div_op = broadcasting_op(f"FloorDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_floored))
-div_no_nan_op = broadcasting_op(f"DivNoNan(x: T, y: T) -> z: T; T: {_NO_NAN}")
+floor_div_op = broadcasting_op(
+    f"FloorDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}",
+    _nonzero(_floored),
+    batching="vmap",
+    scalar=Scalar("{} // {}", divides=True),
+)
+div_no_nan_op = broadcasting_op(f"DivNoNan(x: T, y: T) -> z: T; T: {_NO_NAN}", batching="vmap")
 xdivy_op = broadcasting_op(f"Xdivy(x: T, y: T) -> z: T; T: {_NO_NAN}")
 xlogy_op = broadcasting_op(f"Xlogy(x: T, y: T) -> z: T; T: {_NO_NAN}")
 
@@ -284,7 +294,12 @@ def xlogy_samples() -> Any:
 
 # ---- remainders
 
-floor_mod_op = broadcasting_op(f"FloorMod(x: T, y: T) -> z: T; T: {_REMAINDERS}", _nonzero(np.mod))
+floor_mod_op = broadcasting_op(
+    f"FloorMod(x: T, y: T) -> z: T; T: {_REMAINDERS}",
+    _nonzero(np.mod),
+    batching="vmap",
+    scalar=Scalar("{} % {}", divides=True),
+)
 truncate_mod_op = broadcasting_op(
     f"TruncateMod(x: T, y: T) -> z: T; T: {_REMAINDERS}", _nonzero(np.fmod)
 )

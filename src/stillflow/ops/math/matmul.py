@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.complex import conj
@@ -28,14 +29,21 @@ transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
 
 # ---- two matrices
 
-mat_mul_op = op("""
+mat_mul_op = op(
+    """
     MatMul(a: T, b: T) -> product: T
     transpose_a: bool = false
     transpose_b: bool = false
     T: {bfloat16, half, float, double, int32, int64, complex64, complex128}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("product"),
+    latency="long",
+    batching="vmap",
+)
 
-sparse_mat_mul_op = op("""
+sparse_mat_mul_op = op(
+    """
     SparseMatMul(a: Ta, b: Tb) -> product: float
     transpose_a: bool = false
     transpose_b: bool = false
@@ -43,7 +51,9 @@ sparse_mat_mul_op = op("""
     b_is_sparse: bool = false
     Ta: {float, bfloat16} = float
     Tb: {float, bfloat16} = float
-""")
+""",
+    latency="long",
+)
 
 
 @mat_mul_op.shape
@@ -186,13 +196,25 @@ def mat_mul_samples() -> Any:
 
 # ---- batches of matrices
 
-batch_mat_mul_op = op(f"""
+batch_mat_mul_op = op(
+    f"""
     BatchMatMul(x: T, y: T) -> output: T
     T: {NUMBER}
     adj_x: bool = false
     adj_y: bool = false
-""")
-batch_mat_mul_v2_op = op(batch_mat_mul_op.text.replace("BatchMatMul(", "BatchMatMulV2("))
+""",
+    gpu_types="fractions",
+    cost=Cost("product"),
+    latency="long",
+    batching="vmap",
+)
+batch_mat_mul_v2_op = op(
+    batch_mat_mul_op.text.replace("BatchMatMul(", "BatchMatMulV2("),
+    gpu_types="fractions",
+    cost=Cost("product"),
+    latency="long",
+    batching="vmap",
+)
 
 
 @batch_mat_mul_op.shape

@@ -11,6 +11,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.math.reduction_kernels import arg_extreme
@@ -23,8 +24,12 @@ _SIGNATURE = f"""(input: T, dimension: Tidx) -> output: output_type
     output_type: {{int32, int64}} = int64
 """
 
-arg_max_op = op("ArgMax" + _SIGNATURE)
-arg_min_op = op("ArgMin" + _SIGNATURE)
+arg_max_op = op(
+    "ArgMax" + _SIGNATURE, numbers=("dimension",), cost=Cost(counts="first input"), batching="vmap"
+)
+arg_min_op = op(
+    "ArgMin" + _SIGNATURE, numbers=("dimension",), cost=Cost(counts="first input"), batching="vmap"
+)
 
 
 @arg_max_op.shape

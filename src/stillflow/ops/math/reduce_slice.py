@@ -110,7 +110,8 @@ def _samples() -> Iterator[Any]:
 def _op(name: str, combine_of: Callable[[Node], Any]) -> Card:
     card = op(
         f"{name}(data: T, indices: Tindices, axis: int64) -> output: T; T: {ANY_NUMBER}; "
-        "Tindices: {int32, int64}"
+        "Tindices: {int32, int64}",
+        numbers=("axis",),
     )
     card.shape(reduce_slice_shape)
     card.kernel(lambda node: _kernel(combine_of(node), node.T))

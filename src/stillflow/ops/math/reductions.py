@@ -18,6 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import static_value
+from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import reduction_kernels as kernels
@@ -59,7 +60,7 @@ def _reduction_op(
     name: str, kernel_of: Callable[..., Any], in_numpy: Callable[..., Any] | None, **options: Any
 ) -> Card:
     """The card of a reduction; `kernel_of(dtype)` says how it is computed."""
-    card = op(name + _SIGNATURE, **options)
+    card = op(name + _SIGNATURE, **options, numbers=("reduction_indices",))
     card.shape(kernels.reduction_shape)
     if in_numpy is not None:
         card.value(kernels.known_reduction(in_numpy))
@@ -83,11 +84,21 @@ def _extreme(largest: bool) -> Callable[..., Any]:
     return lambda dtype: kernels.extreme_of(dtype, largest)
 
 
-sum_op = _reduction_op("Sum", kernels.sum_of, np.sum)
-mean_op = _reduction_op("Mean", kernels.mean_of, None)
-prod_op = _reduction_op("Prod", kernels.product_of, np.prod)
-max_op = _reduction_op("Max", _extreme(True), np.max)
-min_op = _reduction_op("Min", _extreme(False), np.min)
+sum_op = _reduction_op(
+    "Sum", kernels.sum_of, np.sum, cost=Cost(counts="first input"), batching="vmap"
+)
+mean_op = _reduction_op(
+    "Mean", kernels.mean_of, None, cost=Cost(counts="first input"), batching="vmap"
+)
+prod_op = _reduction_op(
+    "Prod", kernels.product_of, np.prod, cost=Cost(counts="first input"), batching="vmap"
+)
+max_op = _reduction_op(
+    "Max", _extreme(True), np.max, cost=Cost(counts="first input"), batching="vmap"
+)
+min_op = _reduction_op(
+    "Min", _extreme(False), np.min, cost=Cost(counts="first input"), batching="vmap"
+)
 euclidean_norm_op = _reduction_op(
     "EuclideanNorm", kernels.euclidean_norm_of, None, differentiable=False
 )
@@ -97,8 +108,8 @@ _LOGIC = """(input: bool, reduction_indices: Tidx) -> output: bool
     Tidx: {int32, int64} = int32
 """
 
-all_op = op("All" + _LOGIC)
-any_op = op("Any" + _LOGIC)
+all_op = op("All" + _LOGIC, numbers=("reduction_indices",), batching="vmap")
+any_op = op("Any" + _LOGIC, numbers=("reduction_indices",), batching="vmap")
 
 for _card, _in_numpy in ((all_op, np.all), (any_op, np.any)):
     _card.shape(kernels.reduction_shape)

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import segment_kernels as kernels
@@ -45,10 +46,13 @@ def _segment_shape(node: Node) -> Any:
     return None if shape is None else (None, *shape[1:])
 
 
-def _segment_op(name: str, kinds: str, combine_of: Callable[[DType], Any]) -> Card:
+def _segment_op(name: str, kinds: str, combine_of: Callable[[DType], Any], **traits: Any) -> Card:
     card = op(
         f"{name}(data: T, segment_ids: Tindices) -> output: T; T: {kinds}; "
-        "Tindices: {int32, int64}"
+        "Tindices: {int32, int64}",
+        **traits,
+        gpu_types="floats",
+        numbers=("segment_ids",),
     )
     card.shape(_segment_shape)
     card.kernel(lambda node: kernels.sorted_segments(combine_of(node.T)))
@@ -65,9 +69,21 @@ def _segment_samples() -> Any:
 
 segment_sum_op = _segment_op("SegmentSum", ANY_NUMBER, kernels.sums)
 segment_mean_op = _segment_op("SegmentMean", ANY_NUMBER, kernels.means)
-segment_prod_op = _segment_op("SegmentProd", ANY_NUMBER, kernels.products)
-segment_max_op = _segment_op("SegmentMax", REAL_NUMBER, lambda t: kernels.sorted_extremes(t, True))
-segment_min_op = _segment_op("SegmentMin", REAL_NUMBER, lambda t: kernels.sorted_extremes(t, False))
+segment_prod_op = _segment_op(
+    "SegmentProd", ANY_NUMBER, kernels.products, cost=Cost(soon=True, counts="first input")
+)
+segment_max_op = _segment_op(
+    "SegmentMax",
+    REAL_NUMBER,
+    lambda t: kernels.sorted_extremes(t, True),
+    cost=Cost(soon=True, counts="first input"),
+)
+segment_min_op = _segment_op(
+    "SegmentMin",
+    REAL_NUMBER,
+    lambda t: kernels.sorted_extremes(t, False),
+    cost=Cost(soon=True, counts="first input"),
+)
 
 
 @segment_sum_op.gradient
@@ -125,13 +141,18 @@ def unsorted_segment_shape(node: Node) -> Any:
     return (rows, *data[len(ids) :])
 
 
-def _unsorted_op(name: str, kinds: str, combine_of: Callable[[DType], Any]) -> Card:
-    card = op(f"""
+def _unsorted_op(name: str, kinds: str, combine_of: Callable[[DType], Any], **traits: Any) -> Card:
+    card = op(
+        f"""
         {name}(data: T, segment_ids: Tindices, num_segments: Tnumsegments) -> output: T
         T: {kinds}
         Tindices: {{int32, int64}}
         Tnumsegments: {{int32, int64}} = int32
-    """)
+    """,
+        **traits,
+        gpu_types="floats",
+        numbers=("num_segments",),
+    )
     card.shape(unsorted_segment_shape)
 
     @card.kernel
@@ -154,12 +175,14 @@ def _unsorted_samples() -> Any:
 
 
 unsorted_segment_sum_op = _unsorted_op("UnsortedSegmentSum", ANY_NUMBER, kernels.sums)
-unsorted_segment_prod_op = _unsorted_op("UnsortedSegmentProd", ANY_NUMBER, kernels.products)
+unsorted_segment_prod_op = _unsorted_op(
+    "UnsortedSegmentProd", ANY_NUMBER, kernels.products, cost=Cost(soon=True)
+)
 unsorted_segment_max_op = _unsorted_op(
-    "UnsortedSegmentMax", REAL_NUMBER, lambda t: kernels.extremes(t, True)
+    "UnsortedSegmentMax", REAL_NUMBER, lambda t: kernels.extremes(t, True), cost=Cost(soon=True)
 )
 unsorted_segment_min_op = _unsorted_op(
-    "UnsortedSegmentMin", REAL_NUMBER, lambda t: kernels.extremes(t, False)
+    "UnsortedSegmentMin", REAL_NUMBER, lambda t: kernels.extremes(t, False), cost=Cost(soon=True)
 )
 
 

@@ -80,7 +80,11 @@ def _picked_op(name: str, counted: bool) -> Card:
         T: {kinds}
         Tidx: {{int32, int64}} = int32
     """
-    card = op(text + ("    Tnumsegments: {int32, int64} = int32\n" if counted else ""))
+    card = op(
+        text + ("    Tnumsegments: {int32, int64} = int32\n" if counted else ""),
+        gpu_types="floats",
+        numbers=("indices", "segment_ids", *(("num_segments",) if counted else ())),
+    )
     card.shape(_picked_shape)
     card.kernel(lambda node: kernels.picked_segments(mode, node.T))
     card.samples(_counted_samples if counted else _samples)
@@ -89,12 +93,16 @@ def _picked_op(name: str, counted: bool) -> Card:
 
 def _gradient_op(name: str) -> Card:
     mode = _MODES[name][0]
-    card = op(f"""
+    card = op(
+        f"""
         SparseSegment{name}Grad(grad: T, indices: Tidx, segment_ids: int32, output_dim0: int32)
             -> output: T
         T: {{float, double}}
         Tidx: {{int32, int64}} = int32
-    """)
+    """,
+        gpu_types="floats",
+        numbers=("indices", "segment_ids", "output_dim0"),
+    )
     card.shape(_gradient_shape)
     card.kernel(lambda node: kernels.picked_gradient(mode, node.T))
     card.samples(

@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math import incomplete_gamma, native_zeta
@@ -42,10 +43,10 @@ shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 # ---- functions of one argument
 
-erf_op = unary_op("Erf", REAL, "erf")
-erfc_op = unary_op("Erfc", REAL, "erfc")
-lgamma_op = unary_op("Lgamma", REAL, "lgamma", POSITIVE)
-digamma_op = op(f"Digamma(x: T) -> y: T; T: {REAL}")
+erf_op = unary_op("Erf", REAL, "erf", cost=Cost(soon=True), batching="vmap")
+erfc_op = unary_op("Erfc", REAL, "erfc", cost=Cost(soon=True))
+lgamma_op = unary_op("Lgamma", REAL, "lgamma", POSITIVE, cost=Cost(soon=True))
+digamma_op = op(f"Digamma(x: T) -> y: T; T: {REAL}", cost=Cost(nanoseconds=15.0))
 
 
 @digamma_op.shape
@@ -64,7 +65,7 @@ def digamma_samples() -> Any:
 
 
 def _bessel_op(name: str, function: str) -> Card:
-    card = op(f"{name}(x: T) -> y: T; T: {REAL}")
+    card = op(f"{name}(x: T) -> y: T; T: {REAL}", cost=Cost(nanoseconds=18.0))
     card.shape(lambda node: node.dims(0))
     card.kernel(lambda node: node.call(getattr(torch.special, function), *node.inputs))
     card.samples(lambda: iter([Sample(POSITIVE)]))
@@ -167,9 +168,15 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
 
 # ---- functions of two arguments
 
-igamma_op = broadcasting_op("Igamma(a: T, x: T) -> z: T; T: {float, double}")
-igammac_op = broadcasting_op("Igammac(a: T, x: T) -> z: T; T: {float, double}")
-igamma_grad_a_op = broadcasting_op("IgammaGradA(a: T, x: T) -> z: T; T: {float, double}")
+igamma_op = broadcasting_op(
+    "Igamma(a: T, x: T) -> z: T; T: {float, double}", cost=Cost(nanoseconds=100.0, soon=True)
+)
+igammac_op = broadcasting_op(
+    "Igammac(a: T, x: T) -> z: T; T: {float, double}", cost=Cost(nanoseconds=100.0, soon=True)
+)
+igamma_grad_a_op = broadcasting_op(
+    "IgammaGradA(a: T, x: T) -> z: T; T: {float, double}", cost=Cost(nanoseconds=200.0, soon=True)
+)
 zeta_op = broadcasting_op("Zeta(x: T, q: T) -> z: T; T: {float, double}")
 polygamma_op = broadcasting_op("Polygamma(a: T, x: T) -> z: T; T: {float, double}")
 
@@ -287,7 +294,9 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
 
 # ---- beta functions
 
-betainc_op = op("Betainc(a: T, b: T, x: T) -> z: T; T: {float, double}")
+betainc_op = op(
+    "Betainc(a: T, b: T, x: T) -> z: T; T: {float, double}", cost=Cost(nanoseconds=200.0, soon=True)
+)
 
 
 @betainc_op.shape

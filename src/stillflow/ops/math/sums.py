@@ -29,12 +29,16 @@ shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 _FEW = 8  # scalars that are added as fast one by one
 
-add_n_op = op(f"""
+add_n_op = op(
+    f"""
     AddN(inputs: N*T) -> sum: T
     N: int >= 1
     T: {ANY_NUMBER[:-1]}, variant}}
     flags: commutative, aggregate
-""")
+""",
+    batching="vmap",
+    handle="any",
+)
 
 
 @add_n_op.shape

@@ -9,6 +9,7 @@ import numpy as np
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import map_sparse_values
 from stillflow.ops.math.binary import add, subtract
@@ -26,18 +27,20 @@ from stillflow.ops.math.unary import (
 _WITHIN_ONE = np.array([[-0.75, -0.2], [0.3, 0.6]], np.float32)
 _ABOVE_ONE = np.array([[1.25, 2.0], [3.0, 7.5]], np.float32)
 
-sin_op = unary_op("Sin", FIELD, "sin")
-cos_op = unary_op("Cos", FIELD, "cos")
-tan_op = unary_op("Tan", NUMBER, "tan", _WITHIN_ONE)
-asin_op = unary_op("Asin", NUMBER, "asin", _WITHIN_ONE)
-acos_op = unary_op("Acos", NUMBER, "acos", _WITHIN_ONE)
-atan_op = unary_op("Atan", NUMBER, "atan")
-sinh_op = unary_op("Sinh", FIELD, "sinh")
-cosh_op = unary_op("Cosh", FIELD, "cosh")
-tanh_op = unary_op("Tanh", FIELD, "tanh")
-asinh_op = unary_op("Asinh", FIELD, "asinh")
-acosh_op = unary_op("Acosh", FIELD, "acosh", _ABOVE_ONE)
-atanh_op = unary_op("Atanh", FIELD, "atanh", _WITHIN_ONE)
+sin_op = unary_op("Sin", FIELD, "sin", cost=Cost(soon=True), batching="vmap")
+cos_op = unary_op("Cos", FIELD, "cos", cost=Cost(soon=True), batching="vmap")
+tan_op = unary_op("Tan", NUMBER, "tan", _WITHIN_ONE, cost=Cost(soon=True), batching="vmap")
+asin_op = unary_op("Asin", NUMBER, "asin", _WITHIN_ONE, cost=Cost(soon=True), batching="vmap")
+acos_op = unary_op("Acos", NUMBER, "acos", _WITHIN_ONE, cost=Cost(soon=True), batching="vmap")
+atan_op = unary_op("Atan", NUMBER, "atan", cost=Cost(soon=True), batching="vmap")
+sinh_op = unary_op("Sinh", FIELD, "sinh", batching="vmap")
+cosh_op = unary_op("Cosh", FIELD, "cosh", batching="vmap")
+tanh_op = unary_op("Tanh", FIELD, "tanh", cost=Cost(soon=True), batching="vmap")
+asinh_op = unary_op("Asinh", FIELD, "asinh", cost=Cost(nanoseconds=20.0), batching="vmap")
+acosh_op = unary_op(
+    "Acosh", FIELD, "acosh", _ABOVE_ONE, cost=Cost(nanoseconds=15.0), batching="vmap"
+)
+atanh_op = unary_op("Atanh", FIELD, "atanh", _WITHIN_ONE, batching="vmap")
 
 
 def _tanh_grad(y: Any, dy: Any) -> Any:

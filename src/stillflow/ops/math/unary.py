@@ -17,6 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost, Scalar
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math.complex import complex_abs_op, conj
@@ -37,12 +38,13 @@ def unary_op(
     function: str | Callable[..., Any],
     samples: np.ndarray = ANYWHERE,
     in_numpy: Callable[..., Any] | None = None,
+    **traits: Any,
 ) -> Card:
     """The card of an element-wise function of one input; a name is one of torch's.
 
     Where TF's signature takes integers of which its own kernels make nothing, nor do we.
     """
-    card = op(f"{name}(x: T) -> y: T; T: {kinds}")
+    card = op(f"{name}(x: T) -> y: T; T: {kinds}", **traits)
     card.shape(_same_shape)
     if in_numpy is not None:
         card.value(value_of(in_numpy))
@@ -65,7 +67,7 @@ def slope_op(name: str, function: Callable[..., Any], fused: str = "") -> Card:
       function: `f(y, dy)`.
       fused: torch's own name for `f(dy, y)` of real numbers, if it has one.
     """
-    card = op(f"{name}(y: T, dy: T) -> z: T; T: {FIELD}")
+    card = op(f"{name}(y: T, dy: T) -> z: T; T: {FIELD}", batching="vmap")
     card.shape(_same_shape)
 
     @card.kernel
@@ -99,10 +101,16 @@ def _same_shape(node: Node) -> Any:
 # ---- signs
 
 abs_op = unary_op(
-    "Abs", "{bfloat16, half, float, double, int8, int16, int32, int64}", "abs", in_numpy=np.abs
+    "Abs",
+    "{bfloat16, half, float, double, int8, int16, int32, int64}",
+    "abs",
+    in_numpy=np.abs,
+    batching="vmap",
 )
-neg_op = unary_op("Neg", NUMBER, "neg", in_numpy=np.negative)
-sign_op = op(f"Sign(x: T) -> y: T; T: {NUMBER}")
+neg_op = unary_op(
+    "Neg", NUMBER, "neg", in_numpy=np.negative, batching="vmap", scalar=Scalar("-{}", wraps=True)
+)
+sign_op = op(f"Sign(x: T) -> y: T; T: {NUMBER}", batching="vmap")
 sign_op.shape(_same_shape)
 sign_op.value(value_of(lambda x: np.where(np.isnan(x), 0, np.sign(x))))
 sign_op.samples(lambda: iter([Sample(ANYWHERE)]))
@@ -131,11 +139,11 @@ def sign_gradient(node: Node, grad: Any) -> Any:
 
 # ---- powers and roots
 
-square_op = unary_op("Square", NUMBER, "square", in_numpy=np.square)
-sqrt_op = unary_op("Sqrt", FIELD, square_roots, POSITIVE)
-rsqrt_op = unary_op("Rsqrt", FIELD, "rsqrt", POSITIVE)
-inv_op = unary_op("Inv", NUMBER, "reciprocal")
-reciprocal_op = unary_op("Reciprocal", NUMBER, "reciprocal")
+square_op = unary_op("Square", NUMBER, "square", in_numpy=np.square, batching="vmap")
+sqrt_op = unary_op("Sqrt", FIELD, square_roots, POSITIVE, cost=Cost(soon=True), batching="vmap")
+rsqrt_op = unary_op("Rsqrt", FIELD, "rsqrt", POSITIVE, batching="vmap")
+inv_op = unary_op("Inv", NUMBER, "reciprocal", batching="vmap")
+reciprocal_op = unary_op("Reciprocal", NUMBER, "reciprocal", batching="vmap")
 
 
 def _conj(x: Any) -> Any:
@@ -220,11 +228,11 @@ def reciprocal_grad_gradient(node: Node, grad: Any) -> Any:
 
 # ---- exponentials and logarithms
 
-exp_op = unary_op("Exp", FIELD, "exp")
-expm1_op = unary_op("Expm1", FIELD, "expm1")
-log_op = unary_op("Log", FIELD, "log", POSITIVE)
-log1p_op = unary_op("Log1p", FIELD, "log1p", POSITIVE)
-sigmoid_op = unary_op("Sigmoid", FIELD, "sigmoid")
+exp_op = unary_op("Exp", FIELD, "exp", cost=Cost(soon=True), batching="vmap")
+expm1_op = unary_op("Expm1", FIELD, "expm1", cost=Cost(soon=True), batching="vmap")
+log_op = unary_op("Log", FIELD, "log", POSITIVE, cost=Cost(soon=True), batching="vmap")
+log1p_op = unary_op("Log1p", FIELD, "log1p", POSITIVE, cost=Cost(soon=True), batching="vmap")
+sigmoid_op = unary_op("Sigmoid", FIELD, "sigmoid", batching="vmap")
 
 
 def _sigmoid_grad(y: Any, dy: Any) -> Any:
@@ -274,10 +282,14 @@ def sigmoid_grad_gradient(node: Node, grad: Any) -> Any:
 
 # ---- rounding
 
-floor_op = unary_op("Floor", REAL, "floor", in_numpy=np.floor)
-ceil_op = unary_op("Ceil", REAL, "ceil", in_numpy=np.ceil)
-rint_op = unary_op("Rint", REAL, "round", in_numpy=np.rint)
-round_op = unary_op("Round", NUMBER, "round", in_numpy=np.rint)
+floor_op = unary_op(
+    "Floor", REAL, "floor", in_numpy=np.floor, cost=Cost(soon=True), batching="vmap"
+)
+ceil_op = unary_op("Ceil", REAL, "ceil", in_numpy=np.ceil, batching="vmap")
+rint_op = unary_op("Rint", REAL, "round", in_numpy=np.rint, cost=Cost(soon=True))
+round_op = unary_op(
+    "Round", NUMBER, "round", in_numpy=np.rint, cost=Cost(soon=True), batching="vmap"
+)
 
 
 @floor_op.gradient

@@ -68,10 +68,13 @@ def _zero_like(node: Node) -> Tensor:
     return zeros(shape=shape(x), dtype=x.dtype)
 
 
-relu_op = op(f"""
+relu_op = op(
+    f"""
     Relu(features: T) -> activations: T
     T: {REAL_NUMBER[:-1]}, qint8}}
-""")
+""",
+    batching="vmap",
+)
 relu_op.shape(activation_shape)
 relu_op.samples(activation_samples)
 
@@ -86,10 +89,13 @@ def relu_gradient(node: Node, grad: Tensor) -> Any:
     return relu_grad_op(grad, node.outputs[0])
 
 
-relu_grad_op = op(f"""
+relu_grad_op = op(
+    f"""
     ReluGrad(gradients: T, features: T) -> backprops: T
     T: {REAL_NUMBER}
-""")
+""",
+    batching="vmap",
+)
 relu_grad_op.shape(activation_grad_shape)
 relu_grad_op.check(same_as_first)
 relu_grad_op.samples(activation_grad_samples)
@@ -110,10 +116,13 @@ def relu_grad_gradient(node: Node, grad: Tensor) -> Any:
     return [relu_grad_op(grad, node.inputs[1]), _zero_like(node)]
 
 
-relu6_op = op(f"""
+relu6_op = op(
+    f"""
     Relu6(features: T) -> activations: T
     T: {REAL_NUMBER}
-""")
+""",
+    batching="vmap",
+)
 relu6_op.shape(activation_shape)
 relu6_op.samples(activation_samples)
 
@@ -130,10 +139,13 @@ def relu6_gradient(node: Node, grad: Tensor) -> Any:
     return relu6_grad_op(grad, node.outputs[0])
 
 
-relu6_grad_op = op(f"""
+relu6_grad_op = op(
+    f"""
     Relu6Grad(gradients: T, features: T) -> backprops: T
     T: {REAL_NUMBER}
-""")
+""",
+    batching="vmap",
+)
 relu6_grad_op.shape(activation_grad_shape)
 relu6_grad_op.check(same_as_first)
 relu6_grad_op.samples(activation_grad_samples)
@@ -157,11 +169,14 @@ def relu6_grad_gradient(node: Node, grad: Tensor) -> Any:
 
 # ---- LeakyRelu
 
-leaky_relu_op = op(f"""
+leaky_relu_op = op(
+    f"""
     LeakyRelu(features: T) -> activations: T
     alpha: float = 0.2
     T: {_FLOATS} = float
-""")
+""",
+    batching="vmap",
+)
 leaky_relu_op.shape(activation_shape)
 leaky_relu_op.samples(activation_samples)
 
@@ -181,11 +196,14 @@ def leaky_relu_gradient(node: Node, grad: Tensor) -> Any:
     return leaky_relu_grad_op(grad, node.inputs[0], alpha=node.alpha)
 
 
-leaky_relu_grad_op = op(f"""
+leaky_relu_grad_op = op(
+    f"""
     LeakyReluGrad(gradients: T, features: T) -> backprops: T
     alpha: float = 0.2
     T: {_FLOATS} = float
-""")
+""",
+    batching="vmap",
+)
 leaky_relu_grad_op.shape(activation_grad_shape)
 leaky_relu_grad_op.check(same_as_first)
 leaky_relu_grad_op.samples(activation_grad_samples)
@@ -212,7 +230,7 @@ def _second_gradient(node: Node, grad: Tensor, first: Any, zero: float) -> list[
     return [backprops, below]
 
 
-elu_op = op(f"Elu(features: T) -> activations: T; T: {_FLOATS}")
+elu_op = op(f"Elu(features: T) -> activations: T; T: {_FLOATS}", batching="vmap")
 elu_op.shape(activation_shape)
 elu_op.samples(activation_samples)
 
@@ -227,7 +245,9 @@ def elu_gradient(node: Node, grad: Tensor) -> Any:
     return elu_grad_op(grad, node.outputs[0])
 
 
-elu_grad_op = op(f"EluGrad(gradients: T, outputs: T) -> backprops: T; T: {_FLOATS}")
+elu_grad_op = op(
+    f"EluGrad(gradients: T, outputs: T) -> backprops: T; T: {_FLOATS}", batching="vmap"
+)
 elu_grad_op.shape(activation_grad_shape)
 elu_grad_op.check(same_as_first)
 elu_grad_op.samples(activation_grad_samples)
@@ -243,7 +263,7 @@ def elu_grad_gradient(node: Node, grad: Tensor) -> Any:
     return _second_gradient(node, grad, elu_grad_op, 0)
 
 
-selu_op = op(f"Selu(features: T) -> activations: T; T: {_FLOATS}")
+selu_op = op(f"Selu(features: T) -> activations: T; T: {_FLOATS}", batching="vmap")
 selu_op.shape(activation_shape)
 selu_op.samples(activation_samples)
 
@@ -258,7 +278,9 @@ def selu_gradient(node: Node, grad: Tensor) -> Any:
     return selu_grad_op(grad, node.outputs[0])
 
 
-selu_grad_op = op(f"SeluGrad(gradients: T, outputs: T) -> backprops: T; T: {_FLOATS}")
+selu_grad_op = op(
+    f"SeluGrad(gradients: T, outputs: T) -> backprops: T; T: {_FLOATS}", batching="vmap"
+)
 selu_grad_op.shape(activation_grad_shape)
 selu_grad_op.check(same_as_first)
 selu_grad_op.samples(activation_grad_samples)
@@ -281,7 +303,7 @@ def selu_grad_gradient(node: Node, grad: Tensor) -> Any:
 
 # ---- Softplus, Softsign
 
-softplus_op = op(f"Softplus(features: T) -> activations: T; T: {_FLOATS}")
+softplus_op = op(f"Softplus(features: T) -> activations: T; T: {_FLOATS}", batching="vmap")
 softplus_op.shape(activation_shape)
 softplus_op.samples(activation_samples)
 
@@ -299,7 +321,9 @@ def softplus_gradient(node: Node, grad: Tensor) -> Any:
     return grad * sigmoid(node.inputs[0])
 
 
-softplus_grad_op = op(f"SoftplusGrad(gradients: T, features: T) -> backprops: T; T: {_FLOATS}")
+softplus_grad_op = op(
+    f"SoftplusGrad(gradients: T, features: T) -> backprops: T; T: {_FLOATS}", batching="vmap"
+)
 softplus_grad_op.shape(activation_grad_shape)
 softplus_grad_op.check(same_as_first)
 softplus_grad_op.samples(activation_grad_samples)
@@ -321,7 +345,7 @@ def softplus_grad_gradient(node: Node, grad: Tensor) -> Any:
         return [softplus_grad_op(grad, x), grad * dy / (exp(-x) + 2.0 + exp(x))]
 
 
-softsign_op = op(f"Softsign(features: T) -> activations: T; T: {_FLOATS}")
+softsign_op = op(f"Softsign(features: T) -> activations: T; T: {_FLOATS}", batching="vmap")
 softsign_op.shape(activation_shape)
 softsign_op.samples(activation_samples)
 

@@ -13,6 +13,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops import native_kernels
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.math.kernels import ANY_NUMBER
@@ -265,21 +266,27 @@ def _version(suffix: str, types: str, reserve: int) -> tuple[Card, Card]:
     """The cards of one version: the types of statistics differ, the last has one more output."""
     kind, scale = ("U", "float") if suffix else ("T", "T")
     more = f", reserve_space_3: {kind}" * reserve
-    forward = op(f"""
+    forward = op(
+        f"""
         FusedBatchNorm{suffix}(x: T, scale: {kind}, offset: {kind}, mean: {kind}, variance: {kind})
             -> (y: T, batch_mean: {kind}, batch_variance: {kind}, reserve_space_1: {kind},
                 reserve_space_2: {kind}{more})
         {types}
         {_ATTRS}
-    """)
-    backward = op(f"""
+    """,
+        cost=Cost("passes"),
+    )
+    backward = op(
+        f"""
         FusedBatchNormGrad{suffix}(y_backprop: T, x: T, scale: {scale}, reserve_space_1: {kind},
             reserve_space_2: {kind}{more})
             -> (x_backprop: T, scale_backprop: {kind}, offset_backprop: {kind},
                 reserve_space_{3 + reserve}: {kind}, reserve_space_{4 + reserve}: {kind})
         {types}
         {_ATTRS}
-    """)
+    """,
+        cost=Cost("passes"),
+    )
     forward.check(fused_batch_norm_check)
     forward.shape(fused_batch_norm_shape)
     forward.kernel(fused_batch_norm_kernel)

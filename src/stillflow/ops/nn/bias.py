@@ -64,11 +64,14 @@ def bias_kernel(node: Node) -> Any:
 _value_rank = kernel_ranks((0, 2, "Input tensor must be at least 2D: {}"), least=True)
 _bias_ranks = in_turn(_value_rank, kernel_ranks((1, 1, "Biases must be 1D: {}")))
 
-bias_add_op = op(f"""
+bias_add_op = op(
+    f"""
     BiasAdd(value: T, bias: T) -> output: T
     T: {_TYPES}
     data_format: {{"NHWC", "NCHW"}} = "NHWC"
-""")
+""",
+    batching="vmap",
+)
 bias_add_op.shape(bias_shape)
 bias_add_op.check(_bias_ranks)
 bias_add_op.kernel(bias_kernel)
@@ -122,11 +125,14 @@ def bias_add_v1_samples() -> Iterator[Any]:
     yield Sample(np.ones((2, 3), np.float32), np.float32([1, 2, 3]))
 
 
-bias_add_grad_op = op(f"""
+bias_add_grad_op = op(
+    f"""
     BiasAddGrad(out_backprop: T) -> output: T
     T: {_TYPES}
     data_format: {{"NHWC", "NCHW"}} = "NHWC"
-""")
+""",
+    batching="vmap",
+)
 bias_add_grad_op.check(_value_rank)
 
 

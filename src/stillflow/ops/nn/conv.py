@@ -12,6 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape, shape_n
 from stillflow.ops.memory import require_room
 from stillflow.ops.nn import convolution as kernels
@@ -99,10 +100,15 @@ def slide_of(node: Node) -> Slide:
 
 # ---- Conv2D
 
-conv2d_op = op(f"""
+conv2d_op = op(
+    f"""
     Conv2D(input: T, filter: T) -> output: T
     {_ATTRS}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("window", places=(2, 1)),
+    latency="long",
+)
 conv2d_op.check(
     kernel_ranks(
         (0, 4, "input must be 4-dimensional{}"), (1, 4, "filter must be 4-dimensional: {}")
@@ -299,10 +305,16 @@ def filter_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = Fa
 
 _windows = kernel_windows(4, strides="Sliding window strides", dilations="Sliding window dilations")
 
-conv2d_backprop_input_op = op(f"""
+conv2d_backprop_input_op = op(
+    f"""
     Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T
     {_ATTRS}
-""")
+""",
+    gpu_types="fractions",
+    numbers=("input_sizes",),
+    cost=Cost("window", places=(2, 1)),
+    latency="long",
+)
 
 conv2d_backprop_input_op.check(_windows)
 
@@ -338,10 +350,16 @@ def conv2d_backprop_input_samples() -> Iterator[Any]:
     yield Bad(sizes[:3], filter, ramp(2, 5, 4, 4), strides=[1] * 4, padding="SAME", match="rank 4")
 
 
-conv2d_backprop_filter_op = op(f"""
+conv2d_backprop_filter_op = op(
+    f"""
     Conv2DBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> output: T
     {_ATTRS}
-""")
+""",
+    gpu_types="fractions",
+    numbers=("filter_sizes",),
+    cost=Cost("window", places=(2, 3)),
+    latency="long",
+)
 
 conv2d_backprop_filter_op.check(_windows)
 

@@ -13,6 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import (
@@ -43,13 +44,18 @@ def _attributes(node: Node) -> dict[str, Any]:
     return {name: node.op.attrs[name] for name in names}
 
 
-conv3d_op = op(f"""
+conv3d_op = op(
+    f"""
     Conv3D(input: T, filter: T) -> output: T
     T: {_TYPES}
     {_WINDOW}
     {_FORMAT}
     {_DILATIONS}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+    latency="long",
+)
 conv3d_op.check(
     kernel_ranks((0, 5, "input must be 5-dimensional"), (1, 5, "filter must be 5-dimensional"))
 )
@@ -105,14 +111,20 @@ def conv3d_samples() -> Iterator[Any]:
 
 _windows = kernel_windows(5, dilations="Dilation rates", strides="Sliding window strides")
 
-conv3d_backprop_input_v2_op = op(f"""
+conv3d_backprop_input_v2_op = op(
+    f"""
     Conv3DBackpropInputV2(input_sizes: Tshape, filter: T, out_backprop: T) -> output: T
     T: {_TYPES}
     {_WINDOW}
     {_FORMAT}
     {_DILATIONS}
     Tshape: {{int32, int64}} = int32
-""")
+""",
+    gpu_types="fractions",
+    numbers=("input_sizes",),
+    cost=Cost("unknown"),
+    latency="long",
+)
 
 conv3d_backprop_input_v2_op.check(_windows)
 
@@ -141,13 +153,19 @@ def conv3d_backprop_input_v2_samples() -> Iterator[Any]:
     yield Sample(sizes, filter, grad, strides=[1, 2, 2, 2, 1], padding="SAME", fixed=(0,))
 
 
-conv3d_backprop_filter_v2_op = op(f"""
+conv3d_backprop_filter_v2_op = op(
+    f"""
     Conv3DBackpropFilterV2(input: T, filter_sizes: int32, out_backprop: T) -> output: T
     T: {_TYPES}
     {_WINDOW}
     {_FORMAT}
     {_DILATIONS}
-""")
+""",
+    gpu_types="fractions",
+    numbers=("filter_sizes",),
+    cost=Cost("unknown"),
+    latency="long",
+)
 
 conv3d_backprop_filter_v2_op.check(_windows)
 
@@ -185,12 +203,17 @@ def _old_slide(node: Node) -> Slide:
     return Slide(tuple(node.strides), tuple(node.dilations), node.padding, (), b"NDHWC")
 
 
-conv3d_backprop_input_op = op(f"""
+conv3d_backprop_input_op = op(
+    f"""
     Conv3DBackpropInput(input: T, filter: T, out_backprop: T) -> output: T
     T: {_OLD_TYPES}
     {_WINDOW}
     {_DILATIONS}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+    latency="long",
+)
 
 
 @conv3d_backprop_input_op.shape
@@ -211,12 +234,17 @@ def conv3d_backprop_input_samples() -> Iterator[Any]:
     )  # fmt: skip
 
 
-conv3d_backprop_filter_op = op(f"""
+conv3d_backprop_filter_op = op(
+    f"""
     Conv3DBackpropFilter(input: T, filter: T, out_backprop: T) -> output: T
     T: {_OLD_TYPES}
     {_WINDOW}
     {_DILATIONS}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+    latency="long",
+)
 
 
 @conv3d_backprop_filter_op.shape

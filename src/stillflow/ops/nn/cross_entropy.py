@@ -19,6 +19,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.graph.traits import Cost
 from stillflow.ops import native_kernels
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.sequences import range as range_of
@@ -71,10 +72,13 @@ def _small_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
 
 # ---- dense labels
 
-softmax_cross_entropy_with_logits_op = op(f"""
+softmax_cross_entropy_with_logits_op = op(
+    f"""
     SoftmaxCrossEntropyWithLogits(features: T, labels: T) -> (loss: T, backprop: T)
     T: {_FLOATS}
-""")
+""",
+    cost=Cost(soon=True),
+)
 
 
 @softmax_cross_entropy_with_logits_op.shape
@@ -161,11 +165,14 @@ def softmax_cross_entropy_with_logits_samples() -> Iterator[Any]:
 
 # ---- sparse labels
 
-sparse_softmax_cross_entropy_with_logits_op = op(f"""
+sparse_softmax_cross_entropy_with_logits_op = op(
+    f"""
     SparseSoftmaxCrossEntropyWithLogits(features: T, labels: Tlabels) -> (loss: T, backprop: T)
     T: {_FLOATS}
     Tlabels: {{int32, int64}} = int64
-""")
+""",
+    cost=Cost(soon=True),
+)
 
 
 @sparse_softmax_cross_entropy_with_logits_op.check

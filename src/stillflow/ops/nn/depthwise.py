@@ -12,6 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.nn import convolution as kernels
 from stillflow.ops.nn import windows
@@ -137,10 +138,15 @@ def _attributes(node: Node) -> dict[str, Any]:
 
 _windows = kernel_windows(4, strides="Sliding window strides")
 
-depthwise_conv2d_native_op = op(f"""
+depthwise_conv2d_native_op = op(
+    f"""
     DepthwiseConv2dNative(input: T, filter: T) -> output: T
     {_ATTRS}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+    latency="long",
+)
 
 
 def depthwise_output(node: Node) -> Any:
@@ -205,10 +211,16 @@ def depthwise_conv2d_native_samples() -> Iterator[Any]:
     yield Bad(image, filter, strides=[1] * 3, padding="SAME", match="to contain 4 values")
 
 
-depthwise_conv2d_native_backprop_input_op = op(f"""
+depthwise_conv2d_native_backprop_input_op = op(
+    f"""
     DepthwiseConv2dNativeBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T
     {_ATTRS}
-""")
+""",
+    gpu_types="fractions",
+    numbers=("input_sizes",),
+    cost=Cost("unknown"),
+    latency="long",
+)
 depthwise_conv2d_native_backprop_input_op.check(
     in_turn(
         _windows,
@@ -259,10 +271,16 @@ def depthwise_conv2d_native_backprop_input_samples() -> Iterator[Any]:
         )
 
 
-depthwise_conv2d_native_backprop_filter_op = op(f"""
+depthwise_conv2d_native_backprop_filter_op = op(
+    f"""
     DepthwiseConv2dNativeBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> output: T
     {_ATTRS}
-""")
+""",
+    gpu_types="fractions",
+    numbers=("filter_sizes",),
+    cost=Cost("unknown"),
+    latency="long",
+)
 depthwise_conv2d_native_backprop_filter_op.check(
     in_turn(
         _windows,

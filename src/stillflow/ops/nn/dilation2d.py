@@ -173,7 +173,7 @@ _operands = in_turn(
     _depths,
 )
 
-dilation2d_op = op(f"Dilation2D(input: T, filter: T) -> output: T\n{_ATTRS}")
+dilation2d_op = op(f"Dilation2D(input: T, filter: T) -> output: T\n{_ATTRS}", gpu_types="fractions")
 dilation2d_op.check(_operands)
 
 
@@ -233,10 +233,13 @@ def dilation2d_samples() -> Iterator[Any]:
     yield Bad(image, image, strides=one, rates=one, padding="SAME", match="must be rank 3")
 
 
-dilation2d_backprop_input_op = op(f"""
+dilation2d_backprop_input_op = op(
+    f"""
     Dilation2DBackpropInput(input: T, filter: T, out_backprop: T) -> in_backprop: T
     {_ATTRS}
-""")
+""",
+    gpu_types="fractions",
+)
 dilation2d_backprop_input_op.check(_operands)
 
 
@@ -250,10 +253,13 @@ def dilation2d_backprop_input_kernel(node: Node) -> Any:
     return _kernel(node, _input_gradient)
 
 
-dilation2d_backprop_filter_op = op(f"""
+dilation2d_backprop_filter_op = op(
+    f"""
     Dilation2DBackpropFilter(input: T, filter: T, out_backprop: T) -> filter_backprop: T
     {_ATTRS}
-""")
+""",
+    gpu_types="fractions",
+)
 dilation2d_backprop_filter_op.check(_operands)
 
 

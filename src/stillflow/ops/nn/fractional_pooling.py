@@ -254,6 +254,7 @@ fractional_max_pool_op = op(
     {_ATTRS}
 """,
     effect="state",
+    devices="host",
 )
 fractional_max_pool_op.shape(fractional_pool_shape)
 fractional_max_pool_op.samples(fractional_pool_samples)
@@ -279,6 +280,7 @@ fractional_avg_pool_op = op(
     {_ATTRS}
 """,
     effect="state",
+    devices="host",
 )
 fractional_avg_pool_op.shape(fractional_pool_shape)
 fractional_avg_pool_op.samples(fractional_pool_samples)
@@ -297,12 +299,15 @@ def fractional_avg_pool_gradient(node: Node, grad: Tensor, *_: Any) -> Any:
     )
 
 
-fractional_max_pool_grad_op = op("""
+fractional_max_pool_grad_op = op(
+    """
     FractionalMaxPoolGrad(orig_input: T, orig_output: T, out_backprop: T,
         row_pooling_sequence: int64, col_pooling_sequence: int64) -> output: T
     overlapping: bool = false
     T: {float, double, int32, int64}
-""")
+""",
+    devices="host",
+)
 
 
 @fractional_max_pool_grad_op.shape
@@ -327,12 +332,15 @@ def fractional_max_pool_grad_samples() -> Iterator[Any]:
         yield Sample(image, grad, grad, _ROWS, _COLUMNS, overlapping=overlapping, grad=False)
 
 
-fractional_avg_pool_grad_op = op("""
+fractional_avg_pool_grad_op = op(
+    """
     FractionalAvgPoolGrad(orig_input_tensor_shape: int64, out_backprop: T,
         row_pooling_sequence: int64, col_pooling_sequence: int64) -> output: T
     overlapping: bool = false
     T: {float, double, int32, int64}
-""")
+""",
+    devices="host",
+)
 
 
 @fractional_avg_pool_grad_op.shape

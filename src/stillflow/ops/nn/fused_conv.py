@@ -16,13 +16,15 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import check_depths
 from stillflow.ops.nn.convolution import Slide, convolution
 from stillflow.ops.quantize.linear import quantized
 from stillflow.ops.samples import Bad, Sample
 
-fused_conv2d_bias_activation_op = op("""
+fused_conv2d_bias_activation_op = op(
+    """
     FusedConv2DBiasActivation(conv_input: T, filter: T, bias: Tbias, side_input: T,
                               conv_input_scale: float, side_input_scale: float) -> output: T
     T: {float, half, qint8}
@@ -33,7 +35,10 @@ fused_conv2d_bias_activation_op = op("""
     filter_format: {"HWIO", "OIHW", "OIHW_VECT_I"} = "HWIO"
     activation_mode: {"Relu", "None"} = "Relu"
     dilations: list(int) = [1, 1, 1, 1]
-""")
+""",
+    cost=Cost("unknown"),
+    latency="long",
+)
 
 _VECTORS = (b"NCHW_VECT_C", b"OIHW_VECT_I")  # four channels at a time, for GPUs
 

@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.pad import mirror
 from stillflow.ops.memory import require_room
 from stillflow.ops.nn import windows
@@ -25,17 +26,27 @@ _CONVOLUTION = """
     padding: {"SAME", "VALID"}
 """
 
-fused_pad_conv2d_op = op(f"""
+fused_pad_conv2d_op = op(
+    f"""
     FusedPadConv2D(input: T, paddings: int32, filter: T) -> output: T
     T: {{half, float, double}}
     {_CONVOLUTION}
-""")
-fused_resize_and_pad_conv2d_op = op(f"""
+""",
+    numbers=("paddings",),
+    cost=Cost("unknown"),
+    latency="long",
+)
+fused_resize_and_pad_conv2d_op = op(
+    f"""
     FusedResizeAndPadConv2D(input: T, size: int32, paddings: int32, filter: T) -> output: T
     T: {{half, float, double}}
     resize_align_corners: bool = false
     {_CONVOLUTION}
-""")
+""",
+    numbers=("size", "paddings"),
+    cost=Cost("unknown"),
+    latency="long",
+)
 
 
 def _padded(node: Node, image: Any, index: int) -> Any:

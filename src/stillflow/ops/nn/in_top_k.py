@@ -89,6 +89,7 @@ in_top_k_v2_op = op(
     T: {int32, int64} = int32
 """,
     differentiable=False,
+    numbers=("k",),
 )
 in_top_k_v2_op.check(kernel_ranks((2, 0, "k must be 0-D, got shape {}"), *_OPERANDS))
 in_top_k_v2_op.shape(_in_top_k_shape)

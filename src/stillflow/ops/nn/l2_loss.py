@@ -12,10 +12,15 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.nn.precision import precise_on_cpu
 from stillflow.ops.samples import Sample
 
-l2_loss_op = op("L2Loss(t: T) -> output: T; T: {half, bfloat16, float, double}")
+l2_loss_op = op(
+    "L2Loss(t: T) -> output: T; T: {half, bfloat16, float, double}",
+    cost=Cost(counts="first input"),
+    batching="vmap",
+)
 
 
 @l2_loss_op.shape

@@ -13,6 +13,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.control import stop_gradient
@@ -152,12 +153,16 @@ def sample_image(channels: int = 3) -> np.ndarray:
 
 # ---- MaxPool, MaxPoolV2
 
-max_pool_op = op(f"""
+max_pool_op = op(
+    f"""
     MaxPool(input: T) -> output: T
     T: {_MAX_TYPES} = float
     {WINDOW}
     {_MAX_FORMAT}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("passes"),
+)
 
 
 @max_pool_op.shape
@@ -253,12 +258,17 @@ def max_pool_samples() -> Iterator[Any]:
     yield Bad(image[0], ksize=two, strides=two, padding="SAME", match="must be rank 4")
 
 
-max_pool_v2_op = op(f"""
+max_pool_v2_op = op(
+    f"""
     MaxPoolV2(input: T, ksize: int32, strides: int32) -> output: T
     T: {_MAX_TYPES} = float
     padding: {{"SAME", "VALID"}}
     {_MAX_FORMAT}
-""")
+""",
+    gpu_types="fractions",
+    numbers=("ksize", "strides"),
+    cost=Cost("unknown"),
+)
 
 
 @max_pool_v2_op.shape
@@ -353,34 +363,52 @@ def _pool_grads(image: Card, grad: Card, grad_grad: Card) -> None:
         grad_grad.gradient(derivative(grad))
 
 
-max_pool_grad_op = op(f"""
+max_pool_grad_op = op(
+    f"""
     MaxPoolGrad(orig_input: T, orig_output: T, grad: T) -> output: T
     {WINDOW}
     {_FORMAT}
     T: {REAL_NUMBER} = float
-""")
-max_pool_grad_grad_op = op(f"""
+""",
+    gpu_types="fractions",
+    cost=Cost("passes"),
+)
+max_pool_grad_grad_op = op(
+    f"""
     MaxPoolGradGrad(orig_input: T, orig_output: T, grad: T) -> output: T
     {WINDOW}
     {_FORMAT}
     T: {REAL_NUMBER}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+)
 _pool_grads(max_pool_op, max_pool_grad_op, max_pool_grad_grad_op)
 
 _V2_INPUTS = "orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32"
 
-max_pool_grad_v2_op = op(f"""
+max_pool_grad_v2_op = op(
+    f"""
     MaxPoolGradV2({_V2_INPUTS}) -> output: T
     padding: {{"SAME", "VALID"}}
     {_FORMAT}
     T: {REAL_NUMBER} = float
-""")
-max_pool_grad_grad_v2_op = op(f"""
+""",
+    gpu_types="fractions",
+    numbers=("ksize", "strides"),
+    cost=Cost("unknown"),
+)
+max_pool_grad_grad_v2_op = op(
+    f"""
     MaxPoolGradGradV2({_V2_INPUTS}) -> output: T
     padding: {{"SAME", "VALID"}}
     {_FORMAT}
     T: {REAL_NUMBER}
-""")
+""",
+    gpu_types="fractions",
+    numbers=("ksize", "strides"),
+    cost=Cost("unknown"),
+)
 _pool_grads(max_pool_v2_op, max_pool_grad_v2_op, max_pool_grad_grad_v2_op)
 
 
@@ -395,12 +423,16 @@ def max_pool_grad_samples() -> Iterator[Any]:
 
 # ---- AvgPool
 
-avg_pool_op = op(f"""
+avg_pool_op = op(
+    f"""
     AvgPool(value: T) -> output: T
     {WINDOW}
     {_FORMAT}
     T: {{half, bfloat16, float, double}}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("passes"),
+)
 
 
 @avg_pool_op.shape
@@ -470,12 +502,17 @@ def check_gradient_sizes(node: Node, grad: Sequence[int], target: Sequence[int])
         )
 
 
-avg_pool_grad_op = op(f"""
+avg_pool_grad_op = op(
+    f"""
     AvgPoolGrad(orig_input_shape: int32, grad: T) -> output: T
     {WINDOW}
     {_FORMAT}
     T: {{half, bfloat16, float, double}}
-""")
+""",
+    gpu_types="fractions",
+    numbers=("orig_input_shape",),
+    cost=Cost("passes"),
+)
 
 
 @avg_pool_grad_op.check

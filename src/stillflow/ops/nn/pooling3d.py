@@ -12,6 +12,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.control import stop_gradient
@@ -93,7 +94,11 @@ def pool3d_samples() -> Iterator[Any]:
 
 # ---- maxima
 
-max_pool3d_op = op(f"MaxPool3D(input: T) -> output: T\n{_WINDOW}\nT: {{half, bfloat16, float}}")
+max_pool3d_op = op(
+    f"MaxPool3D(input: T) -> output: T\n{_WINDOW}\nT: {{half, bfloat16, float}}",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+)
 max_pool3d_op.shape(pool3d_shape)
 _volume_rank = (0, 5, "tensor_in must be 5-dimensional")
 max_pool3d_op.check(kernel_ranks(_volume_rank))
@@ -120,17 +125,25 @@ def _second(card: Any) -> Any:
     return gradient
 
 
-max_pool3d_grad_op = op(f"""
+max_pool3d_grad_op = op(
+    f"""
     MaxPool3DGrad(orig_input: TInput, orig_output: TInput, grad: T) -> output: T
     {_WINDOW}
     T: {{half, bfloat16, float}} = float
     TInput: {{half, bfloat16, float}} = float
-""")
-max_pool3d_grad_grad_op = op(f"""
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+)
+max_pool3d_grad_grad_op = op(
+    f"""
     MaxPool3DGradGrad(orig_input: T, orig_output: T, grad: T) -> output: T
     {_WINDOW}
     T: {REAL_NUMBER}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+)
 _pool_ranks = (_volume_rank, (1, 5, "tensor_out must be 5-dimensional"))
 max_pool3d_grad_op.check(kernel_ranks(*_pool_ranks, (2, 5, "out_backprop must be 5-dimensional")))
 max_pool3d_grad_grad_op.check(
@@ -193,7 +206,9 @@ def max_pool3d_grad_grad_samples() -> Iterator[Any]:
 # ---- averages
 
 avg_pool3d_op = op(
-    f"AvgPool3D(input: T) -> output: T\n{_WINDOW}\nT: {{half, bfloat16, float, double}}"
+    f"AvgPool3D(input: T) -> output: T\n{_WINDOW}\nT: {{half, bfloat16, float, double}}",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
 )
 avg_pool3d_op.shape(pool3d_shape)
 avg_pool3d_op.check(kernel_ranks(_volume_rank))
@@ -217,11 +232,16 @@ def avg_pool3d_gradient(node: Node, grad: Tensor) -> Any:
     return avg_pool3d_grad_op(shape(node.inputs[0]), grad, **_attributes(node))
 
 
-avg_pool3d_grad_op = op(f"""
+avg_pool3d_grad_op = op(
+    f"""
     AvgPool3DGrad(orig_input_shape: int32, grad: T) -> output: T
     {_WINDOW}
     T: {{half, bfloat16, float, double}}
-""")
+""",
+    gpu_types="fractions",
+    numbers=("orig_input_shape",),
+    cost=Cost("unknown"),
+)
 
 
 @avg_pool3d_grad_op.check

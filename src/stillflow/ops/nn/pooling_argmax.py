@@ -10,6 +10,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.nn import pool_kernels as kernels
 from stillflow.ops.nn.pooling import (
@@ -29,7 +30,8 @@ _ARGMAX_TYPES = f"""
     T: {REAL_NUMBER}
 """
 
-max_pool_with_argmax_op = op(f"""
+max_pool_with_argmax_op = op(
+    f"""
     MaxPoolWithArgmax(input: T) -> (output: T, argmax: Targmax)
     ksize: list(int) >= 4
     strides: list(int) >= 4
@@ -37,7 +39,10 @@ max_pool_with_argmax_op = op(f"""
     padding: {{"SAME", "VALID"}}
     include_batch_in_index: bool = false
     T: {REAL_NUMBER}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+)
 
 
 @max_pool_with_argmax_op.shape
@@ -75,11 +80,15 @@ def max_pool_with_argmax_samples() -> Iterator[Any]:
         )
 
 
-max_pool_grad_with_argmax_op = op(f"""
+max_pool_grad_with_argmax_op = op(
+    f"""
     MaxPoolGradWithArgmax(input: T, grad: T, argmax: Targmax) -> output: T
     {WINDOW}
     {_ARGMAX_TYPES}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+)
 max_pool_grad_with_argmax_op.shape(same_as_image)
 
 
@@ -89,11 +98,15 @@ def max_pool_grad_with_argmax_kernel(node: Node) -> Any:
     return node.call(kernels.scatter_to_argmax, image, grad, argmax, node.include_batch_in_index)
 
 
-max_pool_grad_grad_with_argmax_op = op(f"""
+max_pool_grad_grad_with_argmax_op = op(
+    f"""
     MaxPoolGradGradWithArgmax(input: T, grad: T, argmax: Targmax) -> output: T
     {WINDOW}
     {_ARGMAX_TYPES}
-""")
+""",
+    gpu_types="fractions",
+    cost=Cost("unknown"),
+)
 
 
 @max_pool_grad_grad_with_argmax_op.shape

@@ -16,6 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_of
@@ -43,7 +44,9 @@ def softmax_samples() -> Iterator[Any]:
     yield Bad(np.float32(1), match="at least rank 1")
 
 
-softmax_op = op(f"Softmax(logits: T) -> softmax: T; T: {_FLOATS}")
+softmax_op = op(
+    f"Softmax(logits: T) -> softmax: T; T: {_FLOATS}", cost=Cost(soon=True), batching="vmap"
+)
 softmax_op.shape(softmax_shape)
 softmax_op.samples(softmax_samples)
 
@@ -84,7 +87,9 @@ def softmax_gradient(node: Node, grad: Tensor) -> Any:
     return (grad - total) * result
 
 
-log_softmax_op = op(f"LogSoftmax(logits: T) -> logsoftmax: T; T: {_FLOATS}")
+log_softmax_op = op(
+    f"LogSoftmax(logits: T) -> logsoftmax: T; T: {_FLOATS}", cost=Cost(soon=True), batching="vmap"
+)
 log_softmax_op.shape(softmax_shape)
 log_softmax_op.samples(softmax_samples)
 

@@ -21,14 +21,17 @@ from stillflow.ops.parsing.plain_records import PlainRecords
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.ops.strings.numbers import integer_parser, parse_float, plain_numbers
 
-decode_csv_op = op("""
+decode_csv_op = op(
+    """
     DecodeCSV(records: string, record_defaults: [OUT_TYPE]) -> output: [OUT_TYPE]
     OUT_TYPE: list({float, double, int32, int64, string}) >= 1
     field_delim: string = ","
     use_quote_delim: bool = true
     na_value: string = ""
     select_cols: list(int) = []
-""")
+""",
+    batching="each string",
+)
 
 
 @decode_csv_op.shape

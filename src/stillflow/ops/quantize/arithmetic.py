@@ -12,6 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.matmul import mat_mul_shape
@@ -76,11 +77,15 @@ def _types(node: Node) -> tuple[DType, DType, DType]:
 
 # --- QuantizedAdd, QuantizedMul -------------------------------------------------------------
 
-quantized_add_op = op(f"""
+quantized_add_op = op(
+    f"""
     QuantizedAdd(x: T1, y: T2, min_x: float, max_x: float, min_y: float, max_y: float)
         -> (z: Toutput, min_z: float, max_z: float)
     {_PAIR} {_RESULT}
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
 
 
 @quantized_add_op.shape
@@ -145,11 +150,15 @@ def quantized_add_samples() -> Iterator[Any]:
     yield Bad(x, x, np.zeros(1, np.float32), *floats(1, 0, 1), match="must be rank 0")
 
 
-quantized_mul_op = op(f"""
+quantized_mul_op = op(
+    f"""
     QuantizedMul(x: T1, y: T2, min_x: float, max_x: float, min_y: float, max_y: float)
         -> (z: Toutput, min_z: float, max_z: float)
     {_PAIR} {_RESULT}
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
 
 
 @quantized_mul_op.shape
@@ -181,14 +190,19 @@ def quantized_mul_samples() -> Iterator[Any]:
 
 # --- QuantizedMatMul ------------------------------------------------------------------------
 
-quantized_mat_mul_op = op(f"""
+quantized_mat_mul_op = op(
+    f"""
     QuantizedMatMul(a: T1, b: T2, min_a: float, max_a: float, min_b: float, max_b: float)
         -> (out: Toutput, min_out: float, max_out: float)
     {_PAIR} {_RESULT}
     transpose_a: bool = false
     transpose_b: bool = false
     Tactivation: {QUANTIZED} = quint8
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+    latency="long",
+)
 
 
 @quantized_mat_mul_op.shape
@@ -226,13 +240,17 @@ def quantized_mat_mul_samples() -> Iterator[Any]:
 
 # --- QuantizedBiasAdd -----------------------------------------------------------------------
 
-quantized_bias_add_op = op(f"""
+quantized_bias_add_op = op(
+    f"""
     QuantizedBiasAdd(input: T1, bias: T2, min_input: float, max_input: float, min_bias: float,
                      max_bias: float)
         -> (output: out_type, min_out: float, max_out: float)
     {_PAIR}
     out_type: {QUANTIZED}
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
 
 
 @quantized_bias_add_op.shape

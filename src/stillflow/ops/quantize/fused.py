@@ -17,6 +17,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.math.matmul import mat_mul_shape
 from stillflow.ops.nn.depthwise import depthwise_output
 from stillflow.ops.quantize.images import quantized_conv2d_dims
@@ -74,7 +75,12 @@ def _convolution(name: str, bias: str, more: str, result: str) -> Card:
     attrs += [f"out_type: {QUANTIZED} = {result}", _STEPS]
     if name.startswith("Conv2D") and name != "Conv2DPerChannel":
         attrs.append("padding_list: list(int) = []")
-    return op(f"Quantized{name}({', '.join(inputs)}) -> {_RESULT}\n" + "\n".join(attrs))
+    return op(
+        f"Quantized{name}({', '.join(inputs)}) -> {_RESULT}\n" + "\n".join(attrs),
+        devices="host",
+        cost=Cost("unknown"),
+        latency="long",
+    )
 
 
 def _at_most_vector(node: Node, index: int) -> Any:
@@ -128,7 +134,8 @@ def _fused_mat_mul_shape(node: Node) -> Any:
 
 
 for _name, (_bias, _more, _result) in _PRODUCTS.items():
-    _card = op(f"""
+    _card = op(
+        f"""
         QuantizedMatMulWithBias{_name}(a: T1, b: T2, bias: {_bias}, min_a: float, max_a: float,
                                        min_b: float, max_b: float{_more})
             -> (out: Toutput, min_out: float, max_out: float)
@@ -137,7 +144,11 @@ for _name, (_bias, _more, _result) in _PRODUCTS.items():
         transpose_a: bool = false
         transpose_b: bool = false
         input_quant_mode: {{"MIN_FIRST", "SCALED"}} = "MIN_FIRST"
-    """)
+    """,
+        devices="host",
+        cost=Cost("unknown"),
+        latency="long",
+    )
     _card.shape(_fused_mat_mul_shape)
 
 

@@ -13,6 +13,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.lazy import F, torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.nn import pool_kernels, windows
 from stillflow.ops.nn.conv import check_depths
 from stillflow.ops.nn.pooling import check_window, over_images, pool_shape, refuse
@@ -30,7 +31,8 @@ _WINDOW = """
 
 # --- QuantizedConv2D ------------------------------------------------------------------------
 
-quantized_conv2d_op = op(f"""
+quantized_conv2d_op = op(
+    f"""
     QuantizedConv2D(input: Tinput, filter: Tfilter, min_input: float, max_input: float,
                     min_filter: float, max_filter: float)
         -> (output: out_type, min_output: float, max_output: float)
@@ -40,7 +42,11 @@ quantized_conv2d_op = op(f"""
     strides: list(int)
     padding: {{"SAME", "VALID"}}
     dilations: list(int) = [1, 1, 1, 1]
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+    latency="long",
+)
 
 
 def quantized_conv2d_dims(node: Node) -> Any:
@@ -145,18 +151,26 @@ def quantized_conv2d_samples() -> Iterator[Any]:
 
 # --- pools ----------------------------------------------------------------------------------
 
-quantized_avg_pool_op = op(f"""
+quantized_avg_pool_op = op(
+    f"""
     QuantizedAvgPool(input: T, min_input: float, max_input: float)
         -> (output: T, min_output: float, max_output: float)
     T: {QUANTIZED}
     {_WINDOW}
-""")
-quantized_max_pool_op = op(f"""
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
+quantized_max_pool_op = op(
+    f"""
     QuantizedMaxPool(input: T, min_input: float, max_input: float)
         -> (output: T, min_output: float, max_output: float)
     T: {QUANTIZED}
     {_WINDOW}
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
 
 
 def _pool_shape(node: Node, label: str) -> Any:
@@ -219,24 +233,36 @@ quantized_max_pool_op.samples(_pool_samples)
 
 # --- activations ----------------------------------------------------------------------------
 
-quantized_relu_op = op(f"""
+quantized_relu_op = op(
+    f"""
     QuantizedRelu(features: Tinput, min_features: float, max_features: float)
         -> (activations: out_type, min_activations: float, max_activations: float)
     Tinput: {QUANTIZED}
     out_type: {QUANTIZED} = quint8
-""")
-quantized_relu6_op = op(f"""
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
+quantized_relu6_op = op(
+    f"""
     QuantizedRelu6(features: Tinput, min_features: float, max_features: float)
         -> (activations: out_type, min_activations: float, max_activations: float)
     Tinput: {QUANTIZED}
     out_type: {QUANTIZED} = quint8
-""")
-quantized_relu_x_op = op(f"""
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
+quantized_relu_x_op = op(
+    f"""
     QuantizedReluX(features: Tinput, max_value: float, min_features: float, max_features: float)
         -> (activations: out_type, min_activations: float, max_activations: float)
     Tinput: {QUANTIZED}
     out_type: {QUANTIZED} = quint8
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
 
 
 def _activation_shape(node: Node) -> Any:

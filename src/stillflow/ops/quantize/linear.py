@@ -51,7 +51,8 @@ quantize_v2_op = op(
     T: {QUANTIZED}
     mode: {{"MIN_COMBINED", "MIN_FIRST", "SCALED"}} = "MIN_COMBINED"
     round_mode: {{"HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"}} = "HALF_AWAY_FROM_ZERO"
-    """
+    """,
+    devices="host",
 )
 
 
@@ -146,7 +147,8 @@ dequantize_op = op(
     Dequantize(input: T, min_range: float, max_range: float) -> output: float
     T: {QUANTIZED}
     mode: {{"MIN_COMBINED", "MIN_FIRST", "SCALED"}} = "MIN_COMBINED"
-    """
+    """,
+    devices="host",
 )
 
 

@@ -12,13 +12,15 @@ from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.quantize import scales
 from stillflow.ops.quantize.arithmetic import to_result
 from stillflow.ops.quantize.linear import floats, quantized, scalars
 from stillflow.ops.quantize.scales import QUANTIZED, Range, number, quantize_number, scalar
 from stillflow.ops.samples import Bad, Sample
 
-quantized_batch_norm_with_global_normalization_op = op(f"""
+quantized_batch_norm_with_global_normalization_op = op(
+    f"""
     QuantizedBatchNormWithGlobalNormalization(
         t: Tinput, t_min: float, t_max: float, m: Tinput, m_min: float, m_max: float,
         v: Tinput, v_min: float, v_max: float, beta: Tinput, beta_min: float, beta_max: float,
@@ -28,7 +30,10 @@ quantized_batch_norm_with_global_normalization_op = op(f"""
     out_type: {QUANTIZED}
     variance_epsilon: float
     scale_after_normalization: bool
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
 
 
 @quantized_batch_norm_with_global_normalization_op.shape
@@ -108,7 +113,8 @@ def quantized_batch_norm_with_global_normalization_samples() -> Iterator[Any]:
     yield Bad(*args, **attrs, match="must be equal|Incompatible")
 
 
-quantized_instance_norm_op = op(f"""
+quantized_instance_norm_op = op(
+    f"""
     QuantizedInstanceNorm(x: T, x_min: float, x_max: float) -> (y: T, y_min: float, y_max: float)
     T: {QUANTIZED}
     output_range_given: bool = false
@@ -116,7 +122,10 @@ quantized_instance_norm_op = op(f"""
     given_y_max: float = 0
     variance_epsilon: float = 9.9999997e-06
     min_separation: float = 0.001
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
 
 
 @quantized_instance_norm_op.shape

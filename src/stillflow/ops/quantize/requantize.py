@@ -37,12 +37,15 @@ def _used(values: Any, given: Range) -> tuple[Any, Any]:
     return min(np.float32(0), low), dequantize_number(greatest, *given)
 
 
-requantize_op = op(f"""
+requantize_op = op(
+    f"""
     Requantize(input: Tinput, input_min: float, input_max: float, requested_output_min: float,
                requested_output_max: float)
         -> (output: out_type, output_min: float, output_max: float)
     {_BOTH}
-""")
+""",
+    devices="host",
+)
 
 
 @requantize_op.shape
@@ -84,11 +87,14 @@ def requantize_samples() -> Iterator[Any]:
     yield Bad(values, np.ones(1, np.float32), *floats(1, 1, 2), **ends, match="must be rank 0")
 
 
-requantization_range_op = op(f"""
+requantization_range_op = op(
+    f"""
     RequantizationRange(input: Tinput, input_min: float, input_max: float)
         -> (output_min: float, output_max: float)
     {_INPUT}
-""")
+""",
+    devices="host",
+)
 
 
 @requantization_range_op.shape
@@ -115,11 +121,14 @@ def requantization_range_samples() -> Iterator[Any]:
     yield Bad(values, np.ones(1, np.float32), np.float32(1), match="must be rank 0")
 
 
-quantize_down_and_shrink_range_op = op(f"""
+quantize_down_and_shrink_range_op = op(
+    f"""
     QuantizeDownAndShrinkRange(input: Tinput, input_min: float, input_max: float)
         -> (output: out_type, output_min: float, output_max: float)
     {_BOTH}
-""")
+""",
+    devices="host",
+)
 
 
 @quantize_down_and_shrink_range_op.shape

@@ -11,6 +11,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.memory import require_room
 from stillflow.ops.nn.interpolation import (
     along,
@@ -21,13 +22,17 @@ from stillflow.ops.nn.interpolation import (
 from stillflow.ops.quantize.linear import quantized, single_numbers
 from stillflow.ops.samples import Bad, Sample
 
-quantized_resize_bilinear_op = op("""
+quantized_resize_bilinear_op = op(
+    """
     QuantizedResizeBilinear(images: T, size: int32, min: float, max: float)
         -> (resized_images: T, out_min: float, out_max: float)
     T: {quint8, qint32, float}
     align_corners: bool = false
     half_pixel_centers: bool = false
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
 
 # How many bits of a weight follow the point.
 _BITS = {"quint8": 7, "qint32": 30}

@@ -200,13 +200,16 @@ def quantize_and_dequantize_v2_samples() -> Iterator[Any]:
 
 # --- a tensor says the number of bits -------------------------------------------------------
 
-quantize_and_dequantize_v3_op = op(f"""
+quantize_and_dequantize_v3_op = op(
+    f"""
     QuantizeAndDequantizeV3(input: T, input_min: T, input_max: T, num_bits: int32) -> output: T
     signed_input: bool = true
     range_given: bool = true
     {_TYPES}
     narrow_range: bool = false
-""")
+""",
+    numbers=("num_bits",),
+)
 
 
 @quantize_and_dequantize_v3_op.shape

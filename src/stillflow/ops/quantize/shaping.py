@@ -13,6 +13,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.join import concat_shape, joined_shape
 from stillflow.ops.arrays.shape import reshape_shape, resolve_shape
 from stillflow.ops.kernels import ints
@@ -21,12 +22,16 @@ from stillflow.ops.quantize.linear import floats, quantized, scalars
 from stillflow.ops.quantize.scales import Range, number, scalar
 from stillflow.ops.samples import Bad, Sample
 
-quantized_concat_op = op("""
+quantized_concat_op = op(
+    """
     QuantizedConcat(concat_dim: int32, values: N*T, input_mins: N*float, input_maxes: N*float)
         -> (output: T, output_min: float, output_max: float)
     N: int >= 2
     T: type
-""")
+""",
+    devices="host",
+    cost=Cost("unknown"),
+)
 
 
 @quantized_concat_op.shape
@@ -95,6 +100,8 @@ quantized_reshape_op = op(
     Tshape: {int32, int64} = int32
     """,
     view=True,
+    devices="host",
+    cost=Cost("unknown"),
 )
 
 

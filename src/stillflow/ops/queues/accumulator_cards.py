@@ -42,6 +42,7 @@ def _card(prefix: str, name: str) -> Card:
     return op(
         f"{prefix}Accumulator{name}(handle: {handle}{rest}\n{attrs}{flags}".rstrip(),
         effect="state",
+        handle="accumulator",
         differentiable=False,
     )
 
@@ -56,17 +57,24 @@ for _name, _handle in (
     ("ResourceConditionalAccumulator", "resource"),
     ("SparseConditionalAccumulator", "&string"),
 ):
-    cards[_name] = op(f"{_name}() -> handle: {_handle}\n{_MAKING}", differentiable=False)
+    cards[_name] = op(
+        f"{_name}() -> handle: {_handle}\n{_MAKING}",
+        differentiable=False,
+        handle="accumulator",
+        gives="accumulator",
+    )
 cards["SparseAccumulatorApplyGradient"] = op(
     f"SparseAccumulatorApplyGradient(handle: &string, local_step: int64, {_SPARSE})\n"
     f"dtype: {_NUMBERS}\nhas_known_shape: bool",
     effect="state",
+    handle="accumulator",
     differentiable=False,
 )
 cards["SparseAccumulatorTakeGradient"] = op(
     "SparseAccumulatorTakeGradient(handle: &string, num_required: int32) -> "
     f"(indices: int64, values: dtype, shape: int64)\ndtype: {_NUMBERS}",
     effect="state",
+    handle="accumulator",
     differentiable=False,
 )
 

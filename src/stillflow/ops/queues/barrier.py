@@ -31,26 +31,27 @@ barrier_op = op(
     f"Barrier() -> {_HANDLE}\ncomponent_types: list(type) >= 1\nshapes: list(shape) >= 0 = []\n"
     'capacity: int = -1\ncontainer: string = ""\nshared_name: string = ""\nflags: stateful',
     differentiable=False,
+    handle="barrier",
+    gives="barrier",
 )
 barrier_insert_many_op = op(
     f"BarrierInsertMany({_HANDLE}, keys: string, values: T)\nT: type\ncomponent_index: int",
-    effect="state", differentiable=False,
-)  # fmt: skip
+    effect="state", differentiable=False, handle="barrier")  # fmt: skip
 barrier_take_many_op = op(
     f"BarrierTakeMany({_HANDLE}, num_elements: int32) -> "
     "(indices: int64, keys: string, values: [component_types])\n"
     "component_types: list(type) >= 1\nallow_small_batch: bool = false\n"
     "wait_for_incomplete: bool = false\ntimeout_ms: int = -1",
-    effect="state", differentiable=False,
-)  # fmt: skip
+    effect="state", differentiable=False, handle="barrier")  # fmt: skip
 barrier_close_op = op(
     f"BarrierClose({_HANDLE})\ncancel_pending_enqueues: bool = false",
-    effect="state", differentiable=False,
-)  # fmt: skip
+    effect="state", differentiable=False, handle="barrier")  # fmt: skip
 _SIZE = f"({_HANDLE}) -> size: int32"
-barrier_ready_size_op = op(f"BarrierReadySize{_SIZE}", effect="state", differentiable=False)
+barrier_ready_size_op = op(
+    f"BarrierReadySize{_SIZE}", effect="state", differentiable=False, handle="barrier"
+)
 barrier_incomplete_size_op = op(
-    f"BarrierIncompleteSize{_SIZE}", effect="state", differentiable=False
+    f"BarrierIncompleteSize{_SIZE}", effect="state", differentiable=False, handle="barrier"
 )
 _FIRST_INDEX = -(2**63)
 

@@ -32,6 +32,8 @@ def _card(kind: str, version: str) -> Card:
         f"{kind}{version}() -> handle: {handle}\n{_TYPES.get(kind, _USUAL_TYPES)}\n"
         f"capacity: int = -1\n{_MORE.get(kind, '')}"
         'container: string = ""\nshared_name: string = ""\nflags: stateful',
+        handle="queue",
+        gives="queue",
         differentiable=False,
     )
 

@@ -136,6 +136,7 @@ for _name, (_text, _attrs, _kernel) in _OPS.items():
         _card = cards[_prefix + _name] = op(
             f"{_prefix}{_name}{_text}\n{_LIMITS}{_attrs}{_SHARED}",
             keeps=_KEPT if _name.endswith("Stage") else (),
+            numbers=("index",) if "index:" in _text else (),
             differentiable=False,
         )
         if "->" in _text:

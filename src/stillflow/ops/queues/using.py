@@ -12,6 +12,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Access
 from stillflow.ops.queues.attempts import Begun
 from stillflow.ops.queues.queue import Queue
 
@@ -19,23 +20,28 @@ _PUT = "components: [Tcomponents])\nTcomponents: list(type) >= 1\ntimeout_ms: in
 _TAKEN = "-> components: [component_types]\ncomponent_types: list(type) >= 1\ntimeout_ms: int = -1"
 _KEPT = tuple(range(1, 64))  # all components
 
-# Behind the handle: what each op has in its signature.
-_SIGNATURES = {
-    "QueueEnqueue": f", {_PUT}",
-    "QueueEnqueueMany": f", {_PUT}",
-    "QueueDequeue": f") {_TAKEN}",
-    "QueueDequeueMany": f", n: int32) {_TAKEN}",
-    "QueueDequeueUpTo": f", n: int32) {_TAKEN}",
-    "QueueClose": ")\ncancel_pending_enqueues: bool = false",
-    "QueueIsClosed": ") -> is_closed: bool",
-    "QueueSize": ") -> size: int32",
+# By op: its signature behind the handle, and what it does with the queue.
+_OPS: dict[str, tuple[str, Access | None]] = {
+    "QueueEnqueue": (f", {_PUT}", "put"),
+    "QueueEnqueueMany": (f", {_PUT}", "put"),
+    "QueueDequeue": (f") {_TAKEN}", "take"),
+    "QueueDequeueMany": (f", n: int32) {_TAKEN}", "take"),
+    "QueueDequeueUpTo": (f", n: int32) {_TAKEN}", "take"),
+    "QueueClose": (")\ncancel_pending_enqueues: bool = false", "close"),
+    "QueueIsClosed": (") -> is_closed: bool", None),
+    "QueueSize": (") -> size: int32", "size"),
 }
 
 
 def _card(kind: str, version: str) -> Card:
     handle = "handle: resource" if version else "handle: &string"
+    signature, access = _OPS[kind]
+    of_one = not kind.endswith(("Many", "UpTo"))
     return op(
-        f"{kind}{version}({handle}{_SIGNATURES[kind]}" + ("\nflags: stateful" if version else ""),
+        f"{kind}{version}({handle}{signature}" + ("\nflags: stateful" if version else ""),
+        devices="host first" if version and of_one else "any",
+        handle="queue",
+        access=access,
         keeps=_KEPT if kind == "QueueEnqueue" else (),
         differentiable=False,
         effect="state",
@@ -43,7 +49,7 @@ def _card(kind: str, version: str) -> Card:
 
 
 cards: dict[str, Card] = {
-    kind + version: _card(kind, version) for kind in _SIGNATURES for version in ("", "V2")
+    kind + version: _card(kind, version) for kind in _OPS for version in ("", "V2")
 }
 queue_enqueue_op = cards["QueueEnqueue"]
 queue_enqueue_v2_op = cards["QueueEnqueueV2"]

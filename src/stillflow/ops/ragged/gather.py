@@ -18,7 +18,8 @@ from stillflow.ops.ragged.ranges import range_values
 from stillflow.ops.ragged.rows import ranges, splits_of
 from stillflow.ops.samples import Bad, Sample
 
-ragged_gather_op = op("""
+ragged_gather_op = op(
+    """
     RaggedGather(params_nested_splits: PARAMS_RAGGED_RANK*Tsplits, params_dense_values: Tvalues,
                  indices: Tindices)
         -> (output_nested_splits: OUTPUT_RAGGED_RANK*Tsplits, output_dense_values: Tvalues)
@@ -27,7 +28,9 @@ ragged_gather_op = op("""
     Tsplits: {int32, int64} = int64
     PARAMS_RAGGED_RANK: int >= 1
     OUTPUT_RAGGED_RANK: int >= 0
-""")
+""",
+    devices="host",
+)
 
 
 @ragged_gather_op.shape

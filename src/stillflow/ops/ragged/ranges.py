@@ -26,6 +26,7 @@ ragged_range_op = op(
     Tsplits: {int32, int64} = int64
 """,
     differentiable=False,
+    devices="host",
 )
 _MOST_STEPS = 2**62
 # From narrow to wide: what is given in several types is taken in the widest.

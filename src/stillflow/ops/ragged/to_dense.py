@@ -18,7 +18,8 @@ from stillflow.ops.memory import require_room
 from stillflow.ops.ragged.rows import row_numbers
 from stillflow.ops.samples import Bad, Sample
 
-ragged_tensor_to_tensor_op = op("""
+ragged_tensor_to_tensor_op = op(
+    """
     RaggedTensorToTensor(shape: Tshape, values: T, default_value: T,
                          row_partition_tensors: num_row_partition_tensors*Tindex) -> result: T
     T: type
@@ -26,7 +27,9 @@ ragged_tensor_to_tensor_op = op("""
     Tshape: {int64, int32}
     num_row_partition_tensors: int >= 1
     row_partition_types: list(string)
-""")
+""",
+    devices="host",
+)
 
 _FIRST, _ROWIDS, _SPLITS = b"FIRST_DIM_SIZE", b"VALUE_ROWIDS", b"ROW_SPLITS"
 _KNOWN = (_FIRST, _ROWIDS, b"ROW_LENGTHS", _SPLITS, b"ROW_LIMITS", b"ROW_STARTS")

@@ -25,6 +25,7 @@ ragged_tensor_to_sparse_op = op(
     Tsplits: {int32, int64} = int64
 """,
     view=True,
+    devices="host",
 )
 
 

@@ -30,6 +30,7 @@ ragged_tensor_to_variant_op = op(
 """,
     differentiable=False,
     view=True,
+    devices="host",
 )
 ragged_tensor_from_variant_op = op(
     """
@@ -41,6 +42,7 @@ ragged_tensor_from_variant_op = op(
     Tsplits: {int32, int64}
 """,
     view=True,
+    devices="host",
 )
 
 

@@ -50,6 +50,7 @@ def _drawing_op(name: str, what: Distribution) -> Card:
         flags: stateful
         """,
         differentiable=False,
+        numbers=("shape",),
     )
     card.shape(shape_argument)
 
@@ -82,14 +83,17 @@ random_uniform_op = _drawing_op("RandomUniform", UNIFORM)
 random_standard_normal_op = _drawing_op("RandomStandardNormal", NORMAL)
 truncated_normal_op = _drawing_op("TruncatedNormal", TRUNCATED_NORMAL)
 
-random_uniform_int_op = op("""
+random_uniform_int_op = op(
+    """
     RandomUniformInt(shape: T, minval: Tout, maxval: Tout) -> output: Tout
     seed: int = 0
     seed2: int = 0
     Tout: {int32, int64}
     T: {int32, int64}
     flags: stateful
-""")
+""",
+    numbers=("shape", "minval", "maxval"),
+)
 
 
 @random_uniform_int_op.shape

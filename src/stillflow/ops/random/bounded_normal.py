@@ -168,6 +168,7 @@ parameterized_truncated_normal_op = op(
     flags: stateful
     """,  # noqa: E501 - a signature is one line
     differentiable=False,
+    numbers=("shape",),
 )
 _PARAMETERS = ("means", "stddevs", "minvals", "maxvals")
 

@@ -98,7 +98,7 @@ def _sampling_op(
         seed2: int = 0
         flags: stateful
     """
-    card = op(text, effect=effect)
+    card = op(text, effect=effect, devices="host")
     card.shape(_candidate_shape)
     card.kernel(_sampling_kernel(make))
     return card
@@ -181,7 +181,8 @@ def uniform_candidate_sampler_samples() -> Any:
     yield Bad(true_classes[0], unique=False, match="Shape must be rank 2 but is rank 1", **attrs)
 
 
-all_candidate_sampler_op = op(f"""
+all_candidate_sampler_op = op(
+    f"""
     AllCandidateSampler(true_classes: int64) -> {_OUTPUTS}
     num_true: int >= 1
     num_sampled: int >= 1
@@ -189,7 +190,9 @@ all_candidate_sampler_op = op(f"""
     seed: int = 0
     seed2: int = 0
     flags: stateful
-""")
+""",
+    devices="host",
+)
 all_candidate_sampler_op.shape(_candidate_shape)
 
 
@@ -208,12 +211,15 @@ def all_candidate_sampler_kernel(node: Node) -> Any:
     return run
 
 
-compute_accidental_hits_op = op("""
+compute_accidental_hits_op = op(
+    """
     ComputeAccidentalHits(true_classes: int64, sampled_candidates: int64) -> (indices: int32, ids: int64, weights: float)
     num_true: int
     seed: int = 0
     seed2: int = 0
-""")  # noqa: E501 - a signature is one line
+""",  # noqa: E501 - a signature is one line
+    devices="host",
+)
 
 
 @compute_accidental_hits_op.shape

@@ -15,6 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
+from stillflow.graph.traits import Cost
 from stillflow.ops.random import draws
 from stillflow.ops.random.arguments import seed_argument
 from stillflow.ops.random.philox import Philox
@@ -92,6 +93,8 @@ multinomial_op = op(
     flags: stateful
     """,
     differentiable=False,
+    numbers=("num_samples",),
+    cost=Cost(soon=True, counts="first input"),
 )
 multinomial_op.shape(_categorical_shape)
 
@@ -121,6 +124,7 @@ stateless_multinomial_op = op(
     output_dtype: {int32, int64} = int64
     """,
     differentiable=False,
+    numbers=("num_samples", "seed"),
 )
 
 

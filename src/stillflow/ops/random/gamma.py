@@ -15,6 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.fill import ones, zeros_like
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.sequences import range as range_
@@ -189,14 +190,18 @@ class _Redrawn:
         return pairs.values[pairs.left[which], which]
 
 
-random_gamma_op = op("""
+random_gamma_op = op(
+    """
     RandomGamma(shape: S, alpha: T) -> output: T
     seed: int = 0
     seed2: int = 0
     S: {int32, int64}
     T: {half, float, double}
     flags: stateful
-""")
+""",
+    devices="host",
+    cost=Cost(nanoseconds=100.0, soon=True),
+)
 
 
 @random_gamma_op.shape
@@ -228,10 +233,13 @@ def random_gamma_samples() -> Any:
     yield Bad([[2]], alpha, match="Shape must be rank 1 but is rank 2")
 
 
-random_gamma_grad_op = op("""
+random_gamma_grad_op = op(
+    """
     RandomGammaGrad(alpha: T, sample: T) -> output: T
     T: {float, double}
-""")
+""",
+    cost=Cost(nanoseconds=200.0, soon=True),
+)
 
 
 @random_gamma_grad_op.shape

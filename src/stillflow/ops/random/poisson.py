@@ -15,6 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
+from stillflow.graph.traits import Cost
 from stillflow.ops.random import native_rejection
 from stillflow.ops.random.arguments import read_sizes, set_static_shape, shape_argument, shape_sizes
 from stillflow.ops.random.draws import unit_doubles
@@ -156,7 +157,7 @@ def _poisson_kernel(node: Node) -> Any:
 
 
 def _poisson_card(text: str) -> Card:
-    card = op(text)
+    card = op(text, devices="host", cost=Cost(nanoseconds=50.0, soon=True))
     card.shape(_poisson_shape)
     card.kernel(_poisson_kernel)
     return card

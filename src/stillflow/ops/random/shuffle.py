@@ -105,6 +105,7 @@ random_crop_op = op(
 """,
     view=True,
     differentiable=False,
+    numbers=("size",),
 )
 
 

@@ -147,12 +147,15 @@ def rng_skip_kernel(node: Node) -> Any:
     return run
 
 
-non_deterministic_ints_op = op("""
+non_deterministic_ints_op = op(
+    """
     NonDeterministicInts(shape: shape_dtype) -> output: dtype
     dtype: type = int64
     shape_dtype: type = int64
     flags: stateful
-""")
+""",
+    numbers=("shape",),
+)
 
 
 @non_deterministic_ints_op.shape

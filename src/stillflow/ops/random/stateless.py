@@ -50,6 +50,7 @@ def _stateless_op(name: str, what: Distribution) -> Card:
         Tseed: {{int32, int64}} = int64
         """,
         differentiable=False,
+        numbers=("shape", "seed"),
     )
     card.shape(_stateless_shape)
 
@@ -85,6 +86,7 @@ stateless_random_uniform_int_op = op(
     Tseed: {int32, int64} = int64
     """,
     differentiable=False,
+    numbers=("shape", "seed", "minval", "maxval"),
 )
 
 

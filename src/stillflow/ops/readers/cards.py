@@ -70,6 +70,8 @@ def _making_card(name: str, attrs: str) -> Card:
     return op(
         f"{name}() -> reader_handle: {handle}\n{attrs}{shared}\n{_LAST.get(name, '')}{flags}",
         effect="state" if name.startswith("Identity") else "reads files",
+        handle="reader",
+        gives="reader",
         differentiable=False,
     )
 
@@ -122,6 +124,7 @@ def _using_card(name: str, version: str) -> Card:
     return op(
         f"{name}{version}(reader_handle: {handle}{inputs.format(h=handle)}{arrow}{flags}",
         effect="reads files" if "Read" in name.removeprefix("Reader") else "state",
+        handle="reader",
         differentiable=False,
     )
 

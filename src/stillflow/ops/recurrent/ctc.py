@@ -12,19 +12,24 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.recurrent import ctc_beams, native_ctc
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, read_labels, without_blanks
 from stillflow.ops.samples import Bad, Sample
 
-ctc_loss_op = op("""
+ctc_loss_op = op(
+    """
     CTCLoss(inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32) -> \
 (loss: T, gradient: T)
     preprocess_collapse_repeated: bool = false
     ctc_merge_repeated: bool = true
     ignore_longer_outputs_than_inputs: bool = false
     T: {float, double} = float
-""")
+""",
+    devices="host",
+    cost=Cost(nanoseconds=40.0, soon=True),
+)
 
 
 def _check_batch(node: Node, lengths: int, kind: Any) -> None:
@@ -159,6 +164,7 @@ log_probability: T)
     T: {{float, double}} = float
 """,
     differentiable=False,
+    devices="host",
 )
 
 ctc_beam_search_decoder_op = op(
@@ -171,6 +177,7 @@ ctc_beam_search_decoder_op = op(
     T: {{float, double}} = float
 """,
     differentiable=False,
+    devices="host",
 )
 
 

@@ -8,6 +8,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.recurrent.cudnn_layout import Layout
 from stillflow.ops.recurrent.cudnn_network import Network
@@ -38,15 +39,19 @@ forward_ops, backward_ops = {}, {}
 for _version, (_lengths, _host, _proj, _major) in _VERSIONS.items():
     forward_ops[_version] = op(
         f"CudnnRNN{_version}({_STATE}{_lengths}) -> ({_RESULT}, reserve_space: T{_host})\n"
-        f"{_T}{_HOW}{_proj}{_TRAINS}{_major}{_STATEFUL}"
+        f"{_T}{_HOW}{_proj}{_TRAINS}{_major}{_STATEFUL}",
+        cost=Cost("unknown"),
     )
     backward_ops[_version] = op(
         f"CudnnRNNBackprop{_version}({_STATE}{_lengths}, {_RESULT}, {_BACK}{_host}) -> ({_BY})\n"
-        f"{_T}{_HOW}{_proj}{_major}{_STATEFUL}"
+        f"{_T}{_HOW}{_proj}{_major}{_STATEFUL}",
+        cost=Cost("unknown"),
     )
 _SIZES = "num_layers: int32, num_units: int32, input_size: int32"
 cudnn_rnn_params_size_op = op(
-    f"CudnnRNNParamsSize({_SIZES}) -> params_size: S\n{_T}S: {{int32, int64}}\n{_HOW}{_PROJECTED}"
+    f"CudnnRNNParamsSize({_SIZES}) -> params_size: S\n{_T}S: {{int32, int64}}\n{_HOW}{_PROJECTED}",
+    numbers=("num_layers", "num_units", "input_size"),
+    cost=Cost("unknown"),
 )
 _LISTS = {
     "": ("weights: num_params*T, biases: num_params*T", "num_params: int >= 1\n", ""),
@@ -57,11 +62,15 @@ to_params_ops, to_canonical_ops = {}, {}
 for _version, (_lists, _counts, _proj) in _LISTS.items():
     to_params_ops[_version] = op(
         f"CudnnRNNCanonicalToParams{_version}({_SIZES}, {_lists}) -> params: T\n"
-        f"{_T}{_counts}{_HOW}{_proj}"
+        f"{_T}{_counts}{_HOW}{_proj}",
+        numbers=("num_layers", "num_units", "input_size"),
+        cost=Cost("unknown"),
     )
     to_canonical_ops[_version] = op(
         f"CudnnRNNParamsToCanonical{_version}({_SIZES}, params: T) -> ({_lists})\n"
-        f"{_T}{_counts}{_HOW}{_proj}"
+        f"{_T}{_counts}{_HOW}{_proj}",
+        numbers=("num_layers", "num_units", "input_size"),
+        cost=Cost("unknown"),
     )
 
 

@@ -11,15 +11,19 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample
 
 _INPUTS = "x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T"
 
-gru_block_cell_op = op(f"""
+gru_block_cell_op = op(
+    f"""
     GRUBlockCell({_INPUTS}) -> (r: T, u: T, c: T, h: T)
     T: {{float}}
-""")
+""",
+    cost=Cost("cells", places=(0, 2, 3)),
+)
 
 
 _OPERANDS = (
@@ -66,11 +70,14 @@ def gru_block_cell_gradient(node: Node, *grads: Any) -> Any:
     return [d_x, d_h_prev, w_ru_grad, w_c_grad, b_ru_grad, b_c_grad]
 
 
-gru_block_cell_grad_op = op(f"""
+gru_block_cell_grad_op = op(
+    f"""
     GRUBlockCellGrad({_INPUTS}, r: T, u: T, c: T, d_h: T) -> \
 (d_x: T, d_h_prev: T, d_c_bar: T, d_r_bar_u_bar: T)
     T: {{float}}
-""")
+""",
+    cost=Cost("cells", places=(0, 2, 3)),
+)
 
 
 @gru_block_cell_grad_op.shape

@@ -14,6 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.recurrent.native_lstm import LstmLoop, takes
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample
@@ -181,13 +182,16 @@ class _Cell:
 
 # ---- one time step
 
-lstm_block_cell_op = op(f"""
+lstm_block_cell_op = op(
+    f"""
     LSTMBlockCell({_INPUTS}) -> ({_GATES}, h: T)
     forget_bias: float = 1
     cell_clip: float = 3
     use_peephole: bool = false
     {_TYPES}
-""")
+""",
+    cost=Cost("cells", places=(0, 3)),
+)
 
 
 _PEEPHOLES = ("wci", "wcf", "wco")
@@ -255,7 +259,8 @@ lstm_block_cell_grad_op = op(
 (cs_prev_grad: T, dicfo: T, {_PEEPHOLE_GRADS})
     use_peephole: bool
     {_TYPES}
-"""
+""",
+    cost=Cost("cells", places=(0, 3)),
 )
 
 
@@ -368,29 +373,44 @@ def _block_grad_shape(node: Node) -> Any:
     return [node.dims(k) for k in range(1, 9)]
 
 
-block_lstm_op = op(f"""
+block_lstm_op = op(
+    f"""
     BlockLSTM(seq_len_max: int64, {_INPUTS}) -> ({_GATES}, h: T)
     forget_bias: float = 1
     cell_clip: float = 3
     use_peephole: bool = false
     {_TYPES}
-""")
+""",
+    numbers=("seq_len_max",),
+    cost=Cost("cells", places=(1, 4)),
+)
 
-block_lstm_v2_op = op(f"""
+block_lstm_v2_op = op(
+    f"""
     BlockLSTMV2(seq_len_max: int64, {_INPUTS}) -> ({_GATES}, h: T)
     cell_clip: float = 0
     use_peephole: bool = false
     {_TYPES}
-""")
+""",
+    numbers=("seq_len_max",),
+    cost=Cost("unknown"),
+)
 
 block_lstm_grad_op, block_lstm_grad_v2_op = (
-    op(f"""
+    op(
+        f"""
         {name}(seq_len_max: int64, {_INPUTS}, {_GATES}, h: T, cs_grad: T, h_grad: T) -> \
 (x_grad: T, cs_prev_grad: T, h_prev_grad: T, w_grad: T, {_PEEPHOLE_GRADS}, b_grad: T)
         use_peephole: bool
         {_TYPES}
-    """)
-    for name in ("BlockLSTMGrad", "BlockLSTMGradV2")
+    """,
+        cost=cost,
+        numbers=("seq_len_max",),
+    )
+    for name, cost in (
+        ("BlockLSTMGrad", Cost("cells", places=(1, 4))),
+        ("BlockLSTMGradV2", Cost("unknown")),
+    )
 )
 
 

@@ -40,10 +40,10 @@ _SIGNATURE = """
 """
 _TYPES = "{" + ", ".join(f'"{name.decode()}"' for name in LOSSES) + "}"
 sdca_optimizer_op = op(
-    _SIGNATURE.format("SdcaOptimizer", _TYPES, "adaptative"), differentiable=False
+    _SIGNATURE.format("SdcaOptimizer", _TYPES, "adaptative"), differentiable=False, devices="host"
 )
 sdca_optimizer_v2_op = op(
-    _SIGNATURE.format("SdcaOptimizerV2", _TYPES, "adaptive"), differentiable=False
+    _SIGNATURE.format("SdcaOptimizerV2", _TYPES, "adaptive"), differentiable=False, devices="host"
 )
 _MOST_WEIGHTS = 4096
 sdca_shrink_l1_op = op(
@@ -55,8 +55,11 @@ sdca_shrink_l1_op = op(
 """,
     writes=tuple(range(_MOST_WEIGHTS)),
     differentiable=False,
+    devices="host",
 )
-sdca_fprint_op = op("SdcaFprint(input: string) -> output: int64", differentiable=False)
+sdca_fprint_op = op(
+    "SdcaFprint(input: string) -> output: int64", differentiable=False, devices="host"
+)
 
 
 # ---- SdcaOptimizer

@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_prod
@@ -32,7 +33,8 @@ def transform_size(x: Any, rank: int) -> Tensor:
 def _complex_op(name: str, rank: int) -> Card:
     card = op(
         f"{name}(input: Tcomplex) -> output: Tcomplex\n"
-        "Tcomplex: {complex64, complex128} = complex64"
+        "Tcomplex: {complex64, complex128} = complex64",
+        cost=Cost("unknown"),
     )
     axes = tuple(range(-rank, 0))
     function = "ifftn" if name.startswith("I") else "fftn"
@@ -141,7 +143,11 @@ def _real_kernel(node: Node, forward: bool) -> Any:
 def _real_op(name: str, rank: int) -> Card:
     forward = name.startswith("R")
     types = ("float", "complex64") if forward else ("complex64", "float")
-    card = op(f"{name}(input: {types[0]}, fft_length: int32) -> output: {types[1]}")
+    card = op(
+        f"{name}(input: {types[0]}, fft_length: int32) -> output: {types[1]}",
+        numbers=("fft_length",),
+        cost=Cost("unknown"),
+    )
     card.shape(partial(_lengths_shape, rank=rank, forward=forward))
     card.kernel(partial(_real_kernel, forward=forward))
     card.samples(partial(_real_samples, rank, forward))

@@ -27,23 +27,30 @@ _TWO = (
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 sparse_add_op = op(
     f"SparseAdd{_TWO}, thresh: Treal) -> (sum_indices: int64, sum_values: T, sum_shape: int64)\n"
-    f"{NUMBERS}\nTreal: {_REAL}"
+    f"{NUMBERS}\nTreal: {_REAL}",
+    devices="host",
 )
 sparse_add_grad_op = op(
     "SparseAddGrad(backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64) "
     f"-> (a_val_grad: T, b_val_grad: T)\n{NUMBERS}",
     differentiable=False,
+    devices="host",
 )
 sparse_sparse_maximum_op = op(
-    f"SparseSparseMaximum{_TWO}) -> (output_indices: int64, output_values: T)\nT: {_REAL}"
+    f"SparseSparseMaximum{_TWO}) -> (output_indices: int64, output_values: T)\nT: {_REAL}",
+    devices="host",
 )
 sparse_sparse_minimum_op = op(
-    f"SparseSparseMinimum{_TWO}) -> (output_indices: int64, output_values: T)\n{NUMBERS}"
+    f"SparseSparseMinimum{_TWO}) -> (output_indices: int64, output_values: T)\n{NUMBERS}",
+    devices="host",
 )
-sparse_softmax_op = op("""
+sparse_softmax_op = op(
+    """
     SparseSoftmax(sp_indices: int64, sp_values: T, sp_shape: int64) -> output: T
     T: {float, double}
-""")
+""",
+    devices="host",
+)
 
 
 def _check_same(a_shape: Any, b_shape: Any) -> None:

@@ -40,6 +40,7 @@ sparse_cross_op = op(
     internal_type: {int64, string}
 """,
     differentiable=False,
+    devices="host",
 )
 
 

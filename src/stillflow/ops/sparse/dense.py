@@ -37,24 +37,33 @@ NUMBERS = (
     "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
     "bfloat16, uint16, complex128, half, uint32, uint64}"
 )
-sparse_to_dense_op = op("""
+sparse_to_dense_op = op(
+    """
     SparseToDense(sparse_indices: Tindices, output_shape: Tindices, sparse_values: T,
                   default_value: T) -> dense: T
     validate_indices: bool = true
     T: type
     Tindices: {int32, int64}
-""")
+""",
+    numbers=("output_shape",),
+)
 sparse_tensor_dense_add_op = op(
     "SparseTensorDenseAdd(a_indices: Tindices, a_values: T, a_shape: Tindices, b: T) -> output: T\n"
-    f"{NUMBERS}\nTindices: {{int32, int64}}"
+    f"{NUMBERS}\nTindices: {{int32, int64}}",
+    devices="host",
 )
-sparse_tensor_dense_mat_mul_op = op("""
+sparse_tensor_dense_mat_mul_op = op(
+    """
     SparseTensorDenseMatMul(a_indices: Tindices, a_values: T, a_shape: int64, b: T) -> product: T
     T: type
     Tindices: {int32, int64} = int64
     adjoint_a: bool = false
     adjoint_b: bool = false
-""")
+""",
+    gpu_types="fractions",
+    numbers=("a_shape",),
+    latency="long",
+)
 
 
 # ---- SparseToDense
@@ -404,7 +413,8 @@ _CWISE = {
 CWISE_CARDS = {
     name: op(
         f"SparseDenseCwise{name}(sp_indices: int64, sp_values: T, sp_shape: int64, dense: T) "
-        f"-> output: T\n{NUMBERS}"
+        f"-> output: T\n{NUMBERS}",
+        devices="host",
     )
     for name in _CWISE
 }

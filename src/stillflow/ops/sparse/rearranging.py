@@ -45,31 +45,36 @@ from stillflow.ops.sparse.rows import (
 )
 from stillflow.util.renamed import renamed_argument
 
-sparse_reorder_op = op("""
-    SparseReorder(input_indices: int64, input_values: T, input_shape: int64)
-        -> (output_indices: int64, output_values: T)
-    T: type
-""")
-sparse_reshape_op = op("""
-    SparseReshape(input_indices: int64, input_shape: int64, new_shape: int64)
-        -> (output_indices: int64, output_shape: int64)
-""")
-sparse_slice_op = op("""
+sparse_reorder_op = op(
+    "SparseReorder(input_indices: int64, input_values: T, input_shape: int64) -> "
+    "(output_indices: int64, output_values: T); T: type",
+    devices="host",
+)
+sparse_reshape_op = op(
+    "SparseReshape(input_indices: int64, input_shape: int64, new_shape: int64) -> "
+    "(output_indices: int64, output_shape: int64)",
+    devices="host",
+)
+sparse_slice_op = op(
+    """
     SparseSlice(indices: int64, values: T, shape: int64, start: int64, size: int64)
-        -> (output_indices: int64, output_values: T, output_shape: int64)
-    T: type
-""")
+        -> (output_indices: int64, output_values: T, output_shape: int64); T: type
+""",
+    devices="host",
+)
 sparse_slice_grad_op = op(
     "SparseSliceGrad(backprop_val_grad: T, input_indices: int64, input_start: int64, "
-    f"output_indices: int64) -> val_grad: T\n{NUMBERS}"
+    f"output_indices: int64) -> val_grad: T\n{NUMBERS}",
+    devices="host",
 )
-sparse_split_op = op("""
-    SparseSplit(split_dim: int64, indices: int64, values: T, shape: int64)
-        -> (output_indices: num_split*int64, output_values: num_split*T,
-            output_shape: num_split*int64)
-    num_split: int >= 1
-    T: type
-""")
+sparse_split_op = op(
+    """
+    SparseSplit(split_dim: int64, indices: int64, values: T, shape: int64) -> (output_indices:\
+ num_split*int64, output_values: num_split*T, output_shape: num_split*int64)
+    num_split: int >= 1; T: type
+""",
+    devices="host",
+)
 sparse_concat_op = op(
     """
     SparseConcat(indices: N*int64, values: N*T, shapes: N*int64)
@@ -79,6 +84,7 @@ sparse_concat_op = op(
     T: type
     """,
     differentiable=False,
+    devices="host",
 )
 
 

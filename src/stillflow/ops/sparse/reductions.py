@@ -30,7 +30,9 @@ _REAL = (
 
 
 def _card(name: str, result: str, types: str) -> Any:
-    return op(f"SparseReduce{name}{_INPUTS} -> {result}\nkeep_dims: bool = false\n{types}")
+    return op(
+        f"SparseReduce{name}{_INPUTS} -> {result}\nkeep_dims: bool = false\n{types}", devices="host"
+    )
 
 
 sparse_reduce_sum_op = _card("Sum", "output: T", NUMBERS)

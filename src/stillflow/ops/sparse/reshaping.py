@@ -42,17 +42,23 @@ from stillflow.ops.sparse.dense import sparse_tensor_to_dense
 from stillflow.ops.sparse.rearranging import sparse_reorder
 from stillflow.ops.sparse.rows import check_parts, take_rows
 
-sparse_fill_empty_rows_op = op("""
+sparse_fill_empty_rows_op = op(
+    """
     SparseFillEmptyRows(indices: int64, values: T, dense_shape: int64, default_value: T)
         -> (output_indices: int64, output_values: T, empty_row_indicator: bool,
             reverse_index_map: int64)
     T: type
-""")
-sparse_fill_empty_rows_grad_op = op("""
+""",
+    devices="host",
+)
+sparse_fill_empty_rows_grad_op = op(
+    """
     SparseFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T)
         -> (d_values: T, d_default_value: T)
     T: type
-""")
+""",
+    devices="host",
+)
 
 
 # ---- SparseFillEmptyRows

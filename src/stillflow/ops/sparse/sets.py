@@ -37,20 +37,25 @@ set_size_op = op(
     {_T}
     """,
     differentiable=False,
+    devices="host",
 )
 dense_to_dense_set_operation_op = op(
-    f"DenseToDenseSetOperation(set1: T, set2: T) {_RESULT}{_ATTRS}", differentiable=False
+    f"DenseToDenseSetOperation(set1: T, set2: T) {_RESULT}{_ATTRS}",
+    differentiable=False,
+    devices="host",
 )
 dense_to_sparse_set_operation_op = op(
     "DenseToSparseSetOperation(set1: T, set2_indices: int64, set2_values: T, set2_shape: int64) "
     + _RESULT
     + _ATTRS,
     differentiable=False,
+    devices="host",
 )
 sparse_to_sparse_set_operation_op = op(
     "SparseToSparseSetOperation(set1_indices: int64, set1_values: T, set1_shape: int64, "
     "set2_indices: int64, set2_values: T, set2_shape: int64) " + _RESULT + _ATTRS,
     differentiable=False,
+    devices="host",
 )
 
 # Of two ascending arrays without repetitions.

@@ -31,14 +31,17 @@ add_sparse_to_tensors_map_op = op(
 add_many_sparse_to_tensors_map_op = op(
     f"AddManySparseToTensorsMap({_PARTS}) -> sparse_handles: int64{_STORE}"
 )
-take_many_sparse_from_tensors_map_op = op("""
+take_many_sparse_from_tensors_map_op = op(
+    """
     TakeManySparseFromTensorsMap(sparse_handles: int64)
         -> (sparse_indices: int64, sparse_values: dtype, sparse_shape: int64)
     dtype: type
     container: string = ""
     shared_name: string = ""
     flags: stateful
-""")
+""",
+    devices="host",
+)
 
 
 class _Stored(NamedTuple):

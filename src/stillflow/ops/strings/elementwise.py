@@ -23,13 +23,20 @@ from stillflow.util.renamed import renamed_argument
 from stillflow.util.string_hashes import murmur64s, siphashes
 from stillflow.util.texts import FEW, texts_of
 
-string_strip_op = op("StringStrip(input: string) -> output: string")
-string_lower_op = op('StringLower(input: string) -> output: string; encoding: string = ""')
-string_upper_op = op('StringUpper(input: string) -> output: string; encoding: string = ""')
-string_length_op = op("""
+string_strip_op = op("StringStrip(input: string) -> output: string", batching="each string")
+string_lower_op = op(
+    'StringLower(input: string) -> output: string; encoding: string = ""', batching="each string"
+)
+string_upper_op = op(
+    'StringUpper(input: string) -> output: string; encoding: string = ""', batching="each string"
+)
+string_length_op = op(
+    """
     StringLength(input: string) -> output: int32
     unit: {"BYTE", "UTF8_CHAR"} = "BYTE"
-""")
+""",
+    batching="each string",
+)
 encode_base64_op = op(
     "EncodeBase64(input: string) -> output: string; pad: bool = false", differentiable=False
 )
@@ -37,6 +44,7 @@ decode_base64_op = op("DecodeBase64(input: string) -> output: string", different
 string_to_hash_bucket_fast_op = op(
     "StringToHashBucketFast(input: string) -> output: int64; num_buckets: int >= 1",
     differentiable=False,
+    batching="each string",
 )
 
 
@@ -47,10 +55,12 @@ string_to_hash_bucket_strong_op = op(
     key: list(int)
 """,
     differentiable=False,
+    batching="each string",
 )
 string_to_hash_bucket_op = op(
     "StringToHashBucket(string_tensor: string) -> output: int64; num_buckets: int >= 1",
     differentiable=False,
+    batching="each string",
 )
 _LEGACY_SEED = 0xDECAFCAFFE
 

@@ -140,6 +140,7 @@ string_to_number_op = op(
     out_type: {float, double, int32, int64} = float
 """,
     differentiable=False,
+    batching="each string",
 )
 string_to_number_op.shape(same_shape)
 
@@ -266,6 +267,7 @@ complex128, bool}
     little_endian: bool = true
 """,
     differentiable=False,
+    batching="each string",
 )
 
 

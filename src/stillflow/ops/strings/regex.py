@@ -32,16 +32,22 @@ regex_replace_op = op(
     replace_global: bool = true
 """,
     differentiable=False,
+    batching="each string",
 )
-static_regex_replace_op = op("""
+static_regex_replace_op = op(
+    """
     StaticRegexReplace(input: string) -> output: string
     pattern: string
     rewrite: string
     replace_global: bool = true
-""")
-regex_full_match_op = op("RegexFullMatch(input: string, pattern: string) -> output: bool")
+""",
+    batching="each string",
+)
+regex_full_match_op = op(
+    "RegexFullMatch(input: string, pattern: string) -> output: bool", batching="each string"
+)
 static_regex_full_match_op = op(
-    "StaticRegexFullMatch(input: string) -> output: bool; pattern: string"
+    "StaticRegexFullMatch(input: string) -> output: bool; pattern: string", batching="each string"
 )
 
 _CLASSES = {

@@ -18,13 +18,16 @@ from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
 
-unsorted_segment_join_op = op("""
+unsorted_segment_join_op = op(
+    """
     UnsortedSegmentJoin(inputs: string, segment_ids: Tindices, num_segments: Tnumsegments)
         -> output: string
     separator: string = ""
     Tindices: {int32, int64}
     Tnumsegments: {int32, int64} = int32
-""")
+""",
+    gpu_types="floats",
+)
 unsorted_segment_join_op.shape(unsorted_segment_shape)
 
 

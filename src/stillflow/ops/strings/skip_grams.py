@@ -26,6 +26,7 @@ skip_gram_generate_candidates_op = op(
     flags: stateful
 """,
     differentiable=False,
+    numbers=("start", "limit"),
 )
 
 

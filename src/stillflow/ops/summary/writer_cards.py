@@ -31,7 +31,9 @@ _NUMBERS = (
 
 
 def _card(text: str, effect: str = "writes files") -> Card:
-    return op(f"{text}\nflags: stateful", effect=effect, differentiable=False)
+    return op(
+        f"{text}\nflags: stateful", effect=effect, differentiable=False, handle="summary writer"
+    )
 
 
 # ---- The writer

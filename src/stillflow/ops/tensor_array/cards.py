@@ -24,7 +24,9 @@ VERSIONS = tuple(_HANDLES)
 cards: dict[str, Card] = {}
 
 
-def _versions(text: str, differentiable: bool = False, versions: Any = VERSIONS) -> list[Card]:
+def _versions(
+    text: str, differentiable: bool = False, versions: Any = VERSIONS, **traits: Any
+) -> list[Card]:
     """Makes the cards of an op; `{V}` and `{H}` in its signature are version and handle type."""
     made = []
     for version in versions:
@@ -32,7 +34,14 @@ def _versions(text: str, differentiable: bool = False, versions: Any = VERSIONS)
         if version == "V3":
             signature += "\nflags: stateful"
         # Elements that are read are the array's own memory, not copies of it.
-        card = op(signature, view=True, effect="state", differentiable=differentiable)
+        card = op(
+            signature,
+            view=True,
+            effect="state",
+            differentiable=differentiable,
+            handle="tensor array",
+            **traits,
+        )
         cards[card.name] = card
         made.append(card)
     return made
@@ -126,7 +135,9 @@ def _array_kernel(node: Node) -> Any:
 
 
 for _version, _text in _MAKING:
-    _card = cards[f"TensorArray{_version}"] = op(_text, differentiable=False)
+    _card = cards[f"TensorArray{_version}"] = op(
+        _text, differentiable=False, handle="tensor array", gives="tensor array"
+    )
     _card.shape(_array_shape)
     _card.kernel(_array_kernel)
 
@@ -176,7 +187,12 @@ def _grad_kernel(node: Node) -> Any:
 
 
 for _text in _GRADS:
-    _card = op(f"TensorArrayGrad{_text}\nsource: string\nflags: stateful", differentiable=False)
+    _card = op(
+        f"TensorArrayGrad{_text}\nsource: string\nflags: stateful",
+        differentiable=False,
+        handle="tensor array",
+        access=None if "shape" in _text else "gradient",
+    )
     cards[_card.name] = _card
     _card.shape(_grad_shape)
     _card.kernel(_grad_kernel)
@@ -244,10 +260,12 @@ write_ops = _versions(
     "TensorArrayWrite{V}(handle: {H}, index: int32, value: T, flow_in: float) -> flow_out: float\n"
     "T: type",
     differentiable=True,
+    access="write",
 )
 read_ops = _versions(
     "TensorArrayRead{V}(handle: {H}, index: int32, flow_in: float) -> value: dtype\ndtype: type",
     differentiable=True,
+    access="read",
 )
 for _card in write_ops:
     _card.shape(_write_shape if _card.name != "TensorArrayWrite" else lambda node: None)
@@ -347,11 +365,13 @@ gather_ops = _versions(
     "TensorArrayGather{V}(handle: {H}, indices: int32, flow_in: float) -> value: dtype\n"
     "dtype: type\nelement_shape: shape = ?",
     differentiable=True,
+    access="gather",
 )
 scatter_ops = _versions(
     "TensorArrayScatter{V}(handle: {H}, indices: int32, value: T, flow_in: float) -> "
     "flow_out: float\nT: type",
     differentiable=True,
+    access="scatter",
 )
 concat_ops = _versions(
     "TensorArrayConcat{V}(handle: {H}, flow_in: float) -> (value: dtype, lengths: int64)\n"
@@ -362,9 +382,12 @@ split_ops = _versions(
     "TensorArraySplit{V}(handle: {H}, value: T, lengths: int64, flow_in: float) -> "
     "flow_out: float\nT: type",
     differentiable=True,
+    access="split",
 )
-size_ops = _versions("TensorArraySize{V}(handle: {H}, flow_in: float) -> size: int32")
-close_ops = _versions("TensorArrayClose{V}(handle: {H})")
+size_ops = _versions(
+    "TensorArraySize{V}(handle: {H}, flow_in: float) -> size: int32", access="size"
+)
+close_ops = _versions("TensorArrayClose{V}(handle: {H})", access="close")
 
 for _made, _shape, _kernel in (
     (gather_ops, _gather_shape, _gather_kernel),

@@ -25,6 +25,9 @@ scatter_add_ndim_op = op(
     ScatterAddNdim(input: &float, indices: int32, deltas: float)
 """,
     writes=(0,),
+    apple="no int64",
+    numbers=("indices",),
+    handle="variable",
 )
 
 

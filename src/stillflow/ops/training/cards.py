@@ -14,6 +14,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, find, op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
+from stillflow.graph.traits import Cost
 from stillflow.ops.training import rules
 from stillflow.ops.training.groups import GROUP_RULES
 from stillflow.ops.training.limits import check_limits, check_scalar
@@ -25,6 +26,8 @@ _NUMBERS = (
 )
 
 
+# Inputs of the size of the variable; all others are states and rates.
+_ON_DEVICE = ("delta", "grad", "indices")
 _GROUP_TYPES = (dtypes.float32, dtypes.float64)
 
 
@@ -41,6 +44,7 @@ class Rule:
       flags: Boolean attributes with their defaults, after `use_locking`.
       kinds: "reference" and/or "resource".
       locked: how many of the states the resource ops lock first, None for all.
+      shares: threads share a dense update of few numbers already.
     """
 
     name: str
@@ -51,6 +55,7 @@ class Rule:
     flags: tuple[tuple[str, bool], ...] = ()
     kinds: tuple[str, ...] = ("reference", "resource")
     locked: int | None = None
+    shares: bool = False
 
 
 _NESTEROV = (("use_nesterov", False),)
@@ -92,13 +97,13 @@ RULES = (
     ),
     Rule(
         "Momentum", "var accum", "lr grad momentum", rules.momentum, "lr grad indices momentum",
-        _NESTEROV,
+        _NESTEROV, shares=True,
     ),
     Rule(
         "KerasMomentum", "var accum", "lr grad momentum", rules.keras_momentum,
         "lr grad indices momentum", _NESTEROV, kinds=("resource",),
     ),
-    Rule("Adam", "var m v", _ADAM, rules.adam, flags=_NESTEROV),
+    Rule("Adam", "var m v", _ADAM, rules.adam, flags=_NESTEROV, shares=True),
     Rule(
         "AdamWithAmsgrad", "var m v vhat", _ADAM, rules.adam_with_amsgrad, kinds=("resource",),
         locked=3,
@@ -291,7 +296,15 @@ def _check_shapes(names: Sequence[str], states: Sequence[Any], gradient: Any) ->
 def _make(rule: Rule, kind: str, sparse: bool) -> Card:
     states = rule.states.split()
     others = (rule.sparse if sparse else rule.dense).split()
-    card = op(_signature(rule, kind, sparse), writes=range(len(states)))
+    card = op(
+        _signature(rule, kind, sparse),
+        writes=range(len(states)),
+        handle="variable",
+        update="sparse" if sparse else "dense",
+        numbers=("indices",) if sparse else (),
+        anywhere=tuple(name for name in (*states, *others) if name not in _ON_DEVICE),
+        cost=Cost(soon=True, counts="inputs") if rule.shares and not sparse else Cost(),
+    )
     card.shape(_shape(rule, others))
     card.kernel(_kernel(rule, others, sparse))
     return card

@@ -25,8 +25,20 @@ _NUMBERS = (
     "bfloat16, uint16, complex128, half, uint32, uint64}"
 )
 
-variable_v2_op = op("VariableV2() -> ref: &dtype" + _VARIABLE)
-variable_op = op("Variable() -> ref: &dtype" + _VARIABLE)
+variable_v2_op = op(
+    "VariableV2() -> ref: &dtype" + _VARIABLE,
+    latency="none",
+    handle="variable",
+    gives="variable",
+    idempotent=True,
+)
+variable_op = op(
+    "Variable() -> ref: &dtype" + _VARIABLE,
+    latency="none",
+    handle="variable",
+    gives="variable",
+    idempotent=True,
+)
 
 
 def variable_shape(node: Node) -> Any:
@@ -133,6 +145,8 @@ assign_op = op(
 """,
     writes=(0,),
     differentiable=False,
+    handle="variable",
+    access="write",
 )
 
 
@@ -252,22 +266,31 @@ assign_add_op = op(
     f"AssignAdd(ref: &T, value: T) -> output_ref: &T\n{_NUMBERS}\nuse_locking: bool = false",
     writes=(0,),
     differentiable=False,
+    handle="variable",
+    access="add",
 )
 assign_sub_op = op(
     f"AssignSub(ref: &T, value: T) -> output_ref: &T\n{_NUMBERS}\nuse_locking: bool = false",
     writes=(0,),
     differentiable=False,
+    handle="variable",
+    access="subtract",
 )
 for _card, _method in ((assign_add_op, "add_"), (assign_sub_op, "sub_")):
     _card.shape(changed_shape)
     _card.kernel(in_place(_method))
 
 
-is_variable_initialized_op = op("""
+is_variable_initialized_op = op(
+    """
     IsVariableInitialized(ref: &dtype) -> is_initialized: bool
     dtype: type
     flags: uninitialized
-""")
+""",
+    latency="brief",
+    handle="variable",
+    access="is initialized",
+)
 
 
 @is_variable_initialized_op.shape

@@ -14,14 +14,20 @@ from stillflow.ops.checks.handles import type_word
 from stillflow.ops.variables.buffer import Buffer, buffer_of
 from stillflow.ops.variables.reference import count_up_to, update
 
-var_handle_op = op("""
+var_handle_op = op(
+    """
     VarHandleOp() -> resource: resource
     container: string = ""
     shared_name: string = ""
     dtype: type
     shape: shape
     flags: stateful
-""")
+""",
+    latency="none",
+    handle="variable",
+    gives="variable",
+    idempotent=True,
+)
 
 
 @var_handle_op.shape
@@ -38,11 +44,17 @@ def var_handle_kernel(node: Any) -> Any:
     return node.handle(buffer_of(node, name, is_resource=True))
 
 
-read_variable_op = op("""
+read_variable_op = op(
+    """
     ReadVariableOp(resource: resource) -> value: dtype
     dtype: type
     flags: stateful
-""")
+""",
+    latency="brief",
+    handle="variable",
+    access="read",
+    idempotent=True,
+)
 
 
 @read_variable_op.shape
@@ -77,6 +89,8 @@ assign_variable_op = op(
     flags: stateful
 """,
     keeps=(1,),
+    handle="variable",
+    access="replace",
 )
 
 
@@ -127,10 +141,14 @@ def _in_place(method: str) -> Any:
 assign_add_variable_op = op(
     "AssignAddVariableOp(resource: resource, value: dtype); dtype: type; flags: stateful",
     writes=(0,),
+    handle="variable",
+    access="add",
 )
 assign_sub_variable_op = op(
     "AssignSubVariableOp(resource: resource, value: dtype); dtype: type; flags: stateful",
     writes=(0,),
+    handle="variable",
+    access="subtract",
 )
 
 
@@ -145,10 +163,16 @@ for _card, _method in ((assign_add_variable_op, "add_"), (assign_sub_variable_op
     _card.shape(_update_shape)
     _card.kernel(_in_place(_method))
 
-var_is_initialized_op = op("""
+var_is_initialized_op = op(
+    """
     VarIsInitializedOp(resource: resource) -> is_initialized: bool
     flags: stateful
-""")
+""",
+    latency="brief",
+    handle="variable",
+    access="is initialized",
+    idempotent=True,
+)
 
 
 @var_is_initialized_op.shape
@@ -168,6 +192,8 @@ variable_shape_op = op(
     flags: stateful
 """,
     differentiable=False,
+    handle="variable",
+    idempotent=True,
 )
 
 
@@ -193,11 +219,14 @@ def variable_shape_kernel(node: Node) -> Any:
     return lambda handle: torch.tensor(tuple(handle.read().shape), dtype=dtype)
 
 
-destroy_resource_op = op("""
+destroy_resource_op = op(
+    """
     DestroyResourceOp(resource: resource)
     ignore_lookup_error: bool = true
     flags: stateful
-""")
+""",
+    handle="any",
+)
 
 
 @destroy_resource_op.kernel

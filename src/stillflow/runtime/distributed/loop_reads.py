@@ -14,9 +14,8 @@ from stillflow import errors
 from stillflow.graph.card import get
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.frames import ENTERS
 
-_HAND_ON = frozenset(("Enter", "Switch", "Identity"))
+_HAND_ON = ("enter", "identity", "switch")
 
 
 class LoopReads:
@@ -45,7 +44,7 @@ class LoopReads:
         """
         made = []
         for enter in inside:
-            if enter.type not in ENTERS:
+            if enter.card.flow != "enter":
                 continue
             (handle,) = enter._inputs
             if handle.dtype.name != "resource" or handle.op in inside:
@@ -63,8 +62,8 @@ class LoopReads:
         for op in ways:
             for tensor in op._outputs:
                 users = [user for user in tensor.consumers() if user in inside]
-                reads += [user for user in users if user.type == "ReadVariableOp"]
-                ways += [user for user in users if user.type in _HAND_ON and user not in ways]
+                reads += [user for user in users if user.card.reads_variable]
+                ways += [user for user in users if user.card.flow in _HAND_ON and user not in ways]
                 for user in users:
                     if user not in reads and user not in ways:
                         raise _refused(user, enter._inputs[0])
@@ -77,7 +76,7 @@ class LoopReads:
         dtype = self.types.get(op)
         if dtype is None:
             return
-        if op.type == "ReadVariableOp":
+        if op.card.reads_variable:
             node.op = "Identity"
             del node.attr["dtype"]
         node.attr["T"].type = dtype.as_datatype_enum

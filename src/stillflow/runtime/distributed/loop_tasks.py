@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.frames import Frame
 
-_CONTAINERS = ("Stack", "TensorArray")
+_CONTAINERS = ("stack", "tensor array")
 Unit = Operation | Frame
 
 
@@ -49,7 +49,7 @@ def device_of_loops(units: Sequence[Unit], devices: dict[Operation, str]) -> dic
         held = [tensor for tensor in op._inputs if tensor in contained]
         for tensor in held:
             together.join(unit_of[tensor.op], unit)
-        if held or op.type.startswith(_CONTAINERS):
+        if held or op.card.handle in _CONTAINERS:
             contained.update(t for t in op._outputs if t.dtype.name == "resource")
     groups: dict[Unit, list[Unit]] = {}
     for unit in units:
@@ -59,7 +59,7 @@ def device_of_loops(units: Sequence[Unit], devices: dict[Operation, str]) -> dic
         inside = [op for unit in group if isinstance(unit, Frame) for op in unit.all_ops()]
         if inside:
             outside = [unit for unit in group if isinstance(unit, Operation)]
-            arrays = {devices[op] for op in outside if op.type == "TensorArrayV3"}
+            arrays = {devices[op] for op in outside if op.card.gives == "tensor array"}
             counted = [op for op in inside if not _has_handles(op)] or inside
             ((device, _),) = Counter(devices[op] for op in counted).most_common(1)
             if len(arrays) == 1:

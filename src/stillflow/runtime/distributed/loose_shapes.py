@@ -39,10 +39,10 @@ def with_loose_shapes(ops: Sequence[Operation], graph: Graph) -> set[Operation]:
 
 def _changes_shape(op: Operation) -> bool:
     """Return True for an assignment of a value that may have another shape than the variable."""
-    if op.type == "Assign":
+    if op.card.access == "write" and op.card.handle == "variable":
         variable, value = op._inputs
         return not op.attrs["validate_shape"] and not dims.same(variable._dims, value._dims)
-    if op.type == "AssignVariableOp":
+    if op.card.access == "replace":
         handle, value = op._inputs
         if value.op.type in _RESTORES:
             return False

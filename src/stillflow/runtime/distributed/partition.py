@@ -23,8 +23,6 @@ from stillflow.runtime.inline import Inliner, inline, is_call
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.unordered import as_tensorflow_orders
 
-_SWITCHES = frozenset(("Switch", "RefSwitch"))
-_MERGES = frozenset(("Merge", "RefMerge"))
 _CALLS = ("func", "list(func)")
 # Marks what runs in a part although nobody asks for it, unless it is in a branch not taken.
 EFFECT = "_effect"
@@ -159,9 +157,9 @@ class Partition:
     def _depth(self, op: Operation) -> int:
         """In how many branches an operation is: 0 is outside of any."""
         sources = [t.op for t in op._inputs if t not in self._fed] + op._control_inputs
-        deepest = max((self._depths.get(source, 0) + (source.type in _SWITCHES)
+        deepest = max((self._depths.get(source, 0) + (source.card.flow == "switch")
                        for source in sources), default=0)  # fmt: skip
-        return max(0, deepest - 1) if op.type in _MERGES else deepest
+        return max(0, deepest - 1) if op.card.flow == "merge" else deepest
 
     # ---- the parts
 
@@ -269,7 +267,7 @@ class Partition:
         return name
 
     def _is_conditional(self, op: Operation) -> bool:
-        return self._depths[op] + (op.type in _SWITCHES) > 0
+        return self._depths[op] + (op.card.flow == "switch") > 0
 
     def _send(
         self, part: Part, op: Operation, source: Source, there: str, number: int,
