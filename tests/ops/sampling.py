@@ -147,7 +147,8 @@ def build(
             else tensor(position, value)
             for position, value in enumerate(arrays)
         ]
-        made = card(*inputs, **attrs)
+        name = card.name.lstrip("_")  # an underscore cannot begin a name
+        made = card(*inputs, name=name, **attrs)
     return Built(graph, inputs, list(_tensors(made)), feeds)
 
 
