@@ -26,6 +26,13 @@ def old_world(monkeypatch):
     monkeypatch.setenv(sources.PYTHON2, "")
 
 
+@pytest.fixture(autouse=True)
+def rules_of_now():
+    """Find out again, after a test, which rules there are."""
+    yield
+    code_cache._rules.cache_clear()
+
+
 @pytest.fixture
 def module(tmp_path):
     path = tmp_path / "old_module.py"
@@ -82,7 +89,7 @@ def test_advice_is_kept_with_the_code(module, monkeypatch, capsys):
     assert capsys.readouterr().err == advice
 
 
-@pytest.mark.parametrize("change", ["text", "time", "state", "rules", "path"])
+@pytest.mark.parametrize("change", ["text", "time", "state", "rules", "numpy", "path"])
 def test_code_of_something_else_is_not_used(module, monkeypatch, change):
     load(module)
     if change == "text":
@@ -93,6 +100,9 @@ def test_code_of_something_else_is_not_used(module, monkeypatch, change):
         monkeypatch.setenv(sources.PYTHON2, "1")
     elif change == "rules":
         monkeypatch.setattr(code_cache, "_rules", lambda: "others")
+    elif change == "numpy":
+        monkeypatch.setattr(code_cache, "_numpy", lambda: b"version = '1.18.5'")
+        code_cache._rules.cache_clear()
     else:
         folder = module.parent.rename(module.parent.with_name("elsewhere"))
         module = folder / module.name

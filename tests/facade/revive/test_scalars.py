@@ -30,7 +30,7 @@ ONE, HALF = np.array([3]), np.array([[2.5]])
 def old_world(monkeypatch: pytest.MonkeyPatch) -> None:
     """NumPy as it is from 2.4 on, as far as the rewriting of sources asks."""
     monkeypatch.setattr(revive, "active", lambda: True)
-    for question in (scalars.needed, scalars.bounded, comparisons.needed):
+    for question in (scalars.needed, scalars.bounded, scalars.renamed, comparisons.needed):
         monkeypatch.setattr(f"{question.__module__}.{question.__name__}", lambda: True)
 
 
@@ -235,3 +235,26 @@ def test_arrays_that_do_not_fit_are_unequal() -> None:
     assert comparisons.truth(np.array([])) is False
     with pytest.raises(ValueError, match="ambiguous"):
         comparisons.truth(np.ones(2))
+
+
+@pytest.mark.usefixtures("old_world")
+def test_types_that_numpy_had_of_python() -> None:
+    source = """
+import json
+import numpy as np
+import numpy.random as random
+found = [isinstance(True, np.bool), np.bool is bool, np.long is int, np.bool(3) + np.bool(5),
+         json.dumps(np.bool(1)), isinstance(3, np.long), np.zeros(1, np.bool).dtype.name,
+         np.bool_ is bool, np.array([1], dtype=np.long).dtype.kind]
+"""
+    scope: dict[str, Any] = {}
+    exec(sources.compiled(source.encode(), "program.py"), scope)
+    # As NumPy 1.18 has them.
+    assert scope["found"] == [True, True, True, 2, "true", True, "bool", False, "i"]
+
+
+def test_other_names_of_numpy_stay() -> None:
+    source = "import numpy as np\nclass bag: bool = 3\nfound = [bag.bool, np.float64]\n"
+    scope: dict[str, Any] = {}
+    exec(sources.compiled(source.encode(), "program.py"), scope)
+    assert scope["found"] == [3, np.float64]

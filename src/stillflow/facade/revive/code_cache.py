@@ -2,7 +2,7 @@
 
 Repairing a source takes many times as long as compiling it, and every process that a program spawns
 loads its modules again.  An entry is valid for one source (path, time, size), one Python, one
-version of the rules by which sources are repaired, and one state of the program.
+version of the rules by which sources are repaired, one NumPy, and one state of the program.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import marshal
 import os
 import sys
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from types import CodeType
 from typing import Any, NamedTuple
@@ -92,4 +92,14 @@ def _rules() -> tuple[Any, ...]:
     """Return what differs between two versions of the rules: times and sizes of their modules."""
     folder = os.path.dirname(__file__)
     found = (os.stat(os.path.join(folder, f"{name}.py")) for name in _RULES)
-    return tuple((about.st_mtime_ns, about.st_size) for about in found)
+    rules = tuple((about.st_mtime_ns, about.st_size) for about in found)
+    return (*rules, _numpy())
+
+
+def _numpy() -> bytes:
+    """Return what NumPy's file says of its version: rules ask for what it does, and import it."""
+    spec = PathFinder.find_spec("numpy")
+    if spec is None or not spec.origin:
+        return b""
+    with open(os.path.join(os.path.dirname(spec.origin), "version.py"), "rb") as file:
+        return file.read()

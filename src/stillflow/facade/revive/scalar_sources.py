@@ -74,6 +74,8 @@ def suspicious(code: CodeType) -> bool:
 
 
 _SUSPECTS = _OF_NUMBERS | _BUILT_IN.keys()
+# Types of Python that NumPy had under these names; they are types of NumPy's own now.
+_ALIASES = {"bool": "bool", "long": "int"}
 
 
 def rewritten(tree: ast.Module, values: Values) -> tuple[ast.Module, dict[str, dict[str, str]]]:
@@ -91,6 +93,11 @@ def rewritten(tree: ast.Module, values: Values) -> tuple[ast.Module, dict[str, d
         tree = chains.visit(tree)
         if chains.changed:
             wanted[_PANDAS] = CHAINS
+    if scalars.renamed():
+        aliases = Aliases(values)
+        tree = aliases.visit(tree)
+        if aliases.used:
+            wanted["builtins"] = aliases.used
     if scalars.needed() or scalars.bounded():
         repair = Scalars(values, tree)
         tree = repair.visit(tree)
@@ -104,6 +111,29 @@ def rewritten(tree: ast.Module, values: Values) -> tuple[ast.Module, dict[str, d
             wanted[comparisons.__name__] = COMPARISONS
             wanted["operator"] = OPERATORS
     return tree, wanted
+
+
+class Aliases(ast.NodeTransformer):
+    """Lets ``np.bool`` and ``np.long`` be types of Python's.
+
+    Attributes:
+      used: {name in rewritten code: name in `builtins`}.
+    """
+
+    def __init__(self, values: Values) -> None:
+        self._modules = values.modules
+        self.used: dict[str, str] = {}
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Put the type in the place of its former name."""
+        self.generic_visit(node)
+        meant = _ALIASES.get(node.attr)
+        of_numpy = isinstance(node.value, ast.Name) and node.value.id in self._modules
+        if meant is None or not of_numpy or not isinstance(node.ctx, ast.Load):
+            return node
+        name = f"{_PREFIX}python_{meant}__"
+        self.used[name] = meant
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
 
 
 class Scalars(ast.NodeTransformer):

@@ -53,6 +53,11 @@ def bounded() -> bool:
         return True
 
 
+def renamed() -> bool:
+    """Return whether NumPy has types of its own under former names of Python's."""
+    return getattr(np, "bool", bool) is not bool
+
+
 def one(value: Any) -> Any:
     """Return the element of an array that has one, in one dimension or more; else the value."""
     if not isinstance(value, np.ndarray) or not value.ndim or value.size != 1:
