@@ -29,8 +29,9 @@ def old_world(monkeypatch):
 @pytest.fixture(autouse=True)
 def rules_of_now():
     """Find out again, after a test, which rules there are."""
+    rules = code_cache._rules
     yield
-    code_cache._rules.cache_clear()
+    rules.cache_clear()
 
 
 @pytest.fixture

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+
+from stillflow.facade.revive import code_cache, pytest_modules, sources
 
 OLD = """
 import unittest
@@ -53,3 +56,18 @@ def test_test_modules_are_repaired_as_other_modules_are(tmp_path):
 def test_other_test_modules_keep_their_messages(tmp_path):
     (tmp_path / "test_old.py").write_text("def test_new():\n    assert [1] == [2]\n")
     assert "At index 0 diff: 1 != 2" in run(tmp_path, "-m", "stillflow")
+
+
+def test_code_that_pytest_keeps_is_that_of_one_version_of_the_rules(monkeypatch):
+    def tail():
+        module = SimpleNamespace(_rewrite_test=None.__init__, PYC_TAIL="-pytest.pyc")
+        pytest_modules._patch(module)
+        return module.PYC_TAIL
+
+    monkeypatch.setenv(sources.PYTHON2, "")
+    first = tail()
+    assert first.startswith(".stillflow") and first.endswith("-pytest.pyc") and tail() == first
+    monkeypatch.setenv(sources.PYTHON2, "1")
+    second = tail()
+    monkeypatch.setattr(code_cache, "_rules", lambda: "others")
+    assert len({first, second, tail()}) == 3

@@ -11,6 +11,7 @@ import functools
 import marshal
 import os
 import sys
+import zlib
 from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from types import CodeType
@@ -85,6 +86,15 @@ def _place(path: str) -> str | None:
 def _key(loader: SourceFileLoader, state: tuple[Any, ...]) -> tuple[Any, ...]:
     about = loader.path_stats(loader.path)
     return (MAGIC_NUMBER, _rules(), loader.path, about["mtime"], about["size"], *state)
+
+
+def version(state: tuple[Any, ...]) -> str:
+    """Return a part of a file's name that stands for the rules and a state of the program."""
+    try:
+        rules = _rules()
+    except OSError:  # modules that are no files
+        rules = ()
+    return f"{zlib.crc32(repr((rules, state)).encode()):08x}"
 
 
 @functools.cache

@@ -11,7 +11,7 @@ import os
 from types import CodeType, ModuleType
 from typing import Any
 
-from stillflow.facade.revive import sources
+from stillflow.facade.revive import code_cache, sources
 from stillflow.facade.revive.after import after_import
 
 
@@ -37,5 +37,7 @@ def _patch(rewrite: ModuleType) -> None:
         return state, code if repaired == unchanged else repaired
 
     rewrite._rewrite_test = rewritten  # type: ignore[attr-defined]
-    # Pytest keeps the code beside the tests: runs without us must not find ours.
-    rewrite.PYC_TAIL = ".stillflow" + rewrite.PYC_TAIL  # type: ignore[attr-defined]
+    # Pytest keeps the code beside the tests: runs without us must not find ours, nor those by which
+    # sources are repaired in another way.
+    version = code_cache.version((bool(os.environ.get(sources.PYTHON2)),))
+    rewrite.PYC_TAIL = f".stillflow-{version}{rewrite.PYC_TAIL}"  # type: ignore[attr-defined]
