@@ -5,6 +5,7 @@ import __future__
 
 import ast
 import copy
+import inspect
 import linecache
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
@@ -36,6 +37,47 @@ def remember_later(filename: str, remembering: Callable[[], object]) -> None:
 def future_flags(code: CodeType) -> int:
     """The flags of the `from __future__ import ...` under which code was compiled."""
     return code.co_flags & _FUTURES
+
+
+def parse_str(src: str, preamble_len: int = 0, single_node: bool = True) -> Any:
+    """Return the syntax tree of code.
+
+    Args:
+      src: the code.
+      preamble_len: how many statements at its beginning are left out.
+      single_node: whether there is one statement, which is returned itself, not in a list.
+
+    Raises:
+      ValueError: if there is not exactly one, but has to be.
+    """
+    nodes = ast.parse(src).body[preamble_len:]
+    if not single_node:
+        return nodes
+    if len(nodes) != 1:
+        raise ValueError(f"expected exactly one node node, found {nodes}")
+    return nodes[0]
+
+
+def parse_expression(src: str) -> ast.expr:
+    """Return the syntax tree of an expression.
+
+    Raises:
+      ValueError: if the code is something else.
+    """
+    node = parse_str(src.strip())
+    if not isinstance(node, ast.Expr):
+        raise ValueError(f"expected a single expression, found instead {node}")
+    return node.value
+
+
+def future_imports(entity: Any) -> tuple[str, ...]:
+    """The names that the module of a function or method has of `__future__`; none for others."""
+    if not (inspect.isfunction(entity) or inspect.ismethod(entity)):
+        return ()
+    names = entity.__globals__.items()  # type: ignore[union-attr]
+    return tuple(
+        sorted(name for name, value in names if getattr(value, "__module__", "") == "__future__")
+    )
 
 
 def function_node(function: FunctionType) -> FunctionNode:

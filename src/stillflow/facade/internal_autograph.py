@@ -35,8 +35,15 @@ OBJECTS = {
     f"{_AT}lang.special_functions": {"*": f"{_OURS}lang"},
     f"{_AT}operators": {"*": f"{_OURS}operators"},
     f"{_AT}pyct.errors": {"ErrorMetadataBase": f"{_OURS}failures:ErrorMetadata"},
-    f"{_AT}pyct.inspect_utils": {"isnamedtuple": f"{_OURS}allowed:is_named_tuple"},
-    f"{_AT}pyct.parser": {"parse_str": "ast:parse"},
+    f"{_AT}pyct.inspect_utils": {
+        "getfutureimports": f"{_OURS}source:future_imports",
+        "isnamedtuple": f"{_OURS}allowed:is_named_tuple",
+    },
+    f"{_AT}pyct.parser": {
+        "parse_expression": f"{_OURS}source:parse_expression",
+        "parse_str": f"{_OURS}source:parse_str",
+    },
+    f"{_AT}pyct.transformer": {"*": f"{_OURS}transformer"},
     f"{_AT}utils": {"fake_tf": "stillflow.testing.fake_tf:fake_tf"},
     f"{_AT}utils.py_func": {
         "MatchDType": f"{_OURS}operators.python_calls:MatchDType",

@@ -464,3 +464,68 @@ def _layers_tested(tf):
         )["class"],
         "values": raised(utils.layer_test, layers.Flatten, {}, None, None, data, data + 1)["class"],
     }
+
+
+@program
+def transformers_of_syntax_trees(tf):
+    transformer = _Internal(tf, "python.autograph.pyct.transformer")
+    parser = _Internal(tf, "python.autograph.pyct.parser")
+    inspect_utils = _Internal(tf, "python.autograph.pyct.inspect_utils")
+    seen = []
+
+    class Renamed(transformer.Base):
+        """Adds a prefix to names, notes what is around each, and leaves assertions out."""
+
+        def visit_Name(self, node):
+            around = [getattr(entity, "name", "lambda") for entity in self.enclosing_entities]
+            seen.append([node.id, around, self.get_local("depth"), self.local_scope_level])
+            node.id = "x_" + node.id
+            return node
+
+        def visit_Assert(self, node):
+            return None
+
+        def visit_If(self, node):
+            self.enter_local_scope(inherit=("depth", "missing"))
+            self.set_local("depth", (self.get_local("depth") or 0) + 1)
+            self.set_local("kept", node.test.id)
+            node = self.generic_visit(node)
+            left = self.exit_local_scope(keep=("kept", "missing"))
+            seen.append([sorted(left.items()), self.get_local("kept"), self.get_local("none", 3)])
+            return node
+
+    info = transformer.EntityInfo("code", None, (), {"a": 1})
+    context = transformer.Context(info)
+    context.current_origin = "before"
+    made = Renamed(context)
+    text = "def f():\n  class C:\n    g = lambda: r\n  if a:\n    if b:\n      s\n  assert t\n"
+    tree = made.visit(parser.parse_str(text))
+    facts = {"seen": seen, "info": list(info._fields), "origin": context.current_origin}
+    facts["body"] = [type(node).__name__ for node in tree.body]
+    facts["outside"] = [list(made.enclosing_entities), made.local_scope_level]
+    order = []
+
+    def after(node):
+        order.append(type(node).__name__)
+        if type(node).__name__ == "If":
+            return node, node.body
+        return node, None
+
+    text = "a\nif b:\n  c\nassert d\ne\n"
+    block = parser.parse_str(text, single_node=False)
+    block = made.visit_block(block, lambda: order.append("before"), after)
+    facts["order"] = order
+    facts["block"] = [type(node).__name__ for node in block]
+    facts["moved"] = [type(node).__name__ for node in block[1].body]
+    facts["none"] = made.visit_block(None)
+    facts["parsed"] = [
+        [type(node).__name__ for node in parser.parse_str(text, 2, False)],
+        type(parser.parse_str("a\nb", preamble_len=1)).__name__,
+        type(parser.parse_expression(" a + b ")).__name__,
+        [
+            raised(parser.parse_str, text)["class"],
+            raised(parser.parse_expression, "a = b")["class"],
+        ],
+    ]
+    facts["futures"] = [inspect_utils.getfutureimports(f) for f in (_layers_tested, 3, len)]
+    return Run(facts=facts)
