@@ -24,6 +24,7 @@ QUICK = [
     "gradients/custom_gradient",
     "graph_editor/rewiring",
     "hooks/end_of_input",
+    "imported_loops/what_enters_a_loop_that_it_has_left",
     "metrics/several_classes",
     "nn_convolution/conv1d_forms",
 ]

@@ -18,7 +18,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.distributed.loop_reads import LoopReads
 from stillflow.runtime.distributed.loop_tasks import device_of_loops
 from stillflow.runtime.distributed.loose_shapes import with_loose_shapes
-from stillflow.runtime.frames import Frame, find_frames, has_loops
+from stillflow.runtime.frames import Frame, LateEntry, find_frames, has_loops
 from stillflow.runtime.inline import Inliner, inline, is_call
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.unordered import as_tensorflow_orders
@@ -129,7 +129,12 @@ class Partition:
             for op in self._ops:
                 self._depths[op] = self._depth(op)
             return
-        units = find_frames(self._ops, self._fed).units
+        try:
+            units = find_frames(self._ops, self._fed).units
+        except LateEntry:
+            if len(self.tasks) > 1:
+                raise
+            return  # nothing crosses, and the task runs any wiring
         for op, device in device_of_loops(units, self._devices).items():
             if task_of(self._devices[op]) != task_of(device):
                 self._devices[op] = device
