@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-gpu test-processors test-platforms test-all browser demo lint lint-platforms tables bench conformance release-check clean
+.PHONY: help test test-gpu test-processors test-platforms test-all browser demo lint lint-platforms tables docs compat bench conformance release-check clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,10 +67,17 @@ lint-platforms: $(VENV)/installed-dev ## types as Windows and macOS have them
 	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 
-tables: $(VENV)/installed-test ## write anew: public names, known gaps, the README's coverage table
+tables: $(VENV)/installed-test ## write the generated files: public names, known gaps, tables of README and docs
 	$(BIN)/python tools/make_api.py
 	$(BIN)/python tools/coverage_table.py --write-gaps
 	$(BIN)/python tools/readme_tables.py
+
+docs: $(VENV)/installed-docs ## build the documentation site into out/site; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir $(abspath $(OUT))/site
+
+compat: $(VENV)/installed-test ## run a row of docs/compatibility.md again (NAME=... SOURCES=... ORACLE=... DATA=...)
+	$(BIN)/python tools/compat.py $(if $(SOURCES),--sources "$(SOURCES)") $(if $(ORACLE),--oracle "$(ORACLE)") \
+	  $(if $(DATA),--data "$(DATA)") $(ARGS) $(NAME)
 
 bench: $(VENV)/installed-test ## benchmarks, side by side with whatever peers are installed
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks.json $(ARGS)

@@ -1,4 +1,4 @@
-"""Holds the size budgets: 600 lines a file, 50 lines a function.
+"""Hold the size budgets: 600 lines a file, 50 lines a function, 150 lines in CHANGELOG.md.
 
 Of a function its body counts, without the docstring: its arguments are TensorFlow's to say.
 Files that a tool writes are named in GENERATED. The 100 columns of a line are ruff's to check.
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("src", "tools", "benchmarks", "examples")
-FILE_LINES, FUNCTION_LINES = 600, 50
+FILE_LINES, FUNCTION_LINES, CHANGELOG_LINES = 600, 50, 150
 GENERATED = {"src/stillflow/_api.py"}
 
 
@@ -54,8 +55,20 @@ def _functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
             yield from _functions(child)
 
 
+def changelog_faults() -> Iterator[str]:
+    """Yield a line for an overlong changelog and for each entry that a merge has doubled."""
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    if len(lines) > CHANGELOG_LINES:
+        yield (
+            f"CHANGELOG.md: {len(lines)} lines, more than {CHANGELOG_LINES}: one line a change, in "
+            "its group; a merge may have brought old entries back"
+        )
+    entries = Counter(line for line in lines if line)
+    yield from (f"CHANGELOG.md: twice: {line}" for line, count in entries.items() if count > 1)
+
+
 def main() -> int:
-    found = []
+    found = list(changelog_faults())
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()

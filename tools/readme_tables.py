@@ -1,9 +1,12 @@
-"""Writes the tables of README.md anew, from measurements.
+"""Write the generated tables of README.md and docs/, and the chart of docs/speed.md.
 
 Each table stands between two comments, <!-- NAME --> and <!-- /NAME -->:
 
-    coverage    what is there of what programs use: measured here, as tools/coverage_table.py does
-    benchmarks  ratios to TensorFlow 1.15.5: from the file that `make bench` writes
+    README.md      coverage     symbols supported by area, short
+    README.md      benchmarks   ten rows of the table in docs/speed.md
+    docs/api.md    coverage     symbols supported by area, measured as tools/coverage_table.py does
+    docs/speed.md  benchmarks   ratios to TensorFlow 1.15.5, from the file that `make bench` writes
+    docs/compatibility.md       rows and counts of docs/compatibility.tsv
 
     python tools/readme_tables.py [--benchmarks out/benchmarks.json] [--check]
 """
@@ -18,16 +21,19 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import compat_page
 from coverage_table import FACTS, Area, measure, root_module
+from speed_chart import chart
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
+README, DOCS = ROOT / "README.md", ROOT / "docs"
 REFERENCE, OURS = "tf115", "stillflow"
 NAMES = {"stillflow": "Stillflow", "tf2": "TF 2 `compat.v1`", "torch": "PyTorch", "jax": "JAX"}
 AREAS = {
     "core": "graphs, variables, math, neural networks, losses, metrics, optimizers, sessions",
     "files": "checkpoints, SavedModel, TFRecord, frozen graphs, gfile",
     "input": "queues, readers, tf.data, images",
-    "internals": "what programs import from inside `tensorflow.python`",
+    "internals": "names that programs import from inside `tensorflow.python`",
     "contrib": "slim, layers, framework, ...",
     "see": "summaries, event files, profiler, tf.test",
     "control": "cond, while_loop, RNN cells and loops, py_func, tables",
@@ -36,20 +42,41 @@ AREAS = {
     "distributed": "servers, clusters, replicas",
     "eager": "eager execution, tf.function",
 }
+SHORT = {
+    "core": "core: graphs, layers, optimizers, sessions",
+    "files": "checkpoints, SavedModel, records",
+    "input": "tf.data, queues, images", "internals": "inside `tensorflow.python`",
+    "contrib": "tf.contrib", "see": "summaries, profiler", "control": "loops, RNNs",
+    "keras": "tf.keras", "estimator": "tf.estimator", "distributed": "clusters, replicas",
+    "eager": "eager, tf.function",
+}  # fmt: skip
+# Rows of docs/speed.md that README.md shows: a start, the models, loops, input, files and memory.
+MATTER = [
+    "graph construction, ResNet-20", "Session.run, scalar add", "step, MLP + Adam",
+    "step, MNIST CNN", "step, ResNet-20", "step, transformer", "step, LSTM by dynamic_rnn",
+    "TFRecords through tf.data", "import to first step, MNIST CNN", "peak memory, ResNet-20",
+]  # fmt: skip
 
 
 def coverage(areas: dict[str, Area]) -> str:
-    """The table of areas."""
-    lines = ["| area | | symbols there | of all uses |", "|---|---|---:|---:|"]
+    """Return the table of areas with the share of all uses."""
+    lines = ["| area | | symbols | of all uses |", "|---|---|---:|---:|"]
     for name, area in areas.items():
-        share = 100 * area.pairs_found // area.pairs  # 100 only where nothing lacks
+        share = 100 * area.pairs_found // area.pairs  # 100 only where nothing is missing
         lines.append(f"| {name} | {AREAS[name]} | {area.found} of {area.symbols} | {share} % |")
     return "\n".join(lines)
 
 
+def short_coverage(areas: dict[str, Area]) -> str:
+    """Return the table of areas for README.md."""
+    lines = ["| area | symbols |", "|---|---:|"]
+    lines += [f"| {SHORT[name]} | {area.found} of {area.symbols} |" for name, area in areas.items()]
+    return "\n".join(lines)
+
+
 def benchmarks(records: list[dict[str, Any]]) -> str:
-    """The table of ratios: the median of the rounds, smaller is better."""
-    sys.path.insert(0, str(README.parent))
+    """Return the table of ratios: the median of the rounds, smaller is better."""
+    sys.path.insert(0, str(ROOT))
     from benchmarks import report
 
     names = [name for name in NAMES if any(row["implementation"] == name for row in records)]
@@ -65,19 +92,62 @@ def benchmarks(records: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def replace(text: str, name: str, table: str) -> str:
-    """The text with a table between its two comments.
+def rows_that_matter(table: str) -> str:
+    """Return the rows of MATTER, in that order, below the head of the whole table.
 
     Raises:
-      ValueError: The text has no such comments.
+      ValueError: The table does not have one of them.
+    """
+    lines = table.splitlines()
+    rows = {line.split("|")[1].strip(): line for line in lines[2:]}
+    missing = [name for name in MATTER if name not in rows]
+    if missing:
+        raise ValueError(f"docs/speed.md has no row {missing[0]!r}")
+    return "\n".join([*lines[:2], *(rows[name] for name in MATTER)])
+
+
+def block(text: str, name: str) -> str:
+    """Return the table between its two comments."""
+    found = re.search(rf"<!-- {name} -->\n(.*?)\n?<!-- /{name} -->", text, flags=re.DOTALL)
+    if found is None:
+        raise ValueError(f"no place for the table {name}")
+    return found[1]
+
+
+def replace(text: str, name: str, table: str) -> str:
+    """Return the text with a table between its two comments.
+
+    Raises:
+      ValueError: The text has no such comments, or several.
     """
     pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
     result, count = re.subn(
         pattern, lambda match: f"{match[1]}{table}\n{match[2]}", text, flags=re.DOTALL
     )
     if count != 1:
-        raise ValueError(f"README.md has {count} places for the table {name}")
+        raise ValueError(f"the page has {count} places for the table {name}")
     return result
+
+
+def pages(areas: dict[str, Area], records: list[dict[str, Any]] | None) -> dict[Path, str]:
+    """Return the text of every file that has a generated part."""
+    readme, api, speed, compatibility = (
+        path.read_text(encoding="utf-8")
+        for path in (README, DOCS / "api.md", DOCS / "speed.md", DOCS / "compatibility.md")
+    )
+    if records is not None:
+        speed = replace(speed, "benchmarks", benchmarks(records))
+    ratios = block(speed, "benchmarks")
+    readme = replace(readme, "coverage", short_coverage(areas))
+    for name, table in compat_page.tables().items():
+        compatibility = replace(compatibility, name, table)
+    return {
+        README: replace(readme, "benchmarks", rows_that_matter(ratios)),
+        DOCS / "api.md": replace(api, "coverage", coverage(areas)),
+        DOCS / "speed.md": speed,
+        DOCS / "speed.svg": chart(ratios),
+        DOCS / "compatibility.md": compatibility,
+    }
 
 
 def main() -> int:
@@ -86,18 +156,21 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if stale")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    before = README.read_text(encoding="utf-8")
     facts = json.loads((FACTS / "signatures.json").read_text())
-    text = replace(before, "coverage", coverage(measure(root_module(), facts)))
+    records = None
     if arguments.benchmarks:
         records = json.loads(arguments.benchmarks.read_text())["records"]
-        text = replace(text, "benchmarks", benchmarks(records))
-    if arguments.check:
-        if text != before:
-            print("readme_tables: README.md is stale; run make tables", file=sys.stderr)
-        return text != before
-    README.write_text(text, encoding="utf-8")
-    return 0
+    stale = {
+        path: text
+        for path, text in pages(measure(root_module(), facts), records).items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
+    for path, text in stale.items():
+        if arguments.check:
+            print(f"{path.relative_to(ROOT)} is stale: run make tables", file=sys.stderr)
+        else:
+            path.write_text(text, encoding="utf-8")
+    return int(bool(stale) and arguments.check)
 
 
 if __name__ == "__main__":

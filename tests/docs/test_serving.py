@@ -16,7 +16,7 @@ import pytest
 import stillflow as tf
 
 PAGE = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
-PROGRAM = "".join(re.findall(r"(?m)^(?:    (.*\n)|\n(?=    ))", PAGE))
+PROGRAM = "".join(re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE))
 
 
 def test_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

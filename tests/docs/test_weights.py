@@ -13,9 +13,7 @@ import stillflow as tf
 from stillflow import __main__ as command_line
 
 PAGE = (Path(__file__).parents[2] / "docs" / "weights.md").read_text(encoding="utf-8")
-BLOCKS = [
-    re.sub(r"(?m)^    ", "", block) for block in re.findall(r"(?m)(?:^    .*\n|^\n(?=    ))+", PAGE)
-]
+BLOCKS = re.findall(r"(?ms)^```\w+\n(.*?)^```$", PAGE)
 COMMANDS = [
     line
     for block in BLOCKS
