@@ -108,8 +108,8 @@ OBJECTS: dict[str, dict[str, str]] = {
             "stillflow.lookup.vocabularies:index_to_string_table_from_tensor",
     },
     "tensorflow.python.ops.math_ops": {
-        "_as_indexed_slices": "stillflow.ops.math.sums:as_indexed_slices",
-        "_as_indexed_slices_list": "stillflow.ops.math.sums:as_indexed_slices_list",
+        "_as_indexed_slices": "stillflow.ops.gradient_sums:as_indexed_slices",
+        "_as_indexed_slices_list": "stillflow.ops.gradient_sums:as_indexed_slices_list",
         "_bucketize": "stillflow.ops.math.counting:bucketize",
         "*": "stillflow.ops.math.reductions",
     },

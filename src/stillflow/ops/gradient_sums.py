@@ -137,3 +137,42 @@ def _flat(grad: Any) -> Any:
 
     inner = _flat(grad.values)
     return IndexedSlices(inner.values, gather(grad.indices, inner.indices), inner.dense_shape)
+
+
+def as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
+    """A tensor as slices that hold all of its rows; slices as they are.
+
+    Raises:
+      TypeError: if `x` is neither.
+    """
+    if isinstance(x, IndexedSlices):
+        return x
+    if not isinstance(x, Tensor):
+        raise TypeError(f"Not a Tensor or IndexedSlices: {type(x)}")
+    from stillflow.ops.arrays.sequences import range as range_
+    from stillflow.ops.arrays.shape import shape_internal
+
+    shape = shape_internal(x, optimize=optimize)
+    return IndexedSlices(x, range_(0, shape[0]), shape)
+
+
+def as_indexed_slices_list(inputs: Any, optimize: bool = True) -> list[IndexedSlices]:
+    """Each of `inputs` as slices; indices become int64 unless all of them are int32.
+
+    Raises:
+      TypeError: if `inputs` is no list or an item neither tensor nor slices.
+    """
+    if not isinstance(inputs, (list, tuple)):
+        raise TypeError(f"Expected a list or tuple, not a {type(inputs)}")
+    from stillflow.ops.math.cast import cast
+
+    outputs = [as_indexed_slices(item, optimize=optimize) for item in inputs]
+    short = [item for item in outputs if item.indices.dtype == dtypes.int32]
+    if not short or len(short) == len(outputs):
+        return outputs
+    return [
+        IndexedSlices(item.values, cast(item.indices, dtypes.int64), item.dense_shape)
+        if item.indices.dtype == dtypes.int32
+        else item
+        for item in outputs
+    ]

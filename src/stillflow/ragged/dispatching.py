@@ -46,6 +46,7 @@ from stillflow.ops.math import (
     trigonometry,
     unary,
 )
+from stillflow.ops.nn import activations
 from stillflow.ops.parsing import conversions
 from stillflow.ops.strings import elementwise, joining, numbers, parts, regex, unicode
 from stillflow.ragged import (
@@ -70,9 +71,10 @@ Function = Callable[..., Any]
 
 # Functions of one tensor, with the modules that have them.
 _UNARY: dict[Any, str] = {
+    activations: "log_sigmoid",
     bitwise: "invert",
-    cast: "cast saturate_cast",
-    clip: "clip_by_value",
+    cast: "cast",
+    clip: "clip_by_value saturate_cast",
     comparison: "is_finite is_inf is_nan logical_not",
     complex: "angle conj imag real",
     control: "identity",
@@ -89,8 +91,7 @@ _UNARY: dict[Any, str] = {
     special: "digamma erf erfc lgamma",
     trigonometry: "acos acosh asin asinh atan atanh cos cosh sin sinh tan",
     unary: (
-        "abs ceil exp expm1 floor log log1p log_sigmoid negative reciprocal rint round rsqrt sign "
-        "sqrt square"
+        "abs ceil exp expm1 floor log log1p negative reciprocal rint round rsqrt sign sqrt square"
     ),
     unicode: "unicode_script",
 }

@@ -15,15 +15,13 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.samples import Bad, Sample
-
-binary: Any = LazyModule("stillflow.ops.math.binary")
 
 # Classes of variables that `cast` hands back as they are; the variables' module sets it.
 resource_variable_types: tuple[Any, ...] = ()
@@ -239,22 +237,6 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         if x.dtype.base_dtype != target:
             x = cast_op(x, DstT=target, name=scope)
         return x
-
-
-@export("dtypes.saturate_cast", "saturate_cast")
-@dispatchable
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`value` converted to `dtype`, with what does not fit replaced by the nearest that does."""
-    with name_scope(name, "saturate_cast", [value]) as scope:
-        value = convert_to_tensor(value, name="value")
-        dtype = dtypes.as_dtype(dtype).base_dtype
-        if value.dtype.min < dtype.min:
-            low = convert_to_tensor(dtype.min, dtype=value.dtype, name="min")
-            value = binary.maximum_op(value, low)
-        if value.dtype.max > dtype.max:
-            high = convert_to_tensor(dtype.max, dtype=value.dtype, name="max")
-            value = binary.minimum_op(value, high)
-        return cast(value, dtype, name=scope)
 
 
 def _to(dtype: DType, suffix: str) -> Any:

@@ -20,7 +20,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.math.binary import maximum, minimum
+from stillflow.ops.math.binary import maximum, maximum_op, minimum, minimum_op
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import is_finite
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, invalid, through_numpy
@@ -221,3 +221,19 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         return identity(
             t * clip_norm * minimum(inverse * count, constant(1.0) / clip_norm), name=scope
         )
+
+
+@export("dtypes.saturate_cast", "saturate_cast")
+@dispatchable
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`value` converted to `dtype`, with what does not fit replaced by the nearest that does."""
+    with name_scope(name, "saturate_cast", [value]) as scope:
+        value = convert_to_tensor(value, name="value")
+        dtype = dtypes.as_dtype(dtype).base_dtype
+        if value.dtype.min < dtype.min:
+            low = convert_to_tensor(dtype.min, dtype=value.dtype, name="min")
+            value = maximum_op(value, low)
+        if value.dtype.max > dtype.max:
+            high = convert_to_tensor(dtype.max, dtype=value.dtype, name="max")
+            value = minimum_op(value, high)
+        return cast(value, dtype, name=scope)

@@ -8,24 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims, dtypes
+from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices, convert_n_to_tensor_or_indexed_slices
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.math.cast import cast
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, through_numpy
 from stillflow.ops.samples import Bad, Sample
-
-sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
-shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 _FEW = 8  # scalars that are added as fast one by one
 
@@ -203,37 +199,3 @@ def accumulate_n(
     if len(inputs) == 1:
         return inputs[0] if name is None else identity(inputs[0], name=name)
     return accumulate_nv2_op(inputs, shape=merged, name=name)
-
-
-def as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
-    """A tensor as slices that hold all of its rows; slices as they are.
-
-    Raises:
-      TypeError: if `x` is neither.
-    """
-    if isinstance(x, IndexedSlices):
-        return x
-    if not isinstance(x, Tensor):
-        raise TypeError(f"Not a Tensor or IndexedSlices: {type(x)}")
-    shape = shapes.shape_internal(x, optimize=optimize)
-    return IndexedSlices(x, sequences.range(0, shape[0]), shape)
-
-
-def as_indexed_slices_list(inputs: Any, optimize: bool = True) -> list[IndexedSlices]:
-    """Each of `inputs` as slices; indices become int64 unless all of them are int32.
-
-    Raises:
-      TypeError: if `inputs` is no list or an item neither tensor nor slices.
-    """
-    if not isinstance(inputs, (list, tuple)):
-        raise TypeError(f"Expected a list or tuple, not a {type(inputs)}")
-    outputs = [as_indexed_slices(item, optimize=optimize) for item in inputs]
-    short = [item for item in outputs if item.indices.dtype == dtypes.int32]
-    if not short or len(short) == len(outputs):
-        return outputs
-    return [
-        IndexedSlices(item.values, cast(item.indices, dtypes.int64), item.dense_shape)
-        if item.indices.dtype == dtypes.int32
-        else item
-        for item in outputs
-    ]

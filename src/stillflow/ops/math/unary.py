@@ -380,16 +380,6 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
         return sigmoid_op(x, name=scope)
 
 
-@export("math.log_sigmoid", "log_sigmoid")
-@dispatchable
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """The logarithm of `sigmoid(x)`, element by element, for any `x`."""
-    activations: Any = LazyModule("stillflow.ops.nn.activations")
-    with name_scope(name, "LogSigmoid", [x]) as scope:
-        x = convert_to_tensor(x, name="x")
-        return neg_op(activations.softplus_op(-x), name=scope)
-
-
 @export("math.reciprocal_no_nan")
 @dispatchable
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:

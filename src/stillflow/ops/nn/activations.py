@@ -21,6 +21,7 @@ from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.native_choice import choose
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import shape
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.kernels import (
@@ -29,7 +30,7 @@ from stillflow.ops.math.kernels import (
     element_wise,
     through_numpy,
 )
-from stillflow.ops.math.unary import exp, sigmoid
+from stillflow.ops.math.unary import exp, neg_op, sigmoid
 from stillflow.ops.nn import native_relu
 from stillflow.ops.ranks import same_as_first
 from stillflow.ops.samples import Bad, Sample
@@ -443,3 +444,12 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
 def softsign(features: Any, name: str | None = None) -> Tensor:
     """`features / (abs(features) + 1)`."""
     return softsign_op(features, name=name)
+
+
+@export("math.log_sigmoid", "log_sigmoid")
+@dispatchable
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """The logarithm of `sigmoid(x)`, element by element, for any `x`."""
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return neg_op(softplus_op(-x), name=scope)
