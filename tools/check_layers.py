@@ -165,9 +165,8 @@ def upward(graph: Graph) -> Iterator[Edge]:
 
 
 def largest_cycle(graph: Graph) -> list[str]:
-    """The largest set of modules that reach each other, without the modules at the very top."""
-    top = len(LAYERS) - 1
-    inner = {name: targets for name, targets in graph.items() if layer(name) < top}
+    """The largest set of modules that reach each other, without the two that reach all."""
+    inner = {name: graph[name] for name in graph if name not in (PACKAGE, f"{PACKAGE}._providers")}
     found = [sorted(group) for group in _components(inner) if len(group) > 1]
     return max(found, key=len, default=[])
 

@@ -25,7 +25,7 @@ def say_to_program(message: str) -> bool:
     Returns:
       Whether the module that calls, or imports, is a program's own.
     """
-    from stillflow.facade.revive.sources import own
+    from stillflow.facade.revive.program_files import own
 
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_machinery(str(frame.f_globals.get("__name__", ""))):

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import builtins
 import copy
-import functools
 import os
 import re
 import sys
-import sysconfig
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
@@ -33,6 +31,8 @@ from stillflow.facade.revive import (
     scalar_sources,
 )
 from stillflow.facade.revive.code_cache import Repaired
+from stillflow.facade.revive.program_files import installed_folders
+from stillflow.facade.revive.program_files import own as own
 from stillflow.facade.say import say
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ MODULES = {
 }
 # Code that names one of these may come to numbers of NumPy's.
 _NUMBERS = {"numpy", "run", "eval"}
-_PACKAGES = {"site-packages", "dist-packages"}
 _TRANSLATED = {"pickle": _HERE + "py2pickle", "io": _HERE + "py2stringio"}
 
 _METHOD_CALL = re.compile(rf"\.\s*(?:{'|'.join(runtime.METHODS)})\s*\(".encode())
@@ -86,7 +85,7 @@ PYTHON2 = "STILLFLOW_PYTHON2"
 def activate() -> None:
     """Have a program's own modules loaded by our loader."""
     if _Finder not in sys.meta_path:
-        _not_own()  # sysconfig imports modules to find out, which must not come to us yet
+        installed_folders()  # sysconfig imports modules to find out, which must not come to us yet
         at = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
         sys.meta_path.insert(at, _Finder)
 
@@ -356,38 +355,4 @@ class _Finder:
         return spec
 
 
-def own(path: str) -> bool:
-    """Return whether a file belongs to a program rather than to Python or an installed package."""
-    path = os.path.abspath(path)
-    # Another environment's packages come by PYTHONPATH, ``--system-site-packages`` or a .pth file.
-    if not _PACKAGES.isdisjoint(path.split(os.sep)) or path.startswith(_not_own()):
-        return False
-    roots = [os.path.abspath(entry) for entry in sys.path]
-    return not any(path.startswith(root + os.sep) and _holds_packages(root) for root in roots)
-
-
-@functools.cache
-def _holds_packages(folder: str) -> bool:
-    """Whether packages were installed into a folder, as by ``pip install --target``."""
-    try:
-        return any(name.endswith(".dist-info") for name in os.listdir(folder))
-    except OSError:
-        return False
-
-
-def _not_own() -> tuple[str, ...]:
-    global _installed
-    if _installed is None:
-        import site
-
-        keys = ("stdlib", "platstdlib", "purelib", "platlib")
-        folders = [sysconfig.get_path(key) for key in keys]
-        folders += [*getattr(site, "getsitepackages", list)(), site.getusersitepackages()]
-        folders.append(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
-        folders += [os.path.realpath(folder) for folder in folders]
-        _installed = tuple({os.path.join(os.path.abspath(folder), "") for folder in folders})
-    return _installed
-
-
-_installed: tuple[str, ...] | None = None
 _offered = False
