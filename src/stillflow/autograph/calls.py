@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
+from stillflow.autograph import hooks
 from stillflow.autograph.allowed import is_allowed
 from stillflow.autograph.conversion import convert_function, is_converted
 from stillflow.autograph.failures import told
@@ -201,3 +202,7 @@ def _marked(wrapper: Any, f: Any, decorate: Any) -> Any:
         wrapper = decorate(f, wrapper)
     setattr(wrapper, _MARK, True)
     return wrapper
+
+
+hooks.convert.provide(convert)
+hooks.convert_called.provide(tf_convert)

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from stillflow import errors
+from stillflow.autograph import hooks
 from stillflow.autograph.allowed import is_of_library
 from stillflow.autograph.conversion import Part, part_of
 from stillflow.graph.export import export
@@ -174,3 +175,6 @@ def _described(frame: FrameType, line: int, part: Part | None) -> FrameInfo:
     text = linecache.getline(code.co_filename, line, frame.f_globals).strip()
     name = code.co_name if part is None else part.name
     return FrameInfo(code.co_filename, line, name, text, part is not None)
+
+
+hooks.told.provide(told)

@@ -6,9 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow._home import is_our_module
+from stillflow._hooks import Hook
 from stillflow.errors import OperatorNotAllowedInGraphError
 from stillflow.graph.autograph_status import ControlStatusCtx, Status, control_status_ctx
 from stillflow.graph.eager_mode import executing_eagerly
+
+# What the converter provides: a decorator, its use on what the library is given, and its errors.
+convert: Hook[Callable[..., Any]] = Hook("autograph.hooks.convert")
+convert_called: Hook[Callable[..., Any]] = Hook("autograph.hooks.convert_called")
+told: Hook[Callable[[Exception], Exception]] = Hook("autograph.hooks.told")
 
 
 def converted_for_tracing(
@@ -26,9 +32,9 @@ def converted_for_tracing(
         with ControlStatusCtx(Status.ENABLED if autograph else Status.DISABLED):
             if not autograph:
                 return function(*args, **kwargs)
-            from stillflow.autograph.calls import convert
-
-            return convert(recursive=True, optional_features=features)(function)(*args, **kwargs)
+            return convert.value(recursive=True, optional_features=features)(function)(
+                *args, **kwargs
+            )
 
     return run
 
@@ -42,9 +48,7 @@ def tf_convert(function: Callable[..., Any], ctx: ControlStatusCtx) -> Callable[
     """
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        from stillflow.autograph import calls
-
-        return calls.tf_convert(function, ctx)(*args, **kwargs)
+        return convert_called.value(function, ctx)(*args, **kwargs)
 
     return run
 
@@ -78,8 +82,6 @@ def _with_converted_errors(method: Callable[..., Any]) -> Callable[..., Any]:
         except OperatorNotAllowedInGraphError:
             raise
         except Exception as error:
-            from stillflow.autograph.failures import told
-
-            raise told(error)  # noqa: B904  # which says what its context is
+            raise told.value(error)  # noqa: B904  # which says what its context is
 
     return run

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.data import dataset as dataset_module
 from stillflow.data import nest, structure
 from stillflow.data.convert import partial_shape_to_tensor
 from stillflow.data.dataset import (
@@ -232,3 +233,8 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Any:
       row_shape: the shape that elements may have at most, with None for any size.
     """
     return lambda dataset: _DenseToSparseBatchDataset(dataset, batch_size, row_shape)
+
+
+dataset_module.batch.provide(BatchDataset)
+dataset_module.padded_batch.provide(PaddedBatchDataset)
+dataset_module.unbatch.provide(unbatch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.data import dataset as dataset_module
 from stillflow.data import nest, structure
 from stillflow.data.dataset import (
     DatasetV2,
@@ -84,3 +85,7 @@ class ConcatenateDataset(DatasetV2):
     @property
     def element_spec(self) -> Any:
         return self._structure
+
+
+dataset_module.zip_datasets.provide(ZipDataset)
+dataset_module.concatenate.provide(ConcatenateDataset)

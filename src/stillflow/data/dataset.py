@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from stillflow._hooks import Hook
 from stillflow.data import nest, structure
 from stillflow.data.options import AUTOTUNE, AutotuneAlgorithm, Options
 from stillflow.eager.eager_tensor import EagerTensor
@@ -15,6 +16,15 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.data.as_graph import dataset_to_graph_op
 from stillflow.train.tracking.base import Trackable
+
+# Datasets of several datasets, of files, of generators, and of batches.
+from_generator: Hook[Callable[..., Any]] = Hook("data.dataset.from_generator")
+zip_datasets: Hook[Callable[..., Any]] = Hook("data.dataset.zip_datasets")
+list_files: Hook[Callable[..., Any]] = Hook("data.dataset.list_files")
+concatenate: Hook[Callable[..., Any]] = Hook("data.dataset.concatenate")
+batch: Hook[Callable[..., Any]] = Hook("data.dataset.batch")
+padded_batch: Hook[Callable[..., Any]] = Hook("data.dataset.padded_batch")
+unbatch: Hook[Callable[..., Any]] = Hook("data.dataset.unbatch")
 
 
 @export("compat.v2.data.Dataset")
@@ -215,9 +225,7 @@ class DatasetV2(Trackable, CompositeTensor):
         Raises:
           TypeError: if `generator` cannot be called.
         """
-        from stillflow.data.generator import from_generator
-
-        return from_generator(generator, output_types, output_shapes, args)
+        return from_generator.value(generator, output_types, output_shapes, args)
 
     @staticmethod
     def range(*args: Any) -> Any:
@@ -233,9 +241,7 @@ class DatasetV2(Trackable, CompositeTensor):
         Args:
           datasets: a structure of datasets; lists are not allowed.
         """
-        from stillflow.data.combining import ZipDataset
-
-        return ZipDataset(datasets)
+        return zip_datasets.value(datasets)
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: Any = None, seed: Any = None) -> Any:
@@ -246,17 +252,13 @@ class DatasetV2(Trackable, CompositeTensor):
           shuffle: whether the order is random, as by default.
           seed: of that order.
         """
-        from stillflow.data.readers import list_files
-
-        return list_files(file_pattern, shuffle, seed)
+        return list_files.value(file_pattern, shuffle, seed)
 
     # ---- transformations
 
     def concatenate(self, dataset: Any) -> Any:
         """The elements of this dataset, then those of another of the same type."""
-        from stillflow.data.combining import ConcatenateDataset
-
-        return ConcatenateDataset(self, dataset)
+        return concatenate.value(self, dataset)
 
     def prefetch(self, buffer_size: Any) -> Any:
         """Fetches up to `buffer_size` elements (-1: a number that suits) ahead in a thread."""
@@ -324,9 +326,7 @@ class DatasetV2(Trackable, CompositeTensor):
           batch_size: how many.
           drop_remainder: whether a last batch of fewer elements is left out.
         """
-        from stillflow.data.batching import BatchDataset
-
-        return BatchDataset(self, batch_size, drop_remainder)
+        return batch.value(self, batch_size, drop_remainder)
 
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any, padding_values: Any = None,
@@ -340,9 +340,7 @@ class DatasetV2(Trackable, CompositeTensor):
           padding_values: what to fill with, by default 0 or the empty string.
           drop_remainder: whether a last batch of fewer elements is left out.
         """
-        from stillflow.data.batching import PaddedBatchDataset
-
-        return PaddedBatchDataset(self, batch_size, padded_shapes, padding_values, drop_remainder)
+        return padded_batch.value(self, batch_size, padded_shapes, padding_values, drop_remainder)
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Any:
         """What a function gives for each element.
@@ -435,9 +433,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
     def unbatch(self) -> Any:
         """The slices of each element along the first dimension."""
-        from stillflow.data.batching import unbatch
-
-        return unbatch(self)
+        return unbatch.value(self)
 
     def with_options(self, options: Options) -> Any:
         """The same elements; what makes them heeds these options.

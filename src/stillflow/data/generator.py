@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.data import dataset as dataset_module
 from stillflow.data import nest, structure
 from stillflow.data.dataset import DatasetSource
 from stillflow.data.structured_function import StructuredFunctionWrapper
@@ -167,3 +168,6 @@ def from_generator(
         return _GeneratorDataset(dummy_arg, get_iterator_id_fn, generator_next_fn, finalize_fn)
 
     return DatasetV1.from_tensors(0).flat_map(flat_map_fn)  # type: ignore[attr-defined]
+
+
+dataset_module.from_generator.provide(from_generator)

@@ -6,7 +6,7 @@ import abc
 from typing import Any
 
 from stillflow.data import structure
-from stillflow.graph import dtypes
+from stillflow.graph import dtypes, type_spec
 from stillflow.graph.api import name_scope
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.export import export
@@ -126,3 +126,6 @@ class OptionalSpec(TypeSpec):
 
 
 register_type_spec_from_value_converter(Optional, OptionalSpec.from_value, allow_subclass=True)
+
+
+type_spec.optional_spec.provide(OptionalSpec)

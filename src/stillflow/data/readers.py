@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.data import dataset as dataset_module
 from stillflow.data.convert import optional_param_to_tensor
 from stillflow.data.dataset import (
     DatasetSource,
@@ -336,3 +337,6 @@ class FixedLengthRecordDatasetV1(_Adapter):
 FixedLengthRecordDataset = FixedLengthRecordDatasetV1
 TFRecordDataset = TFRecordDatasetV1
 TextLineDataset = TextLineDatasetV1
+
+
+dataset_module.list_files.provide(list_files)

@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow import nest as tf_nest
 from stillflow.data.dataset import DatasetV2
-from stillflow.graph import dtypes
+from stillflow.graph import dtypes, type_spec
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -130,3 +130,6 @@ class DatasetSpec(BatchableTypeSpec):
 
 
 register_type_spec_from_value_converter(DatasetV2, DatasetSpec.from_value, allow_subclass=True)
+
+
+type_spec.dataset_spec.provide(DatasetSpec)

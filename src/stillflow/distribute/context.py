@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from stillflow._hooks import Hook
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 
@@ -45,17 +46,15 @@ def pop() -> None:
     get_default_graph()._of_thread.strategies.pop()
 
 
+# The mode where no strategy was entered.
+make_default_mode: Hook[Callable[[], Mode]] = Hook("distribute.context.make_default_mode")
 _default: Mode | None = None
 
 
 def _default_mode() -> Mode:
     global _default
     if _default is None:
-        from stillflow.distribute.default import DefaultStrategy
-        from stillflow.distribute.replica_context import ReplicaContext
-
-        strategy = DefaultStrategy()
-        _default = Mode(strategy, None, ReplicaContext(strategy, 0))
+        _default = make_default_mode.value()
     return _default
 
 

@@ -109,3 +109,11 @@ class _DefaultScope:
 
     def __exit__(self, *details: object) -> None:
         pass
+
+
+def _default_mode() -> context.Mode:
+    strategy = DefaultStrategy()
+    return context.Mode(strategy, None, ReplicaContext(strategy, 0))
+
+
+context.make_default_mode.provide(_default_mode)

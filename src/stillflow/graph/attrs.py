@@ -20,12 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stillflow._hooks import Hook
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from stillflow.graph.signature import Attr
+
+# The graph to which functions are added that attributes name.
+default_graph: Hook[Callable[[], Any]] = Hook("graph.attrs.default_graph")
 
 
 def _int(value: Any, name: str) -> int:
@@ -89,9 +93,7 @@ def _func(value: Any, name: str) -> Any:
     if isinstance(value, (str, bytes)):
         return NameAttrList(name=value)
     if hasattr(value, "add_to_graph"):
-        from stillflow.graph.graph import get_default_graph
-
-        value.add_to_graph(get_default_graph())
+        value.add_to_graph(default_graph.value())
         return NameAttrList(name=value.name)
     raise TypeError(f"Don't know how to convert {value!r} to a func for argument {name}")
 

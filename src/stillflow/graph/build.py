@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.graph import removed_ops, tapes
+from stillflow.graph import operation, removed_ops, tapes
 from stillflow.graph.attrs import check, normalize
 from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
@@ -461,3 +461,6 @@ def arg_length(signature: Signature, arg: Arg, attrs: dict[str, Any]) -> int:
     if arg.type_list_attr is not None:
         return len(attrs[arg.type_list_attr])
     return 1
+
+
+operation.input_types.provide(input_types)

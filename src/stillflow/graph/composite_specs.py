@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dtypes
+from stillflow.graph import dtypes, type_spec
 from stillflow.graph.build import apply
 from stillflow.graph.card import get
 from stillflow.graph.constant_value import partial_shape
@@ -238,3 +238,7 @@ def spec_of_sparse(value: SparseTensor, shape: TensorShape | None = None) -> Spa
 
 register_type_spec_from_value_converter(SparseTensor, SparseTensorSpec.from_value)
 register_type_spec_from_value_converter(SparseTensorValue, SparseTensorSpec.from_value)
+
+
+type_spec.sparse_tensor_spec.provide(SparseTensorSpec)
+type_spec.indexed_slices_spec.provide(IndexedSlicesSpec)

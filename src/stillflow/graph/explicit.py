@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import attrs as attr_values
+from stillflow.graph import operation
 from stillflow.graph.build import complete_attrs, output_types
 from stillflow.graph.card import get
 from stillflow.graph.indexed_slices import IndexedSlices
@@ -125,3 +126,6 @@ def _control_op(item: Any) -> Operation:
     if isinstance(item, (Tensor, IndexedSlices)):
         return item.op
     raise TypeError(f"Control input must be an Operation, a Tensor, or IndexedSlices: {item}")
+
+
+operation.fill.provide(fill)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph import attrs as attr_values
-from stillflow.graph import removed_ops
+from stillflow.graph import operation, removed_ops
 from stillflow.graph.card import Card, get
 from stillflow.graph.collections import Collections
 from stillflow.graph.export import export
@@ -483,3 +483,15 @@ def reset_default_graph() -> None:
     if current is not None and current is _default.stand_in:
         _default.reset()
     forget_global_graph()
+
+
+def _is_compared_by_value(tensor: Tensor) -> bool:
+    """Return True where operations run at once or the tensor's function is being built."""
+    graph = get_default_graph()
+    if tensor.holds_value:
+        return graph.runs_at_once or graph.building_function
+    return tensor.graph is graph and graph.building_function and initial_graph().runs_at_once
+
+
+operation.compared_by_value.provide(_is_compared_by_value)
+attr_values.default_graph.provide(get_default_graph)

@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 equal: Hook[Callable[[Any, Any], Any]] = Hook("graph.operation.equal")
 not_equal: Hook[Callable[[Any, Any], Any]] = Hook("graph.operation.not_equal")
 
+# Parts of `Operation` and `Tensor` that build on graphs and the building of operations.
+fill: Hook[Callable[..., None]] = Hook("graph.operation.fill")
+input_types: Hook[Callable[[Card, dict[str, Any]], list[DType]]] = Hook(
+    "graph.operation.input_types"
+)
+update_input: Hook[Callable[[Operation, int, Tensor], None]] = Hook("graph.operation.update_input")
+compared_by_value: Hook[Callable[[Tensor], bool]] = Hook("graph.operation.compared_by_value")
+
 Frames = list[tuple[CodeType, int]]
 
 
@@ -214,12 +222,7 @@ class Tensor:
         """Whether programs asked for it, where operations run at once or a function is built."""
         if not Tensor._USE_EQUALITY:
             return False
-        from stillflow.graph.graph import get_default_graph, initial_graph
-
-        graph = get_default_graph()
-        if self.holds_value:
-            return graph.runs_at_once or graph.building_function
-        return self.graph is graph and graph.building_function and initial_graph().runs_at_once
+        return compared_by_value.value(self)
 
     @staticmethod
     def _override_operator(operator: str, func: Any) -> None:
@@ -264,10 +267,8 @@ class Operation:
         original_op: Any = None,
         op_def: Any = None,
     ) -> None:
-        from stillflow.graph.explicit import fill
-
         del output_types, op_def
-        fill(self, node_def, g, inputs, control_inputs, input_types, original_op)
+        fill.value(self, node_def, g, inputs, control_inputs, input_types, original_op)
 
     @classmethod
     def _of_card(
@@ -349,9 +350,7 @@ class Operation:
     @property
     def _input_types(self) -> list[DType]:
         """The types that it takes: references where it changes what it is given."""
-        from stillflow.graph.build import input_types
-
-        return input_types(self.card, self.attrs)
+        return input_types.value(self.card, self.attrs)
 
     @property
     def _output_types(self) -> list[DType]:
@@ -410,9 +409,7 @@ class Operation:
         self.attrs[name] = attr_values.from_proto(value, self.attr_kind(name))
 
     def _update_input(self, index: int, tensor: Tensor) -> None:
-        from stillflow.graph.rewiring import update_input
-
-        update_input(self, index, tensor)
+        update_input.value(self, index, tensor)
 
     def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
         for op in ops:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
+from stillflow.graph import operation
 from stillflow.graph.dims import merge, to_string
 from stillflow.graph.dtypes import cpp_name
 
@@ -95,3 +96,6 @@ def _input_types(op: Operation) -> list[Any]:
         dtype = arg.dtype if arg.dtype is not None else op.attrs[arg.type_attr or ""]
         types.extend([dtype] * (op.attrs[arg.number_attr] if arg.number_attr else 1))
     return types
+
+
+operation.update_input.provide(update_input)

@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 
 from stillflow import nest
+from stillflow._hooks import Hook
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
+
+# The types of composite tensors that files name by number.
+sparse_tensor_spec: Hook[type[TypeSpec]] = Hook("graph.type_spec.sparse_tensor_spec")
+indexed_slices_spec: Hook[type[TypeSpec]] = Hook("graph.type_spec.indexed_slices_spec")
+ragged_tensor_spec: Hook[type[TypeSpec]] = Hook("graph.type_spec.ragged_tensor_spec")
+tensor_array_spec: Hook[type[TypeSpec]] = Hook("graph.type_spec.tensor_array_spec")
+dataset_spec: Hook[type[TypeSpec]] = Hook("graph.type_spec.dataset_spec")
+optional_spec: Hook[type[TypeSpec]] = Hook("graph.type_spec.optional_spec")
 
 
 @export("TypeSpec", "data.experimental.Structure")

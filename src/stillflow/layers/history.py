@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from stillflow import nest
+from stillflow._hooks import Hook
+
+# The layer of an operation, and the value of a constant that it takes.
+op_layer: Hook[Callable[..., Any]] = Hook("layers.history.op_layer")
+constant_of: Hook[Callable[[Any], Any]] = Hook("layers.history.constant_of")
 
 
 class KerasHistory(NamedTuple):
@@ -68,7 +72,6 @@ def create_history(tensors: Any) -> list[Any]:
 
 
 def _create(tensors: Iterable[Any], processed: set[int], created: list[Any]) -> None:
-    op_layer = importlib.import_module("stillflow.keras.engine.op_layer")
     for tensor in tensors:
         if getattr(tensor, "_keras_history", None) is not None or id(tensor.op) in processed:
             continue
@@ -78,11 +81,9 @@ def _create(tensors: Iterable[Any], processed: set[int], created: list[Any]) -> 
             if uses_history(x):
                 layer_inputs.append(x)
             else:
-                constants[index] = op_layer.constant_of(x)
+                constants[index] = constant_of.value(x)
         _create(layer_inputs, processed, created)
-        layer = op_layer.TensorFlowOpLayer(
-            op.node_def.SerializeToString(), constants=constants, name=op.name
-        )
+        layer = op_layer.value(op.node_def.SerializeToString(), constants=constants, name=op.name)
         created.append(layer)
         layer._add_inbound_node(layer_inputs, op.outputs)
         processed.add(id(op))

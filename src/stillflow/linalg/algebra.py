@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow._hooks import Hook
 
 _Registry = dict[tuple[type, ...], Callable[..., Any]]
+
+# True when the functions of the operators here are registered.
+registrations: Hook[bool] = Hook("linalg.algebra.registrations")
 
 _ADJOINTS: _Registry = {}
 _CHOLESKY_DECOMPS: _Registry = {}
@@ -21,7 +24,7 @@ _SOLVE: _Registry = {}
 
 def _registered(types: tuple[type, ...], registry: _Registry) -> Callable[..., Any] | None:
     """The function registered for the base classes that are nearest, all distances summed."""
-    importlib.import_module("stillflow.linalg.registrations")
+    assert registrations.value
     ancestors = [list(enumerate(inspect.getmro(kind))) for kind in types]
     best, nearest = None, 10000
     for combination in itertools.product(*ancestors):

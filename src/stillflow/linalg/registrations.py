@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.linalg import algebra
 from stillflow.linalg.algebra import (
     RegisterAdjoint,
     RegisterCholesky,
@@ -300,3 +301,5 @@ RegisterSolve(_CIRCULANT, _CIRCULANT)(_diagonals(_CIRCULANT, lambda a, b: b.spec
 RegisterMatmul(_DIAG, _TRIL)(_triangles(lambda a, b: a.diag[..., None] * b.to_dense()))
 RegisterMatmul(_TRIL, _DIAG)(_triangles(lambda a, b: a.to_dense() * b.diag))
 RegisterSolve(_DIAG, _TRIL)(_triangles(lambda a, b: b.to_dense() / a.diag[..., None]))
+
+algebra.registrations.provide(True)

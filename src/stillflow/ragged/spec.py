@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dtypes
+from stillflow.graph import dtypes, type_spec
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
@@ -168,3 +168,6 @@ class RaggedTensorType:
 def _RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> RaggedTensorSpec:
     """The type of ragged tensors of that dtype, shape and number of ragged dimensions."""
     return RaggedTensorSpec(shape, dtype, ragged_rank)
+
+
+type_spec.ragged_tensor_spec.provide(RaggedTensorSpec)

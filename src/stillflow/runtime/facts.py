@@ -7,11 +7,12 @@ of the nodes: Shape, BroadcastGradientArgs, Reshape targets, Range, Tile multipl
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stillflow._hooks import Hook
 from stillflow.graph.constant_value import Dims, partial_shape
 from stillflow.graph.infer import as_dims
 from stillflow.graph.node import Node
@@ -21,6 +22,10 @@ from stillflow.runtime.interrupts import Waits
 
 if TYPE_CHECKING:
     from stillflow.runtime.resources import Resources
+
+# Functions of libraries: how they are compiled, and how their random streams begin again.
+compile_function: Hook[Callable[..., Any]] = Hook("runtime.facts.compile_function")
+restart_functions: Hook[Callable[..., None]] = Hook("runtime.facts.restart_functions")
 
 
 class Facts:
@@ -205,15 +210,12 @@ class PlanNode(Node):
           named: the function.
           on_host: whether its operations run on the host if this one does.
         """
-        from stillflow.runtime.functions import compile_function
         from stillflow.runtime.inline import is_pruned
 
         pruned = is_pruned(self.op)
         on_host = on_host and str(self.device) == "cpu"
-        return compile_function(self.facts.resources, self.op.graph, named, pruned, on_host)
+        return compile_function.value(self.facts.resources, self.op.graph, named, pruned, on_host)
 
     def restart_functions(self, bodies: Any) -> None:
         """Has the random streams of functions, given by their bodies, begin anew."""
-        from stillflow.runtime.functions import restart_functions
-
-        restart_functions(self.facts.resources, bodies)
+        restart_functions.value(self.facts.resources, bodies)

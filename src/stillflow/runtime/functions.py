@@ -25,6 +25,7 @@ from stillflow.graph.functions import find_function
 from stillflow.graph.graph import Graph
 from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.ops.working_threads import at_work
+from stillflow.runtime import facts
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import own_states
 from stillflow.runtime.inline import body_effects
@@ -233,3 +234,7 @@ def restart_functions(resources: Resources, bodies: Iterable[FuncGraph]) -> None
             found: CompiledFunction | None = resources.find("", "function", key)
             if found is not None:
                 found.restart()
+
+
+facts.compile_function.provide(compile_function)
+facts.restart_functions.provide(restart_functions)

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
-from stillflow.graph import dtypes
+from stillflow._hooks import Hook
+from stillflow.graph import dtypes, type_spec
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.graph.type_spec import TypeSpec
 from stillflow.protos import NoneValue, StructuredValue
 
-# Types of composite tensors: number in a TypeSpecProto -> where their class is.
-_TYPE_SPECS = {
-    1: "stillflow.graph.composite_specs:SparseTensorSpec",
-    2: "stillflow.graph.composite_specs:IndexedSlicesSpec",
-    3: "stillflow.ragged.spec:RaggedTensorSpec",
-    4: "stillflow.ops.tensor_array.spec:TensorArraySpec",
-    5: "stillflow.data.specs:DatasetSpec",
-    7: "stillflow.data.optional:OptionalSpec",
+# Types of composite tensors: number in a TypeSpecProto -> their name and their class.
+_TYPE_SPECS: dict[int, tuple[str, Hook[type[TypeSpec]]]] = {
+    1: ("SparseTensorSpec", type_spec.sparse_tensor_spec),
+    2: ("IndexedSlicesSpec", type_spec.indexed_slices_spec),
+    3: ("RaggedTensorSpec", type_spec.ragged_tensor_spec),
+    4: ("TensorArraySpec", type_spec.tensor_array_spec),
+    5: ("DatasetSpec", type_spec.dataset_spec),
+    7: ("OptionalSpec", type_spec.optional_spec),
 }
-_TYPE_NUMBERS = {path.partition(":")[2]: number for number, path in _TYPE_SPECS.items()}
+_TYPE_NUMBERS = {name: number for number, (name, _) in _TYPE_SPECS.items()}
 
 
 class NotEncodableError(Exception):
@@ -30,15 +30,14 @@ class NotEncodableError(Exception):
 
 
 def _type_spec(message: Any) -> Any:
-    path = _TYPE_SPECS.get(message.type_spec_class)
-    if path is None:
+    if message.type_spec_class not in _TYPE_SPECS:
         raise ValueError(
             f"The type '{message.type_spec_class_name}' is not supported by this version of "
             "TensorFlow. (The object you are loading must have been created with a newer version "
             "of TensorFlow.)"
         )
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)._deserialize(decode(message.type_state))
+    _, kind = _TYPE_SPECS[message.type_spec_class]
+    return kind.value._deserialize(decode(message.type_state))
 
 
 def _named_tuple(message: Any) -> Any:

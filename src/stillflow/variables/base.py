@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stillflow._hooks import Hook
 from stillflow.graph import collection_protos
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
@@ -135,24 +137,25 @@ class SaveSliceInfo:
         )
 
 
+# What `tf.Variable(...)` and `tf.compat.v2.Variable(...)` call.
+create_variable: Hook[Callable[..., Any]] = Hook("variables.base.create_variable")
+create_variable_v2: Hook[Callable[..., Any]] = Hook("variables.base.create_variable_v2")
+
+
 class _VariableMeta(type):
     """`tf.Variable(...)` makes a reference or resource variable; both are `tf.Variable`s."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        from stillflow.variables import creation
-
         if cls is Variable:
-            return creation.create_variable(*args, **kwargs)
+            return create_variable.value(*args, **kwargs)
         if cls is VariableV2:
-            return creation.create_variable_v2(*args, **kwargs)
+            return create_variable_v2.value(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
     @property
     def __signature__(cls) -> inspect.Signature | None:
         """What `help` and editors show, since `__call__` takes anything."""
-        from stillflow.variables import creation
-
-        makers = {Variable: creation.create_variable, VariableV2: creation.create_variable_v2}
+        makers = {Variable: create_variable.value, VariableV2: create_variable_v2.value}
         return inspect.signature(makers[cls]) if cls in makers else None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.variables import base
 from stillflow.variables.base import (
     Variable,
     VariableAggregation,
@@ -173,3 +174,7 @@ def _default_creator_v2(**kwargs: Any) -> Variable:
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Any:
     """A context in which `variable_creator(next_creator, **kwargs)` makes variables."""
     return get_default_graph()._variable_creator_scope(variable_creator)
+
+
+base.create_variable.provide(create_variable)
+base.create_variable_v2.provide(create_variable_v2)

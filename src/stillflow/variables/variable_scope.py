@@ -14,7 +14,7 @@ from stillflow.graph.api import get_collection_ref, graph_from_inputs
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import VARIABLE_SCOPES, VARIABLE_STORE, GraphKeys
-from stillflow.ops.functional import tracing
+from stillflow.ops import forward_declarations
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.scope import AUTO_REUSE as AUTO_REUSE
@@ -97,7 +97,7 @@ def get_variable_scope() -> VariableScope:
     return scope
 
 
-tracing.variable_scope.provide(get_variable_scope)
+forward_declarations.get_variable_scope.provide(get_variable_scope)
 
 
 @export("get_variable")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow._hooks import Hook
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
@@ -29,6 +31,9 @@ from stillflow.util import tf_inspect
 
 _BASE_OPTIONS = {"trainable", "dtype", "dynamic", "autocast"}
 _FUNCTIONAL_OPTIONS = {"trainable"}
+
+# Writes a model.
+save_model: Hook[Callable[..., None]] = Hook("keras.engine.network.save_model")
 
 
 class Network(NetworkConfig, NetworkWeights, Layer):
@@ -406,9 +411,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         signatures: Any = None,
     ) -> None:
         """Writes the model; see `tf.keras.models.save_model`."""
-        from stillflow.keras.saving.models import save_model
-
-        save_model(self, filepath, overwrite, include_optimizer, save_format, signatures)
+        save_model.value(self, filepath, overwrite, include_optimizer, save_format, signatures)
 
     # ---- losses and metrics of functional models
 

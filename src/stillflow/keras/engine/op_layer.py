@@ -11,6 +11,7 @@ from stillflow.graph import tapes
 from stillflow.graph.api import init_scope
 from stillflow.keras.backend.function import function
 from stillflow.keras.backend.session import get_value
+from stillflow.layers import history
 from stillflow.layers.base_layer import Layer
 
 _PREFIX = "tf_op_layer_"
@@ -126,3 +127,7 @@ class AddMetric(Layer):
         """The constructor's arguments."""
         config = {"aggregation": self.aggregation, "metric_name": self.metric_name}
         return {**super().get_config(), **config}
+
+
+history.constant_of.provide(constant_of)
+history.op_layer.provide(TensorFlowOpLayer)

@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow.files import sniff
 from stillflow.graph.export import export
+from stillflow.keras.engine import network
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.layers.serialization import deserialize
 from stillflow.keras.saving import hdf5, saved_models, yaml_text
@@ -119,3 +120,6 @@ def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) 
         f"SavedModel file does not exist at: {filepath}/"
         f"{{{names.SAVED_MODEL_FILENAME_PBTXT}|{names.SAVED_MODEL_FILENAME_PB}}}{why}"
     )
+
+
+network.save_model.provide(save_model)

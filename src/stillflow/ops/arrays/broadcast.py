@@ -17,6 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import as_shape, shape_from_dims
+from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
 from stillflow.ops.memory import require_room
 from stillflow.ops.ranks import checked_rank
@@ -112,12 +113,11 @@ def broadcast_to_kernel(node: Node) -> Any:
 @broadcast_to_op.gradient
 def broadcast_to_gradient(node: Node, grad: Tensor) -> Any:
     from stillflow.ops.arrays.shape import reshape, shape
-    from stillflow.ops.math.reductions import reduce_sum
 
     value, target = node.inputs
     value_shape = shape(value)
     _, axes = broadcast_gradient_args_op(target, value_shape)
-    summed = reduce_sum(grad, axis=axes, keepdims=True)
+    summed = reduce_sum.value(grad, axis=axes, keepdims=True)
     return [reshape(summed, value_shape), None]
 
 

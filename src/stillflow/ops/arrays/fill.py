@@ -24,6 +24,7 @@ from stillflow.ops.arrays.sequences import range_op as range_op
 from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.constants import constant, shape_as_tensor
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.kernels import ints, is_handle, is_object, torch_type
 from stillflow.ops.memory import require_room
 from stillflow.ops.ranks import checked_rank
@@ -103,9 +104,7 @@ def fill_kernel(node: Any) -> Any:
 
 @fill_op.gradient
 def fill_gradient(node: Node, grad: Tensor) -> Any:
-    from stillflow.ops.math.reductions import reduce_sum
-
-    return [None, reduce_sum(grad)]
+    return [None, reduce_sum.value(grad)]
 
 
 @fill_op.samples

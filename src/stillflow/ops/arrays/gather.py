@@ -33,6 +33,7 @@ from stillflow.ops.arrays.sequences import range, range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape, size
 from stillflow.ops.checks.handles import check_built_type
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.forward_declarations import prod_op
 from stillflow.ops.kernels import is_handle, moving
 from stillflow.ops.samples import Bad, Sample
 
@@ -363,7 +364,6 @@ def _sum_rows(
     params_shape: Tensor, values: Tensor, indices: Tensor, batch_dims: int, limit: Any
 ) -> Tensor:
     from stillflow.ops.math.cast import cast
-    from stillflow.ops.math.reductions import prod_op
     from stillflow.ops.math.segment import unsorted_segment_sum
 
     count = expand_dims(size(indices), 0)
@@ -371,7 +371,7 @@ def _sum_rows(
         values_shape = shape(values)
         outer = slice_helper(values_shape, slice(None, batch_dims))
         inner = slice_helper(slice_helper(values_shape, slice(batch_dims, None)), slice(1, None))
-        batch_size = prod_op(outer, [0], keep_dims=False)
+        batch_size = prod_op.value(outer, [0], keep_dims=False)
         flat_shape = concat([[-1], inner], 0)
         limit = limit * batch_size
         dtype = indices.dtype.base_dtype
@@ -481,7 +481,6 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
 
 def _batch_gather(params: Any, indices: Any, batch_dims: int) -> Tensor:
     from stillflow.ops.math.cast import cast_op
-    from stillflow.ops.math.reductions import prod_op
 
     indices_rank, dims = len(indices._dims), params._dims
     for what, limit in (("indices", indices_rank), ("params", dims_lib.rank(dims))):
@@ -493,7 +492,9 @@ def _batch_gather(params: Any, indices: Any, batch_dims: int) -> Tensor:
     moved = _with_offsets(indices, batch_dims, sizes, step, range_op)
     flat_indices = reshape(moved, [-1])
     outer_shape = slice_helper(params_shape, slice(batch_dims + 1, None))
-    rows = prod_op(slice_helper(params_shape, slice(None, batch_dims + 1)), [0], keep_dims=False)
+    rows = prod_op.value(
+        slice_helper(params_shape, slice(None, batch_dims + 1)), [0], keep_dims=False
+    )
     flat_params = reshape(params, concat([[rows], outer_shape], axis=0))
     taken = gather(flat_params, flat_indices)
     result = reshape(taken, concat([indices_shape, outer_shape], axis=0))

@@ -16,6 +16,7 @@ from stillflow.graph.tensor_shape import Dimension
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.slicing import strided_slice
 from stillflow.ops.constants import constant
+from stillflow.ops.forward_declarations import boolean_mask
 
 INDEX_ERROR = (
     "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
@@ -124,9 +125,7 @@ def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
         or (isinstance(slice_spec, Tensor) and slice_spec.dtype == dtypes.bool)
         or (isinstance(slice_spec, np.ndarray) and slice_spec.dtype == bool)
     ):
-        from stillflow.ops.arrays.masks import boolean_mask
-
-        return boolean_mask(tensor=tensor, mask=slice_spec)
+        return boolean_mask.value(tensor=tensor, mask=slice_spec)
     parts = slice_spec if isinstance(slice_spec, (list, tuple)) else [slice_spec]
     spec = _Spec(parts)
     values = [tensor, *spec.begin, *spec.end, *spec.strides]

@@ -17,6 +17,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops import forward_declarations
 from stillflow.ops.arrays.packing import stack as stack
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.arrays.splitting import split as split
@@ -204,6 +205,9 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
             scalar.get_shape().assert_has_rank(0)
             return identity(values[0], name=name)
     return concat_v2_op(values, axis, name=name)  # type: ignore[no-any-return]
+
+
+forward_declarations.concat.provide(concat)
 
 
 # ---- ConcatOffset

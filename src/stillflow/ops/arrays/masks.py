@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import as_shape
+from stillflow.ops import forward_declarations
 from stillflow.ops.arrays.broadcast import broadcast_to
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import gather
@@ -73,6 +74,9 @@ def boolean_mask(
         tensor.set_shape(before.concatenate(tensor_shape[stop:]))
         mask = reshape(mask, [-1])
         return gather(tensor, squeeze(where(mask), axis=[1]), axis=start)
+
+
+forward_declarations.boolean_mask.provide(boolean_mask)
 
 
 def all_dimensions(x: Any) -> Tensor:

@@ -22,6 +22,7 @@ from stillflow.ops.arrays.fill import zeros, zeros_like
 from stillflow.ops.arrays.native_choice import choose, choose_rows
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.kernels import is_object, moving
 from stillflow.ops.samples import Bad, Sample
 
@@ -178,7 +179,6 @@ def select_v2_kernel(node: Node) -> Any:
 
 @select_v2_op.gradient
 def select_v2_gradient(node: Node, grad: Any) -> Any:
-    from stillflow.ops.math.reductions import reduce_sum
 
     condition, x, y = node.inputs
     zero = zeros([], dtype=grad.dtype.base_dtype)
@@ -190,7 +190,7 @@ def select_v2_gradient(node: Node, grad: Any) -> Any:
         if output_shape is None:
             output_shape = shape(node.outputs[0])
         axes, _ = broadcast_gradient_args_op(value_shape, output_shape)
-        result.append(reshape(reduce_sum(part, keepdims=True, axis=axes), value_shape))
+        result.append(reshape(reduce_sum.value(part, keepdims=True, axis=axes), value_shape))
     return result
 
 

@@ -27,6 +27,7 @@ from stillflow.ops.arrays.broadcast import (
 from stillflow.ops.arrays.broadcast import broadcast_to as broadcast_to
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.forward_declarations import prod_op
 from stillflow.ops.kernels import either, int_array, ints
 from stillflow.ops.memory import MOST_DIMENSIONS, require_possible
 from stillflow.ops.ranks import checked_rank
@@ -232,10 +233,9 @@ def size_internal(
     with name_scope(name, "Size", [input]) as scope:
         if is_sparse(input):
             from stillflow.ops.math.cast import cast_op
-            from stillflow.ops.math.reductions import prod_op
 
             sizes = cast_op(input.dense_shape, DstT=dtypes.as_dtype(out_type))
-            return prod_op(sizes, 0, name=scope)  # type: ignore[no-any-return]
+            return prod_op.value(sizes, 0, name=scope)  # type: ignore[no-any-return]
         tensor = convert_to_tensor(input)
         dims = tensor._dims
         if optimize and dims is not None and (None not in dims or 0 in dims):

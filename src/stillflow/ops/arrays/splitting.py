@@ -17,6 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension
 from stillflow.ops.arrays.packing import pack_axis, stack
+from stillflow.ops.forward_declarations import concat
 from stillflow.ops.kernels import either, ints, is_handle
 from stillflow.ops.samples import Bad, Sample
 
@@ -119,9 +120,7 @@ def split_kernel(node: Node) -> Any:
 
 @split_op.gradient
 def split_gradient(node: Node, *grads: Any) -> Any:
-    from stillflow.ops.arrays.join import concat
-
-    return [None, concat(list(grads), node.inputs[0])]
+    return [None, concat.value(list(grads), node.inputs[0])]
 
 
 @split_op.samples
@@ -266,9 +265,7 @@ def split_v_kernel(node: Node) -> Any:
 
 @split_v_op.gradient
 def split_v_gradient(node: Node, *grads: Any) -> Any:
-    from stillflow.ops.arrays.join import concat
-
-    return [concat(list(grads), node.inputs[2]), None, None]
+    return [concat.value(list(grads), node.inputs[2]), None, None]
 
 
 @split_v_op.samples

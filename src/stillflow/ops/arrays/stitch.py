@@ -19,6 +19,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops import forward_declarations
 from stillflow.ops.arrays.gather import gather, in_range, out_of_range
 from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.native_sort import sorted_places
@@ -142,6 +143,7 @@ def dynamic_partition(
 _STITCH = "(indices: N*int32, data: N*T) -> merged: T; N: int >= 1; T: type"
 dynamic_stitch_op = op("DynamicStitch" + _STITCH)
 parallel_dynamic_stitch_op = op("ParallelDynamicStitch" + _STITCH)
+forward_declarations.dynamic_stitch_op.provide(dynamic_stitch_op)
 
 
 def stitch_shape(node: Node) -> Any:

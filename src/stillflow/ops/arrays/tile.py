@@ -15,6 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.kernels import either, ints
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
@@ -117,7 +118,6 @@ def tile_gradient(node: Node, grad: Any) -> Any:
     from stillflow.ops.arrays.transpose import transpose
     from stillflow.ops.math.cast import cast
     from stillflow.ops.math.division import mod
-    from stillflow.ops.math.reductions import reduce_sum
     from stillflow.ops.math.segment import unsorted_segment_sum
 
     x, multiples = node.inputs
@@ -129,7 +129,7 @@ def tile_gradient(node: Node, grad: Any) -> Any:
         rows = cast(slice_helper(input_shape, 0), grad.indices.dtype)
         grad = unsorted_segment_sum(grad.values, mod(grad.indices, rows), rows)
         split_shape = concat([[1], slice_helper(split_shape, slice(1, None))], axis=0)
-    result = reduce_sum(reshape(grad, split_shape), axes)
+    result = reduce_sum.value(reshape(grad, split_shape), axes)
     result.set_shape(x.get_shape())
     return [result, None]
 

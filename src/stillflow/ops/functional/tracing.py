@@ -7,16 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from stillflow import nest
-from stillflow._hooks import Hook
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.flows import flow_of, is_tensor_array
+from stillflow.ops.forward_declarations import get_variable_scope
 from stillflow.ops.functional.control_order import order_effects
 from stillflow.ops.functional.traced_graph import TracedGraph
-
-# The scope that says of which kind new variables are.
-variable_scope: Hook[Callable[[], Any]] = Hook("ops.functional.tracing.variable_scope")
 
 
 def trace_body(
@@ -86,7 +83,7 @@ def _as_tensor(value: Any, function: Any) -> Tensor:
 @contextmanager
 def _resource_variables() -> Iterator[None]:
     """Variables that functions make are resources."""
-    scope = variable_scope.value()
+    scope = get_variable_scope.value()
     before = scope.use_resource
     scope.set_use_resource(True)
     try:

@@ -19,6 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Scalar
 from stillflow.ops.arrays.native_choice import choose
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.math.broadcasting import (
     broadcast_shape,
     broadcast_targets,
@@ -43,7 +44,6 @@ fills: Any = LazyModule("stillflow.ops.arrays.fill")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 selects: Any = LazyModule("stillflow.ops.arrays.select")
 comparison: Any = LazyModule("stillflow.ops.math.comparison")
-reductions: Any = LazyModule("stillflow.ops.math.reductions")
 unary: Any = LazyModule("stillflow.ops.math.unary")
 
 
@@ -393,9 +393,9 @@ def _extreme_gradient(node: Node, grad: Tensor, chooses_x: Any) -> Any:
     rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
     gx = gy = None
     if 0 not in node.skipped:
-        gx = shapes.reshape(reductions.reduce_sum(selects.where(mask, grad, zeros), rx), sx)
+        gx = shapes.reshape(reduce_sum.value(selects.where(mask, grad, zeros), rx), sx)
     if 1 not in node.skipped:
-        gy = shapes.reshape(reductions.reduce_sum(selects.where(mask, zeros, grad), ry), sy)
+        gy = shapes.reshape(reduce_sum.value(selects.where(mask, zeros, grad), ry), sy)
     return gx, gy
 
 

@@ -11,11 +11,11 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.forward_declarations import reduce_sum
 
 # These modules build on this one, hence the late look-up.
 broadcasts: Any = LazyModule("stillflow.ops.arrays.broadcast")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
-reductions: Any = LazyModule("stillflow.ops.math.reductions")
 
 
 def broadcast_shape(node: Node) -> Any:
@@ -57,7 +57,7 @@ class Target:
 
     def reduce(self, grad: Tensor) -> Tensor:
         """`grad` summed to the input's shape; for gradients that `must_reduce`."""
-        return shapes.reshape(reductions.reduce_sum(grad, self.axes), self.shape)
+        return shapes.reshape(reduce_sum.value(grad, self.axes), self.shape)
 
     def fit(self, grad: Tensor) -> Tensor:
         """`grad` in the input's shape."""

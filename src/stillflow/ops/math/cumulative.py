@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops import forward_declarations
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.comparison import greater, less
@@ -213,6 +214,9 @@ def cumprod(
     with name_scope(name, "Cumprod", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return cumprod_op(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
+
+
+forward_declarations.cumprod.provide(cumprod)
 
 
 @export("math.cumulative_logsumexp")

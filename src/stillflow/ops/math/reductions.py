@@ -19,6 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
+from stillflow.ops import forward_declarations
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import reduction_kernels as kernels
@@ -37,7 +38,6 @@ from stillflow.util.renamed import renamed_argument
 
 binary: Any = LazyModule("stillflow.ops.math.binary")
 control: Any = LazyModule("stillflow.ops.control")
-cumulative: Any = LazyModule("stillflow.ops.math.cumulative")
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 gathers: Any = LazyModule("stillflow.ops.arrays.gather")
 joins: Any = LazyModule("stillflow.ops.arrays.join")
@@ -45,7 +45,6 @@ selects: Any = LazyModule("stillflow.ops.arrays.select")
 sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
 sets: Any = LazyModule("stillflow.ops.arrays.unique")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
-stitches: Any = LazyModule("stillflow.ops.arrays.stitch")
 tiles: Any = LazyModule("stillflow.ops.arrays.tile")
 transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
 
@@ -144,7 +143,7 @@ def reduced_shape(input_shape: Any, axes: Any) -> Tensor:
     rank = shapes.size(input_shape)
     axes = (axes + rank) % rank
     axes_shape = shapes.shape(axes)
-    return stitches.dynamic_stitch_op(
+    return forward_declarations.dynamic_stitch_op.value(
         [sequences.range(rank), axes], [input_shape, fills.fill(axes_shape, 1)]
     )
 
@@ -246,8 +245,8 @@ def prod_gradient(node: Node, grad: Tensor) -> Any:
     permuted = transposes.transpose(x, perm)
     permuted_shape = shapes.shape(permuted)
     matrix = shapes.reshape(permuted, (reduced_num, other_num))
-    left = cumulative.cumprod(matrix, axis=0, exclusive=True)
-    right = cumulative.cumprod(matrix, axis=0, exclusive=True, reverse=True)
+    left = forward_declarations.cumprod.value(matrix, axis=0, exclusive=True)
+    right = forward_declarations.cumprod.value(matrix, axis=0, exclusive=True, reverse=True)
     y = shapes.reshape(conj(left) * conj(right), permuted_shape)
     out = grad * transposes.transpose(y, transposes.invert_permutation(perm))
     return shapes.reshape(out, input_shape), None
@@ -350,6 +349,8 @@ _BOOLS = "a tensor of bools"
 reduce_sum = export("math.reduce_sum", "reduce_sum")(_public("The sum", _of(sum_op)))
 reduce_mean = export("math.reduce_mean", "reduce_mean")(_public("The mean", _of(mean_op)))
 reduce_prod = export("math.reduce_prod", "reduce_prod")(_public("The product", _of(prod_op)))
+forward_declarations.prod_op.provide(prod_op)
+forward_declarations.reduce_sum.provide(reduce_sum)
 reduce_max = export("math.reduce_max", "reduce_max")(_public("The maximum", _of(max_op)))
 reduce_min = export("math.reduce_min", "reduce_min")(_public("The minimum", _of(min_op)))
 reduce_all = export("math.reduce_all", "reduce_all")(

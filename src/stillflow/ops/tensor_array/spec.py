@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph import dtypes
+from stillflow.graph import dtypes, type_spec
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape, as_shape
@@ -128,3 +128,6 @@ class TensorArraySpec(TypeSpec):
 register_type_spec_from_value_converter(
     TensorArray, TensorArraySpec.from_value, allow_subclass=True
 )
+
+
+type_spec.tensor_array_spec.provide(TensorArraySpec)
