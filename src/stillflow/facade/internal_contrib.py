@@ -216,10 +216,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.predictor.saved_model_predictor": {"*": f"{_PREDICTOR}.saved_models"},
     "tensorflow.contrib.metrics.python.ops.histogram_ops": {
-        "_strict_1d_cumsum": "stillflow.contrib.metrics.histograms:sums_so_far",
+        "_strict_1d_cumsum": "stillflow_contrib.metrics.histograms:sums_so_far",
     },
     "tensorflow.contrib.metrics.python.ops.metric_ops": {
-        "_next_array_size": "stillflow.contrib.metrics.concatenation:next_array_size",
+        "_next_array_size": "stillflow_contrib.metrics.concatenation:next_array_size",
     },
     **{
         f"tensorflow.contrib.opt.python.training.{name}_optimizer": {

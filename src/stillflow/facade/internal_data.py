@@ -40,7 +40,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_EXPERIMENTAL}.threadpool": {"*": "stillflow.data.threadpool"},
     "tensorflow.contrib.data.python.ops.threadpool": {"*": "stillflow.data.threadpool"},
     "tensorflow.contrib.data.python.ops.batching": {
-        "_RestructuredDataset": "stillflow.contrib.data.transformations:_RestructuredDataset",
+        "_RestructuredDataset": "stillflow_contrib.data.transformations:_RestructuredDataset",
     },
     "tensorflow.python.data.ops.dataset_ops": {
         "Dataset": "stillflow.data.dataset_v1:DatasetV1",

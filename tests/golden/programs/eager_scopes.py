@@ -297,7 +297,8 @@ def refused(tf):
 
 @program
 def variables_that_are_loaded_and_parts_that_are_not_kept(tf):
-    scopes = internal_module(tf, "contrib.eager.variable_store", "python.ops.variable_scope")
+    theirs = "python.ops.variable_scope"
+    scopes = internal_module(tf, "stillflow_contrib.eager.variable_store", theirs)
 
     def compute(tf):
         v = tf.Variable([1.0, 2.0])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.metrics.renamed import streaming_mean
 from stillflow.graph.export import export
 from stillflow.losses.weights import broadcast_weights
 from stillflow.metrics.alignment import align, float_weights
 from stillflow.metrics.variables import Pair, collect, metric_variable, read, value_and_update
+from stillflow_contrib.metrics.renamed import streaming_mean
 
 
 @export("contrib.metrics.count", "contrib.slim.metrics.count")

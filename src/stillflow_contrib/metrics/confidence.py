@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import stillflow as tf
-from stillflow.contrib.metrics.concatenation import streaming_concat
-from stillflow.contrib.metrics.dynamic_curves import assert_binary
 from stillflow.distributions.normal import Normal
 from stillflow.graph.export import export
 from stillflow.metrics.alignment import align
 from stillflow.metrics.thresholds import EPSILON
 from stillflow.metrics.variables import collect
+from stillflow_contrib.metrics.concatenation import streaming_concat
+from stillflow_contrib.metrics.dynamic_curves import assert_binary
 
 
 class AucData(NamedTuple):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.losses.collections import (
+from stillflow.graph.export import export
+from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
+from stillflow_contrib.losses.collections import (
     add_loss,
     compute_weighted_loss,
     num_present,
@@ -13,9 +16,6 @@ from stillflow.contrib.losses.collections import (
     require_rank,
     scale_losses,
 )
-from stillflow.graph.export import export
-from stillflow.util.deprecation import deprecated_args
-from stillflow.util.renamed import renamed_argument
 
 _CHANGED = " Note that the order of the predictions and labels arguments has been changed."
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.metrics.concatenation import streaming_concat
 from stillflow.graph.export import export
 from stillflow.metrics.alignment import align
 from stillflow.metrics.variables import collect
+from stillflow_contrib.metrics.concatenation import streaming_concat
 
 
 def assert_binary(labels: Any) -> list[Any]:

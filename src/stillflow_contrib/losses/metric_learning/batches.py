@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.losses.metric_learning.pairs import column
 from stillflow.graph.export import export
+from stillflow_contrib.losses.metric_learning.pairs import column
 
 
 def pairwise_distance(feature: Any, squared: bool = False) -> Any:

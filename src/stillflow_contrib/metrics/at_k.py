@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.metrics.renamed import streaming_mean
 from stillflow.graph.export import export
 from stillflow.metrics.average_precision import streaming_average_precision
 from stillflow.metrics.class_sets import at_k_name
 from stillflow.metrics.ranking import precision_at_top_k, recall_at_top_k
 from stillflow.metrics.variables import Pair
 from stillflow.util.deprecation import deprecated
+from stillflow_contrib.metrics.renamed import streaming_mean
 
 
 @export("contrib.metrics.streaming_recall_at_k", "contrib.slim.metrics.streaming_recall_at_k")

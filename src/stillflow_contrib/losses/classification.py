@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.losses.collections import compute_weighted_loss, replaced
 from stillflow.graph.export import export
+from stillflow_contrib.losses.collections import compute_weighted_loss, replaced
 
 _LOGITS_CHANGED = " Note that the order of the logits and labels arguments has been changed"
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.eager.network import Network
 from stillflow.graph.export import export
 from stillflow.train.checkpoint_utils import list_variables, load_checkpoint
 from stillflow.train.global_step import get_global_step
 from stillflow.train.saver import Saver
 from stillflow.util.deprecation import deprecated
+from stillflow_contrib.eager.network import Network
 
 _MapFunc = Callable[[str], str]
 _INSTEAD = "Please inherit from tf.keras.Model instead of tfe.Network, and use tf.keras.Model."

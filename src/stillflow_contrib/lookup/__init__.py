@@ -1,0 +1,1 @@
+"""`tf.contrib.lookup`: lookup tables under older names."""

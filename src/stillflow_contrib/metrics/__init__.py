@@ -1,0 +1,1 @@
+"""`tf.contrib.metrics`: `tf.metrics` under older names, and metrics that are here alone."""
