@@ -467,15 +467,15 @@ def test_classes_of_the_compiler_of_sources_can_be_derived_from():
     scope = {}
     exec(
         """
-from tensorflow.python.autograph.converters import lists
-class Child(lists.ListTransformer):
+from tensorflow.python.autograph.pyct import cfg
+class Child(cfg.GraphVisitor):
     pass
-def later(): return lists.ListTransformer(None)
+def later(): return cfg.GraphVisitor(None)
 """,
         scope,
     )
     for use in (lambda: scope["Child"](None), scope["later"]):
-        with pytest.raises(AttributeError, match=r"lists\.ListTransformer is not supported"):
+        with pytest.raises(AttributeError, match=r"cfg\.GraphVisitor is not supported"):
             use()
 
 
