@@ -117,7 +117,7 @@ for name in {packages}:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
         capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(SOURCES.parent)},
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
     )  # fmt: skip
     assert len(packages) > 5
     assert done.stdout.splitlines() == packages, done.stderr
