@@ -44,17 +44,9 @@ def install(shadow: bool = True, revive: bool = True) -> None:
     Raises:
       ImportError: A real TensorFlow is already imported in this process.
     """
-    from stillflow.facade.install import install as serve
+    from stillflow.facade.install import install_and_revive
 
-    serve(shadow=shadow)
-    if os.environ.get("STILLFLOW_TF0"):
-        from stillflow.facade.tf0 import activate_as_parent
-
-        activate_as_parent()
-    if revive:
-        from stillflow.facade.revive import activate
-
-        activate()
+    install_and_revive(shadow, revive)
 
 
 def uninstall() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from importlib.machinery import ModuleSpec
 
@@ -95,3 +96,16 @@ def _probe(name: str, package: str | None = None) -> ModuleSpec | None:
     if (name == ROOT or name.startswith(ROOT + ".")) and callers.denied():
         return None
     return _find_spec(name, package)
+
+
+def install_and_revive(shadow: bool = True, revive: bool = True) -> None:
+    """Serve the name `tensorflow`; see `stillflow.install`."""
+    install(shadow=shadow)
+    if os.environ.get("STILLFLOW_TF0"):
+        from stillflow.facade.tf0 import activate_as_parent
+
+        activate_as_parent()
+    if revive:
+        from stillflow.facade.revive import activate
+
+        activate()

@@ -14,9 +14,9 @@ def load(shell: Any) -> None:
     Args:
       shell: the shell, as IPython hands it to an extension.
     """
-    import stillflow
+    from stillflow.facade.install import install_and_revive
 
-    stillflow.install()
+    install_and_revive()
     shell.register_magic_function(
         tensorflow_version, magic_kind="line", magic_name="tensorflow_version"
     )
