@@ -12,19 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.facade.lookup import resolve
 from stillflow.facade.tf0.tables import REORDERED
 
 
 @functools.cache
-def reordered(public: str) -> Callable[..., Any]:
+def reordered(public: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that a public name of 0.x meant.
 
     Args:
       public: a key of ``tables.REORDERED``.
+      function: its successor.
     """
-    successor, parameters = REORDERED[public]
-    function = resolve(successor)
+    _, parameters = REORDERED[public]
     order = [word.partition("=")[0] for word in parameters.split()]
     today = {
         old: new for old, _, new in (word.partition("=") for word in parameters.split()) if new

@@ -47,7 +47,7 @@ def old(public: str) -> Any:
         module = importlib.import_module(path)
         return getattr(module, attribute) if attribute else module
     if public in REORDERED:
-        return reordered(public)
+        return reordered(public, resolve(REORDERED[public][0]))
     if public in SUCCESSORS:
         return resolve(SUCCESSORS[public])
     return MISSING
