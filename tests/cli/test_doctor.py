@@ -128,6 +128,9 @@ SITUATIONS = {
         facts(packages=packages(**{"tensorflow-gpu": "1.15.5"})),
         "TensorFlow", WRONG, "pip uninstall tensorflow-gpu",
     ),
+    "a variable is set": (
+        facts(variables={"STILLFLOW_NATIVE": "0"}), "environment", NOTE, "",
+    ),
     "no compiler": (facts(compiler=None), "compiler", NOTE, ""),
     "no loops": (facts(native=False), "native", NOTE, "Install a C compiler, then Stillflow anew."),
     "Apple": (without_gpu(system="Darwin", mps=True), "GPU", GOOD, ""),

@@ -14,6 +14,7 @@ import pytest
 
 import stillflow
 from stillflow.cli import COMMANDS
+from stillflow.cli.health.variables import VARIABLES
 
 ROOT = Path(stillflow.__file__).parents[2]
 PAGES = sorted(
@@ -92,6 +93,17 @@ def test_variables_of_the_environment(page: Path) -> None:
         ]
         sources = "\n".join(file.read_text(errors="replace") for file in files if file.is_file())
         assert not {name for name in named if name not in sources}
+
+
+def test_every_variable_of_the_environment_has_its_row() -> None:
+    page = (ROOT / "docs" / "debugging.md").read_text()
+    assert dict(re.findall(r"(?m)^\| `(STILLFLOW_\w+)` \| (.+) \|$", page)) == VARIABLES
+    read = {
+        name
+        for file in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r'"(STILLFLOW_[A-Z0-9_]+)"', file.read_text())
+    }
+    assert read == set(VARIABLES)
 
 
 def test_symbols(tmp_path: Path) -> None:

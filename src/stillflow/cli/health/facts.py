@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass, field
 
 from stillflow.cli.health.tested import RANGES
+from stillflow.cli.health.variables import VARIABLES
 
 _SMI = "nvidia-smi"
 PACKAGES = (*RANGES, "tensorflow", "tensorflow-gpu", "tensorflow-cpu")
@@ -50,6 +51,7 @@ class Facts:
       hello: {device: why a small program fails on it, or None}.
       compiler: the path of a C++ compiler, None if there is none.
       native: whether the loops in C are there.
+      variables: environment variables of Stillflow that are set.
     """
 
     python: tuple[int, int] = (3, 10)
@@ -73,6 +75,7 @@ class Facts:
     hello: dict[str, str | None] = field(default_factory=dict)
     compiler: str | None = None
     native: bool = True
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 def gather() -> Facts:
@@ -95,6 +98,7 @@ def gather() -> Facts:
         enabled=os.path.exists(location()),
         compiler=next(filter(None, map(shutil.which, ("c++", "g++", "clang++", "cl"))), None),
         native=library() is not None,
+        variables={name: os.environ[name] for name in VARIABLES if name in os.environ},
     )
     _ask_driver(facts)
     _ask_torch(facts)

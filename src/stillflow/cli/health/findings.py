@@ -10,6 +10,7 @@ from typing import NamedTuple
 from stillflow import __stillflow_version__
 from stillflow.cli.health.facts import Facts
 from stillflow.cli.health.tested import PYTHONS, RANGES, Range, is_newer, is_older
+from stillflow.cli.health.variables import VARIABLES
 
 GOOD, NOTE, WRONG = "ok", "note", "wrong"
 
@@ -223,7 +224,13 @@ def _native(facts: Facts) -> Iterator[Finding]:
                       "Install a C compiler, then Stillflow anew.")  # fmt: skip
 
 
+def _variables(facts: Facts) -> Iterator[Finding]:
+    for name, value in facts.variables.items():
+        effect = VARIABLES[name].replace("`", "")
+        yield Finding("environment", NOTE, f"{name} is set to {value} ({effect})")
+
+
 _LOOKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     _stillflow, _python, _packages, _torch, _driver, _cuda, _old_libraries, _devices, _tensorflow,
-    _compiler, _native,
+    _compiler, _native, _variables,
 )  # fmt: skip

@@ -1,0 +1,19 @@
+"""The environment variables that Stillflow reads, each with what it changes."""
+
+from __future__ import annotations
+
+# docs/debugging.md has the same table; a test holds the two together.
+VARIABLES = {
+    "STILLFLOW_ALLOW": (
+        "libraries, separated by commas, that may import TensorFlow where they only look whether "
+        "it is installed: `keras,tensorboard`"
+    ),
+    "STILLFLOW_CUDA_GRAPHS": "`0`: steps on a GPU are not captured as CUDA graphs",
+    "STILLFLOW_DATA": "a folder that is searched for data sets before they are downloaded",
+    "STILLFLOW_ENABLED": "`0`: plain `python` does not serve TensorFlow, although it is enabled",
+    "STILLFLOW_LENIENT": "`1`: a missing name raises when it is called, not when it is looked up",
+    "STILLFLOW_NATIVE": "`0`: no kernel of the C library is used",
+    "STILLFLOW_PYTHON2": "`1`: sources are written in Python 2; `--python2` sets it",
+    "STILLFLOW_SYNC_SAVES": "`1`: a save returns when its files are on the disk",
+    "STILLFLOW_TF0": "`0.12`, ...: names and arguments of that version; `--tf0` sets it",
+}
