@@ -18,7 +18,7 @@ from stillflow.cli.health.variables import VARIABLES
 
 ROOT = Path(stillflow.__file__).parents[2]
 PAGES = sorted(
-    path for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "tests/*/*.md", "src/**/*.md")
+    path for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "tests/**/*.md", "src/**/*.md")
     for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md"
 )  # fmt: skip
 # Where a path may begin, and files of a user's, of TensorFlow's, or that commands write.
