@@ -6,6 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow._home import is_our_module
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
@@ -81,7 +82,7 @@ class TimeDistributed(Wrapper):
         super().__init__(layer, **kwargs)
         self.supports_masking = True
         kinds = [kind for kind in type(layer).__mro__ if issubclass(kind, Layer)]
-        own = any(kind.__module__.startswith("stillflow.") for kind in kinds[:-1])
+        own = any(is_our_module(kind.__module__) for kind in kinds[:-1])
         # TensorFlow counts classes as its own by their names in version 2.
         stateful = getattr(layer, "stateful", False)
         self._always_use_reshape = own and layer._in_version_2 and not stateful
