@@ -16,7 +16,7 @@ from stillflow.runtime.activations import join_activations
 from stillflow.runtime.beside import put_beside
 from stillflow.runtime.clusters import join_pure
 from stillflow.runtime.dropouts import join_dropouts
-from stillflow.runtime.explain import explaining
+from stillflow.runtime.explain import PlanReport
 from stillflow.runtime.folded_norms import fold_normalizations
 from stillflow.runtime.joins import join
 from stillflow.runtime.late_casts import resize_integers
@@ -36,10 +36,12 @@ class Rewriting:
     Attributes:
       tracer: what made the steps.
       kept: names of what the plan gives back.
+      report: what notes the changes; None if nobody asks.
     """
 
     tracer: Tracer
     kept: Sequence[str]
+    report: PlanReport | None = None
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def rewrite(steps: list[Step], plan: Rewriting, alone: bool) -> list[Step]:
       plan: what the passes know of it.
       alone: whether other threads, or a compiler, may take steps.
     """
-    report = explaining()
+    report = plan.report
     if report is not None:
         report.note("trace", [], steps, 0.0)
     for each in PASSES:

@@ -72,7 +72,7 @@ def make_plan(
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
     """
-    record.begin([*tensors, *raw], targets, feeds)
+    report = record.begin([*tensors, *raw], targets, feeds)
     needed = needed_ops([*tensors, *raw], [*targets, *effects], feeds)
     ops = [op for op in needed if op not in skip]
     if any(is_call(op) for op in ops):
@@ -107,7 +107,7 @@ def make_plan(
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    joined = rewrite(used, Rewriting(tracer, names_out), emitter.beside)
+    joined = rewrite(used, Rewriting(tracer, names_out, report), emitter.beside)
     segments = _segments(tracer, emitter)
     if segments is not None:
         joined = segments.in_order(joined, tracer.buffer_number)
@@ -115,25 +115,24 @@ def make_plan(
     if segments is not None:
         steps = segments.captured(steps, names_out)
         steps = take_ends(steps, names_out, roots, tracer.memory)
-    writer = record.timed_emitter(emitter)(steps, tracer.constants, tracer.memory)
+    writer = record.timed_emitter(emitter, report)(steps, tracer.constants, tracer.memory)
     writer.owns_raw, writer.fed = own, feeds
-    function = _compiled(writer, tracer, names, fetched, len(tensors))
+    function = _compiled(writer, names, fetched, len(tensors))
+    if report is not None:
+        report.finish(steps, tracer, writer.lines)
     function = with_few_threads(function, work, facts)
     return waiting_at_the_end(function) if facts.begun else function
 
 
 def _compiled(
-    writer: Emitter, tracer: Tracer, feeds: list[str], fetched: list[Any], converted: int
+    writer: Emitter, feeds: list[str], fetched: list[Any], converted: int
 ) -> Callable[..., list[Any]]:
     """The function that a writer writes; the first values that it gives become arrays."""
 
     def convert(tensor: Tensor, copy: bool) -> Any:
         return fetch_fed if tensor in writer.fed else fetch_converter(tensor, copy)
 
-    function = writer.function(feeds, fetched[:converted], fetched[converted:], convert)
-    if (report := record.explaining()) is not None:
-        report.finish(writer.steps, tracer, writer.lines)
-    return function
+    return writer.function(feeds, fetched[:converted], fetched[converted:], convert)
 
 
 class _FetchedInLoop(Exception):

@@ -236,6 +236,7 @@ class BaseSession:
         handler, feeds = self._handler(fetches), self._feeds(feed_dict or {})
         if not self._runs_alone(fetches, feeds):
             raise errors.unimplemented("Each task of a cluster makes plans of its own")
+        self._take_changes()
         with recorded() as plans:
             dims = {tensor: array.shape for tensor, array in feeds.items()}
             self._placement.place_pruned(handler.tensors, handler.targets, feeds)
@@ -359,8 +360,7 @@ class BaseSession:
         """Runs as a `DebugOptions` message asks for."""
         from stillflow.runtime.watched_runs import WatchedRuns
 
-        if self._edition != self._graph._edition:
-            self._take_changes()
+        self._take_changes()
         with self._lock:
             if self._watched is None:
                 self._watched = WatchedRuns(self._get_resources(), self._placement)
@@ -375,8 +375,7 @@ class BaseSession:
         """Runs one operation after the other and shows `see` all their values."""
         from stillflow.runtime.watched_runs import run_watched
 
-        if self._edition != self._graph._edition:
-            self._take_changes()
+        self._take_changes()
         return run_watched(self._get_resources(), handler, feeds, see)
 
     def _register_dead_handle(self, handle: str) -> None:
@@ -390,7 +389,7 @@ class BaseSession:
         """Drops plans of the graph as it was, checks what was added to it."""
         with self._lock:
             edition = self._graph._edition
-            if edition == self._edition:  # another thread was quicker
+            if edition == self._edition:  # there are none, or another thread was quicker
                 return
             self._plans.clear()
             if self._master is not None:
@@ -405,8 +404,7 @@ class BaseSession:
             self._edition = edition
 
     def _traced_runs(self) -> Any:
-        if self._edition != self._graph._edition:
-            self._take_changes()
+        self._take_changes()
         with self._lock:
             if self._traced is None:
                 from stillflow.runtime.run_metadata import TracedRuns
@@ -452,8 +450,7 @@ class BaseSession:
         """How several tasks of a cluster do a run; None if this process does it by itself."""
         if self._master is None:
             return None
-        if self._edition != self._graph._edition:
-            self._take_changes()
+        self._take_changes()
         return self._master.plan(
             handler.tensors, handler.targets, list(feeds), self._placement.device_of
         )

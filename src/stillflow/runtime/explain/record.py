@@ -75,9 +75,7 @@ class Line:
     @property
     def label(self) -> str:
         """The types of what it does: "Conv2D + Relu", "3 ApplyAdam"."""
-        counted = Counter(self.types)
-        parts = [kind if n == 1 else f"{n} {kind}" for kind, n in counted.items()]
-        return " + ".join(parts) or self.kind
+        return label_of_types(self.types) or self.kind
 
 
 @dataclass
@@ -87,24 +85,22 @@ class PlanReport:
     Attributes:
       fetches: names of what is fetched and of operations that run.
       feeds: names and shapes of what is fed.
-      operations: how many operations of the graph it needs.
+      timed: whether its steps are timed.
       changes: by pass.
       lines: its steps, in the order in which they run.
       source: the Python function that was compiled.
       runs: how often it was timed.
       seconds: how long it took to make.
-      outer: the plan for which it is made, as that of a function's body.
     """
 
     fetches: list[str]
     feeds: list[tuple[str, Dims]]
-    operations: int = 0
+    timed: bool = False
     changes: list[Change] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     source: str = ""
     runs: int = 0
     seconds: float = 0.0
-    outer: PlanReport | None = None
     _start: float = field(default_factory=time.perf_counter)
 
     def note(
@@ -123,12 +119,16 @@ class PlanReport:
         self.lines = _lines([("", step) for step in steps], tracer)
         self.source = "\n".join(source)
         self.seconds = time.perf_counter() - self._start
-        if _recordings:
-            _recordings[-1].current = self.outer
+
+
+def label_of_types(types: Iterable[str]) -> str:
+    """Types of operations as text: "Conv2D + Relu", "3 ApplyAdam"."""
+    counted = Counter(types)
+    return " + ".join(kind if n == 1 else f"{n} {kind}" for kind, n in counted.items())
 
 
 def _label(step: Step) -> str:
-    return " + ".join(op.type for op in ops_of(step)) or step.kind
+    return label_of_types(op.type for op in ops_of(step)) or step.kind
 
 
 def _lines(steps: Iterable[tuple[str, Step]], tracer: Tracer) -> list[Line]:
@@ -177,20 +177,15 @@ def place_of(op: Operation) -> str:
     return f"{file}:{line}"
 
 
-class Recording:
-    """Reports of the plans that are made, in order.
+@dataclass
+class _Recording:
+    """Reports of the plans that are made, in order, and whether these time their steps."""
 
-    Args:
-      timed: whether plans note the time of each step.
-    """
-
-    def __init__(self, timed: bool = False) -> None:
-        self.plans: list[PlanReport] = []
-        self.timed = timed
-        self.current: PlanReport | None = None
+    timed: bool
+    plans: list[PlanReport] = field(default_factory=list)
 
 
-_recordings: list[Recording] = []  # the innermost counts
+_recordings: list[_Recording] = []  # the innermost counts
 
 
 @contextlib.contextmanager
@@ -200,7 +195,7 @@ def recorded(timed: bool = False) -> Iterator[list[PlanReport]]:
     Args:
       timed: whether they also note how long each step takes, in every run.
     """
-    recording = Recording(timed)
+    recording = _Recording(timed)
     _recordings.append(recording)
     try:
         yield recording.plans
@@ -210,27 +205,20 @@ def recorded(timed: bool = False) -> Iterator[list[PlanReport]]:
 
 def begin(
     fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: dict[Tensor, Dims]
-) -> None:
-    """Open a report of the plan that is about to be made, if somebody asks."""
-    if _recordings:
-        names = [tensor.name for tensor in fetches] + [op.name for op in targets]
-        fed = [(tensor.name, dims) for tensor, dims in feeds.items()]
-        recording = _recordings[-1]
-        recording.current = PlanReport(names, fed, outer=recording.current)
-        recording.plans.append(recording.current)
+) -> PlanReport | None:
+    """Open a report of the plan that is about to be made; None if nobody asks."""
+    if not _recordings:
+        return None
+    names = [tensor.name for tensor in fetches] + [op.name for op in targets]
+    fed = [(tensor.name, dims) for tensor, dims in feeds.items()]
+    report = PlanReport(names, fed, _recordings[-1].timed)
+    _recordings[-1].plans.append(report)
+    return report
 
 
-def explaining() -> PlanReport | None:
-    """The report of the plan that is being made; None if nobody asks."""
-    return _recordings[-1].current if _recordings else None
-
-
-def timed_emitter(emitter: Any) -> Any:
-    """A kind of emitter whose plans time their steps, if somebody asks for it; else the same."""
-    report = explaining()
-    if report is None or not _recordings[-1].timed:
-        return emitter
-    return _timed(emitter, report)
+def timed_emitter(emitter: Any, report: PlanReport | None) -> Any:
+    """A kind of emitter whose plans time their steps, if the report asks for it; else the same."""
+    return emitter if report is None or not report.timed else _timed(emitter, report)
 
 
 def _timed(emitter: Any, report: PlanReport) -> Any:

@@ -70,9 +70,7 @@ def _changed(change: Change) -> str:
 
 
 def _counted(name: str, count: int) -> str:
-    parts = Counter(name.split(" + "))
-    text = " + ".join(kind if n == 1 else f"{n} {kind}" for kind, n in parts.items())
-    return text if count == 1 else f"{count} x ({text})"
+    return name if count == 1 else f"{count} x ({name})"
 
 
 def _steps(plan: PlanReport, times: bool) -> list[str]:
