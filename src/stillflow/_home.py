@@ -1,4 +1,4 @@
-"""What is code of ours: the two packages of the wheel, `stillflow` and `stillflow_contrib`."""
+"""The two packages of the wheel, `stillflow` and `stillflow_contrib`: their folders and modules."""
 
 from __future__ import annotations
 

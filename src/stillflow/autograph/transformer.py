@@ -50,7 +50,7 @@ class Base(ast.NodeTransformer):
 
     @property
     def local_scope_level(self) -> int:
-        """How many local scopes are open."""
+        """The number of open local scopes."""
         return len(self._scopes)
 
     def enter_local_scope(self, inherit: Iterable[Any] | None = None) -> None:

@@ -125,7 +125,7 @@ class Traits:
 
     @property
     def reads_variable(self) -> bool:
-        """Whether it gives the value of a variable behind a handle."""
+        """True if it reads the value of the variable that its handle stands for."""
         return self.access == "read" and self.handle == "variable"
 
 

@@ -41,7 +41,7 @@ class Unknown(Exception):
 
 @dataclass(frozen=True)
 class Served:
-    """What serves a name.
+    """The object behind a name: its place, and what its code makes and calls.
 
     Attributes:
       name: the name as TensorFlow spells it.

@@ -23,7 +23,7 @@ def own(path: str) -> bool:
 
 @functools.cache
 def _holds_packages(folder: str) -> bool:
-    """Whether packages were installed into a folder, as by ``pip install --target``."""
+    """Return whether packages were installed into a folder, as by ``pip install --target``."""
     try:
         return any(name.endswith(".dist-info") for name in os.listdir(folder))
     except OSError:

@@ -64,17 +64,17 @@ def _next_item() -> Any:
 
 
 def _processes() -> Any:
-    """How worker processes start: on Linux as copies of this one, as programs rely on.
+    """Return the context that starts worker processes: on Linux, as copies of this process.
 
-    A sequence may be of a local class, or hold open files, which other ways would pickle. Python
-    3.14 no longer starts them so by itself.
+    Programs rely on copies: a sequence of a local class, or one that holds open files, cannot be
+    pickled. Since Python 3.14 the default is another start method.
     """
     copies = sys.platform == "linux" and multiprocessing.get_start_method(True) != "spawn"
     return multiprocessing.get_context("fork" if copies else None)
 
 
 class _Made:
-    """What a call gave, or raised, in the form in which pools answer."""
+    """The result or the error of a call, with the methods of a pool's results."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._error: Exception | None = None
