@@ -24,16 +24,26 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--only", metavar="TEXT", default="", help="plans that fetch or run a name with this in it"
     )
-    parser.add_argument("program", help="the program, or -m, or -c")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="those of the program")
+    for flag, what in (("-m", "MODULE"), ("-c", "CODE")):
+        parser.add_argument(
+            flag,
+            nargs=argparse.REMAINDER,
+            metavar=what,
+            help="run this with the arguments after it",
+        )
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="its path, and its arguments")
     options = parser.parse_args(arguments)
+    given = [flag for flag in ("m", "c") if getattr(options, flag)]
+    program = [f"-{given[0]}", *getattr(options, given[0])] if given else options.program
+    if not program:
+        parser.error("name a program to run")
     from stillflow.cli.run import run
     from stillflow.runtime.explain import recorded
 
     status: object = 0
     with recorded(timed=options.time) as plans:
         try:
-            run([options.program, *options.arguments], revive=True)
+            run(program, revive=True)
         except SystemExit as end:
             status = end.code
     chosen = [plan for plan in plans if any(options.only in name for name in plan.fetches)]

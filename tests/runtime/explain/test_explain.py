@@ -115,6 +115,15 @@ def test_the_command_runs_a_program_and_prints_its_plans(tmp_path) -> None:
     assert "v/Assign" not in found.stdout
 
 
+@pytest.mark.parametrize("how", [["-m", "train", "--rate", "1"], ["-c", PROGRAM, "--rate", "1"]])
+def test_the_command_runs_modules_and_code(how, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "stillflow", "explain", "--only", "square", *how]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 3, found.stderr
+    assert "['--rate', '1'] 4.0" in found.stdout and "plan of square:0" in found.stdout
+
+
 def test_the_command_draws_plans(tmp_path, capsys) -> None:
     program, page = tmp_path / "train.py", tmp_path / "plans.html"
     program.write_text("import tensorflow as tf\ntf.Session().run(tf.random.uniform([2]))\n")
