@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 from tests.ops.fuzzing.arguments import Arguments
@@ -17,6 +19,7 @@ SLOWEST = 10.0  # seconds
 TIMEOUT_MS = 400  # of operations that wait for something that never comes
 # Errors while a graph is built; TensorFlow's functions raise the same ones.
 BUILD_ERRORS = (ValueError, TypeError, tf.errors.OpError)
+CHECKOUT = Path(__file__).resolve().parents[3]
 # Texts of Python, NumPy, torch or of this package's own code.
 INTERNALS = re.compile(
     r"has no attribute|NoneType|IntArrayRef|SymInt|[Tt]orch|\baten\b|ATen|c10|\bnumpy\b|ndarray"
@@ -106,6 +109,7 @@ def _check_run_error(error: Any) -> None:
 
 def _check_text(error: BaseException, text: str, when: str) -> None:
     first = text.split("\n\t [[")[0].split("\n\nThe run held")[0]
+    first = first.replace(f"{CHECKOUT}{os.sep}", "")  # whose folder may have any name
     found = INTERNALS.search(first)
     if found:
         raise Fault(f"{when}, {type(error).__name__} with {found[0]!r}: {first}") from error
