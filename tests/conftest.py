@@ -11,7 +11,7 @@ from tests import disorder, first_device
 
 import stillflow as tf
 from stillflow import native
-from stillflow.runtime.devices import gpu_count
+from stillflow.runtime.devices.devices import gpu_count
 
 # The same examples every time, and no clock: a busy machine is no failure.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.expected_failures import ExpectedFailures
 
-from stillflow.runtime.devices import pretend_gpus
+from stillflow.runtime.devices.devices import pretend_gpus
 
 CHOICES = ("machine", "cpu", "simulated_gpu")
 LIST = Path(__file__).with_name("simulated_gpu.tsv")

@@ -21,7 +21,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from stillflow.runtime.devices import pretend_gpus
+from stillflow.runtime.devices.devices import pretend_gpus
 
 aten = torch.ops.aten
 

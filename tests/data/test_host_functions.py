@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.runtime import functions
+from stillflow.runtime.functions import callables
 
 ROWS = np.arange(12, dtype=np.float32).reshape(6, 2)
 
@@ -15,13 +15,13 @@ ROWS = np.arange(12, dtype=np.float32).reshape(6, 2)
 def made(monkeypatch):
     """The plans that are made of functions, as whether for the host alone."""
     found = []
-    make = functions.CompiledFunction._make
+    make = callables.CompiledFunction._make
 
     def noting(self, *args):
         found.append(not self._resources.several)
         return make(self, *args)
 
-    monkeypatch.setattr(functions.CompiledFunction, "_make", noting)
+    monkeypatch.setattr(callables.CompiledFunction, "_make", noting)
     return found
 
 

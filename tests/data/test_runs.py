@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.runtime.functions import CompiledFunction
+from stillflow.runtime.functions.callables import CompiledFunction
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 

@@ -51,11 +51,11 @@ NAMED = {
     "stillflow/ops/strings/regex.py": [r"`\C`"],
     "stillflow/ops/summary/writer_cards.py": ["create_db_writer"],
     "stillflow/platform/load_library.py": ["tf.load_op_library"],
-    "stillflow/runtime/collectives.py": ["collectives"],
-    "stillflow/runtime/distributed/master.py": ["debuggers that watch tensors"],
-    "stillflow/runtime/distributed/packed.py": ["sent to another task"],
-    "stillflow/runtime/repeats.py": ["steps of partial runs"],
-    "stillflow/runtime/session.py": ["Session.partial_run"],
+    "stillflow/runtime/cluster/collectives.py": ["collectives"],
+    "stillflow/runtime/cluster/master.py": ["debuggers that watch tensors"],
+    "stillflow/runtime/cluster/packed.py": ["sent to another task"],
+    "stillflow/runtime/loops/repeats.py": ["steps of partial runs"],
+    "stillflow/runtime/session/session.py": ["Session.partial_run"],
     "stillflow/tools/graph_transforms/__init__.py": ["TransformGraph"],
 }  # fmt: skip
 # They say what to install, or that a version is served which is not asked for.

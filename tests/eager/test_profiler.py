@@ -11,7 +11,7 @@ import stillflow as tf
 from stillflow.eager import profiler
 from stillflow.eager.immediate import ImmediateGraph
 from stillflow.protos import file
-from stillflow.runtime.session import BaseSession
+from stillflow.runtime.session.session import BaseSession
 
 
 def read(result):

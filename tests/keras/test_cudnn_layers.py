@@ -5,7 +5,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.keras.saving.recurrent_weights import fitting
-from stillflow.runtime.devices import gpu_count
+from stillflow.runtime.devices.devices import gpu_count
 
 X = np.sin(np.arange(40.0)).reshape(2, 5, 4).astype("float32")
 ATOL = 1e-4 if gpu_count() else 1e-5  # cuDNN computes tanh and the like with fewer digits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.runtime.devices import pretend_gpus
+from stillflow.runtime.devices.devices import pretend_gpus
 
 X = np.linspace(-1, 1, 48, dtype="float32").reshape(12, 4)
 

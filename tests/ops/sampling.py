@@ -13,11 +13,11 @@ from stillflow.graph.card import Card
 from stillflow.graph.dtypes import DType
 from stillflow.graph.removed_ops import REMOVED
 from stillflow.ops.samples import Bad, Sample
-from stillflow.runtime.facts import Facts
-from stillflow.runtime.moves import HOST
-from stillflow.runtime.plan import make_plan
-from stillflow.runtime.prune import needed_ops
-from stillflow.runtime.trace import Tracer
+from stillflow.runtime.devices.moves import HOST
+from stillflow.runtime.plan.facts import Facts
+from stillflow.runtime.plan.plan import make_plan
+from stillflow.runtime.plan.prune import needed_ops
+from stillflow.runtime.plan.trace import Tracer
 
 # What the graph knows of the inputs: their values, shapes, ranks, or types alone.
 KNOWN = ("values", "sizes", "ranks", "types")

@@ -15,12 +15,13 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.traits import NAMES, Scalar, Traits
 from stillflow.native import library
 from stillflow.ops.samples import Sample
-from stillflow.runtime import loop_batches, threads
-from stillflow.runtime.facts import Facts
-from stillflow.runtime.scalars import wrap32
+from stillflow.runtime.executor import threads
+from stillflow.runtime.loops import vectorization
+from stillflow.runtime.loops.counters import wrap32
+from stillflow.runtime.plan.facts import Facts
 
 CARDS = dict(sorted(cards.load_all().items()))
-TURNS = loop_batches.LEAST_TURNS
+TURNS = vectorization.LEAST_TURNS
 INTEGERS = {tf.int32, tf.int64}
 HANDLES = {tf.resource, tf.variant, tf.string}
 
@@ -189,9 +190,9 @@ def test_all_iterations_of_a_loop_at_once_give_what_each_gives(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[Any] = []
-    put = loop_batches.Batch._put
+    put = vectorization.Batch._put
     monkeypatch.setattr(
-        loop_batches.Batch, "_put", lambda self, known: (done.append(self), put(self, known))[1]
+        vectorization.Batch, "_put", lambda self, known: (done.append(self), put(self, known))[1]
     )
     card, tried = CARDS[name], 0
     for sample in good(card):

@@ -9,7 +9,7 @@ import pytest
 import stillflow as tf
 from stillflow.platform import benchmark
 from stillflow.protos import BenchmarkEntries
-from stillflow.runtime.devices import gpu_count
+from stillflow.runtime.devices.devices import gpu_count
 
 
 @pytest.fixture

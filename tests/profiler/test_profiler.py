@@ -12,7 +12,7 @@ import stillflow as tf
 from stillflow.facade import pywrap
 from stillflow.profiler.context import ProfileContext
 from stillflow.protos import OpLogProto, ProfileProto, file
-from stillflow.runtime.devices import gpu_count
+from stillflow.runtime.devices.devices import gpu_count
 
 BUILDER = tf.profiler.ProfileOptionBuilder
 QUIET = {"output": "none"}

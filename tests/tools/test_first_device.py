@@ -9,7 +9,7 @@ from tests import first_device
 from tests.expected_failures import ExpectedFailures
 
 import stillflow as tf
-from stillflow.runtime.devices import gpu_count
+from stillflow.runtime.devices.devices import gpu_count
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = [

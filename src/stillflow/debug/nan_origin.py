@@ -11,7 +11,7 @@ from stillflow import errors
 from stillflow.debug.dump_dir import DebugDumpDir
 from stillflow.debug.sightings import Numbers, Sightings, Tag
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.session import BaseSession
+from stillflow.runtime.session.session import BaseSession
 
 _LONGEST_WAY = 12
 

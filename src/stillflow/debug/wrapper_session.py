@@ -10,7 +10,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.debug.watching import WatchOptions, watch_graph
 from stillflow.protos import RunOptions
-from stillflow.runtime.session import BaseSession
+from stillflow.runtime.session.session import BaseSession
 
 _KINDS = ("tf.Session", "tf.InteractiveSession", "MonitoredSession")
 

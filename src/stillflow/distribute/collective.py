@@ -25,7 +25,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import RewriterConfig
-from stillflow.runtime.devices import gpu_count
+from stillflow.runtime.devices.devices import gpu_count
 
 
 @export("distribute.experimental.CollectiveCommunication")

@@ -421,7 +421,7 @@ class HierarchicalCopyAllReduce(AllReduceCrossDeviceOps):
 
 def choose_the_best(names: Sequence[str]) -> CrossDeviceOps:
     """The way that fits devices: by way of one of them, with a word on why NCCL is not used."""
-    from stillflow.runtime.devices import list_local_devices
+    from stillflow.runtime.devices.devices import list_local_devices
 
     wanted = {device_names.canonicalize(name) for name in names}
     visible = {each.name for each in list_local_devices()}

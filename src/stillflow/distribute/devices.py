@@ -54,7 +54,7 @@ def current() -> str:
 def local_devices(num_gpus: int | None = None) -> tuple[str, ...]:
     """The GPUs of this machine, or so many as asked for; the CPU if there are none."""
     if num_gpus is None:
-        from stillflow.runtime.devices import gpu_count
+        from stillflow.runtime.devices.devices import gpu_count
 
         num_gpus = gpu_count()
     return tuple(f"/device:GPU:{index}" for index in range(num_gpus)) or ("/device:CPU:0",)

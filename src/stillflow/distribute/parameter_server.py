@@ -28,7 +28,7 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.ops.control import identity
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.devices import gpu_count
+from stillflow.runtime.devices.devices import gpu_count
 from stillflow.train.device_setter import replica_device_setter
 from stillflow.variables.resource_variable import BaseResourceVariable
 

@@ -24,11 +24,11 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.runtime.facts import Facts, PlanNode
+from stillflow.runtime.executor.dataflow import kernel_function
+from stillflow.runtime.executor.threads import with_few_threads
 from stillflow.runtime.failures import kind_and_message
+from stillflow.runtime.plan.facts import Facts, PlanNode
 from stillflow.runtime.resources import Resources
-from stillflow.runtime.threads import with_few_threads
-from stillflow.runtime.tokens import kernel_function
 
 # Kernels that are kept: of all, and for the same shapes by values.
 _MOST, _MOST_BY_VALUE = 8192, 256

@@ -66,7 +66,7 @@ def set_device_policy(device_policy: str | None) -> None:
 @export("contrib.eager.num_gpus")
 def num_gpus() -> int:
     """The number of GPUs."""
-    from stillflow.runtime.devices import gpu_count
+    from stillflow.runtime.devices.devices import gpu_count
 
     return gpu_count()
 

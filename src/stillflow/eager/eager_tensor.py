@@ -15,8 +15,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
-from stillflow.runtime.devices import gpus
-from stillflow.runtime.facts import to_array
+from stillflow.runtime.devices.devices import gpus
+from stillflow.runtime.plan.facts import to_array
 
 _numbers = itertools.count()
 _Numbers = torch.Tensor

@@ -41,9 +41,9 @@ from stillflow.graph.eager_arrays import as_eager_array
 from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.working_threads import MAIN_THREAD, at_work
-from stillflow.runtime.denormals import flushed
+from stillflow.runtime.executor.denormals import flushed
+from stillflow.runtime.plan.values import from_array
 from stillflow.runtime.resources import Resources
-from stillflow.runtime.values import from_array
 
 _MAXINT32 = 2**31 - 1
 _NOTHING = contextlib.nullcontext()

@@ -15,12 +15,12 @@ from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation
-from stillflow.runtime.device_kinds import computes_on_host, kinds_of, prefers_cpu
-from stillflow.runtime.devices import gpu_count, session_devices
-from stillflow.runtime.inline import is_call
-from stillflow.runtime.moves import HOST, SAYS_HOW, gives_numbers, place_of
-from stillflow.runtime.placement import Placement
-from stillflow.runtime.settings import session_config
+from stillflow.runtime.devices.devices import gpu_count, session_devices
+from stillflow.runtime.devices.kinds import computes_on_host, kinds_of, prefers_cpu
+from stillflow.runtime.devices.moves import HOST, SAYS_HOW, gives_numbers, place_of
+from stillflow.runtime.devices.placement import Placement
+from stillflow.runtime.functions.inlining import is_call
+from stillflow.runtime.session.settings import session_config
 
 
 def places_of(graph: Graph) -> Places | None:

@@ -19,7 +19,7 @@ from stillflow.files import gfile
 from stillflow.files.events import EventsWriter
 from stillflow.functional.immediate_calls import ImmediateCalls
 from stillflow.protos import RunMetadata, RunOptions, file
-from stillflow.runtime.session import BaseSession
+from stillflow.runtime.session.session import BaseSession
 
 _EVENT_FILE_SUFFIX = ".profile-empty"
 _HOST = "/host:CPU"

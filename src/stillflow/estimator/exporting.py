@@ -14,7 +14,7 @@ from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.graph import Graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 from stillflow.saved_model import names
 from stillflow.saved_model.export_outputs import EvalOutput, TrainOutput, with_default_output
 from stillflow.saved_model.exported_signatures import signatures_of

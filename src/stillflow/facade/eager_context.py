@@ -139,7 +139,8 @@ def context() -> Context:
 
 
 def __getattr__(name: str) -> Any:
-    from stillflow.runtime import devices, settings  # not before a program asks for devices
+    from stillflow.runtime.devices import devices  # not before a program asks for devices
+    from stillflow.runtime.session import settings
 
     for module in () if name.startswith("_") else (settings, devices):
         if hasattr(module, name):

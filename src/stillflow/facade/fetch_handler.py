@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.session_tensors import TensorHandle
-from stillflow.runtime.fetches import Fetches
+from stillflow.runtime.session.fetches import Fetches
 
 _HANDLES = ("GetSessionHandle", "GetSessionHandleV2")
 

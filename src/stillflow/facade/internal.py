@@ -84,7 +84,7 @@ MODULES = {
     "tensorflow.python.tools.strip_unused": "stillflow.tools.strip_unused",
     "tensorflow.python.tools.strip_unused_lib": "stillflow.tools.strip_unused_lib",
     "tensorflow.python.training.experimental.mixed_precision_global_state":
-        "stillflow.runtime.mixed_precision_state",
+        "stillflow.runtime.session.mixed_precision_state",
     "tensorflow.python.util.all_util": "stillflow.util.all_util",
     "tensorflow.python.util.compat": "stillflow.platform.compat",
     "tensorflow.python.util.decorator_utils": "stillflow.util.decorator_utils",
@@ -127,14 +127,14 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.lite.python.lite_constants": {"*": "stillflow.lite.settings"},
     "tensorflow.python.client.device_lib": {
-        "list_local_devices": "stillflow.runtime.devices:list_local_devices",
+        "list_local_devices": "stillflow.runtime.devices.devices:list_local_devices",
     },
     "tensorflow.python.client.session": {
-        "_DeviceAttributes": "stillflow.runtime.devices:DeviceAttributes",
+        "_DeviceAttributes": "stillflow.runtime.devices.devices:DeviceAttributes",
         "_FetchHandler": "stillflow.facade.fetch_handler:FetchHandler",
-        "*": "stillflow.runtime.session stillflow.runtime.fetches",
+        "*": "stillflow.runtime.session.session stillflow.runtime.session.fetches",
     },
-    "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
+    "tensorflow.python.client.timeline": {"*": "stillflow.runtime.tracing.timeline"},
     "tensorflow.python.eager.monitoring": {"*": "stillflow.eager.monitoring"},
     "tensorflow.python.eager.def_function": {
         "Function": "stillflow.functional.polymorphic:Function",
@@ -176,7 +176,7 @@ OBJECTS: dict[str, dict[str, str]] = {
             "stillflow.facade.framework_ops:shape_to_tensor",
     },
     "tensorflow.python.framework.composite_tensor": {"*": "stillflow.graph.composite_tensor"},
-    "tensorflow.python.framework.config": {"*": "stillflow.runtime.settings"},
+    "tensorflow.python.framework.config": {"*": "stillflow.runtime.session.settings"},
     "tensorflow.python.framework.device": {"*": "stillflow.graph.device"},
     "tensorflow.python.framework.dtypes": {
         "_TYPE_TO_STRING": "stillflow.graph.dtypes:_TYPE_TO_STRING",

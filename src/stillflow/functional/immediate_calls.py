@@ -14,7 +14,7 @@ from stillflow.graph import tapes
 from stillflow.graph.operation import Tensor
 from stillflow.ops.functional.nodes import copy_handle_data
 from stillflow.ops.functional.traced_graph import TracedGraph
-from stillflow.runtime.functions import CompiledFunction
+from stillflow.runtime.functions.callables import CompiledFunction
 
 
 class Body:

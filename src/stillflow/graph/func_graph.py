@@ -7,7 +7,7 @@
     body.captured_inputs   # tensors outside that a caller passes after the arguments
 
 `stillflow.graph.functions.define(body)` makes a function of a body, which a graph's library holds;
-`stillflow.runtime.functions.compile_function` makes of it a callable on run-time values.
+`stillflow.runtime.functions.callables.compile_function` makes of it a callable on run-time values.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class TensorFlowBenchmark(Benchmark):
 def _timeline(session: Any, op_or_tensor: Any, feed_dict: Any) -> Any:
     """What a run of its own did when."""
     from stillflow import protos
-    from stillflow.runtime.timeline import Timeline
+    from stillflow.runtime.tracing.timeline import Timeline
 
     options = protos.RunOptions(trace_level=protos.RunOptions.FULL_TRACE)
     metadata = protos.RunMetadata()

@@ -11,7 +11,7 @@ from stillflow.files import gfile
 from stillflow.graph.export import export
 from stillflow.profiler.profiler import Profiler
 from stillflow.protos import RunMetadata, RunOptions
-from stillflow.runtime.session import BaseSession
+from stillflow.runtime.session.session import BaseSession
 
 _MOST_TRACED = 100
 # The first runs make plans and fill caches; their times say little.

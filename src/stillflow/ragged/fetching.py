@@ -7,7 +7,7 @@ from typing import Any
 
 from stillflow.ragged.tensor import RaggedTensor
 from stillflow.ragged.value import nested_value
-from stillflow.runtime.fetches import register_session_run_conversion_functions
+from stillflow.runtime.session.fetches import register_session_run_conversion_functions
 
 
 def _parts(value: Any) -> tuple[Any, ...]:

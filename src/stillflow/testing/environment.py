@@ -42,7 +42,7 @@ def is_gpu_available(
       cuda_only: ask for CUDA GPUs only.
       min_cuda_compute_capability: (major, minor) that the GPU must have at least.
     """
-    from stillflow.runtime.devices import are_of_apple, gpu_count
+    from stillflow.runtime.devices.devices import are_of_apple, gpu_count
 
     if not gpu_count():
         return False

@@ -22,7 +22,7 @@ from stillflow.graph.export import export
 from stillflow.graph.random_seed import set_random_seed
 from stillflow.platform.googletest import get_temp_dir
 from stillflow.protos import ConfigProto
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 from stillflow.summary import recording
 from stillflow.testing.comparisons import Comparisons
 from stillflow.testing.eager_sessions import EagerSession, NoSession

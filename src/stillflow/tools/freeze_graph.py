@@ -61,7 +61,7 @@ def freeze_graph_with_def_protos(
     Raises:
       ValueError: If the checkpoint or the output names are missing, or nothing can be frozen.
     """
-    from stillflow.runtime.session import Session
+    from stillflow.runtime.session.session import Session
     from stillflow.train.checkpoint_management import checkpoint_exists
     from stillflow.train.graph_util import convert_variables_to_constants
 

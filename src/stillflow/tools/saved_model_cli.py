@@ -14,7 +14,7 @@ from stillflow import errors
 from stillflow.graph import trust
 from stillflow.graph.graph import Graph
 from stillflow.protos import DataType
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 from stillflow.saved_model import reading
 from stillflow.tools import saved_model_utils
 from stillflow.tools.saved_model_inputs import (

@@ -17,7 +17,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.ops.control_flow.contexts import with_scope, without_scope
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.session import BaseSession
+from stillflow.runtime.session.session import BaseSession
 from stillflow.util.deprecation import deprecated
 
 _INSTEAD = "To construct input pipelines, use the `tf.data` module."
@@ -155,7 +155,7 @@ class QueueRunner:
         self, sess: Any, enqueue_op: Any, stopped: Callable[[], bool]
     ) -> Callable[[], Any]:
         """What a thread calls again and again until it is `stopped`."""
-        from stillflow.runtime.turns import turns  # needs torch, which graphs do not
+        from stillflow.runtime.executor.queue_runs import turns  # needs torch, which graphs do not
 
         return turns(sess, enqueue_op, stopped)
 

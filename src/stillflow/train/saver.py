@@ -23,7 +23,7 @@ from stillflow.ops.control_flow.contexts import with_scope, without_scope
 from stillflow.platform import compat
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import SaverDef
-from stillflow.runtime.session import BaseSession as SessionInterface
+from stillflow.runtime.session.session import BaseSession as SessionInterface
 from stillflow.train import checkpoint_management
 from stillflow.train.checkpoint_management import (
     checkpoint_exists,

@@ -275,7 +275,7 @@ class ProfilerHook(SessionRunHook):
         self._next_step = step + 1
 
     def _save(self, step: Any, save_path: str, step_stats: Any) -> None:
-        from stillflow.runtime.timeline import Timeline
+        from stillflow.runtime.tracing.timeline import Timeline
 
         logging.info("Saving timeline for %d into '%s'.", step, save_path)
         trace = Timeline(step_stats).generate_chrome_trace_format(

@@ -13,8 +13,8 @@ from stillflow import errors
 from stillflow.graph.export import export
 from stillflow.protos import ServerDef
 from stillflow.runtime import native_log
-from stillflow.runtime.distributed import tasks
-from stillflow.runtime.distributed.service import serve
+from stillflow.runtime.cluster import tasks
+from stillflow.runtime.cluster.service import serve
 from stillflow.train.cluster_spec import ClusterSpec
 
 _started: list[Server] = []

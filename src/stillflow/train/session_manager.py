@@ -11,7 +11,7 @@ from stillflow import errors
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime import session as session_lib
+from stillflow.runtime.session import session as session_lib
 from stillflow.train import checkpoint_management
 
 _FOR_EVER = float("inf")

@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.losses.reduction import Reduction
 from stillflow.platform import tf_logging
-from stillflow.runtime.devices import list_local_devices
+from stillflow.runtime.devices.devices import list_local_devices
 from stillflow.saved_model.export_outputs import (
     ClassificationOutput,
     PredictOutput,

@@ -14,7 +14,7 @@ from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.graph import Graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.ops.control import group
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 from stillflow.saved_model.writing import SavedModelBuilder
 from stillflow.train.global_step import create_global_step
 from stillflow.train.saver import Saver

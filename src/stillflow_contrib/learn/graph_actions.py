@@ -10,7 +10,7 @@ from stillflow.contrib.framework.elsewhere import get_graph_from_inputs
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 from stillflow.train.coordinator import Coordinator
 from stillflow.train.queue_runner import start_queue_runners
 from stillflow.train.saver import Saver

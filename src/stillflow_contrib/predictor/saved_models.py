@@ -7,7 +7,7 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 from stillflow.saved_model import names
 from stillflow.saved_model.reading import load
 from stillflow_contrib.predictor.base import Predictor, tensor_names

@@ -15,7 +15,7 @@ from stillflow.graph.card import find
 from stillflow.graph.graph import Graph
 from stillflow.ops.constants import constant
 from stillflow.ops.math.cast import cast
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 
 FILE = np.load(os.path.join(os.path.dirname(__file__), "recorded.npz"))
 INDEX: dict[str, Any] = json.loads(FILE["index"].tobytes())

@@ -13,7 +13,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import find
 from stillflow.graph.graph import Graph
 from stillflow.ops.constants import constant, placeholder
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 
 FILE = Reader(os.path.join(os.path.dirname(__file__), "recorded.npz"))
 TOLERANCES = {"float16": 1.5e-2, "float32": 2e-5, "float64": 1e-9}

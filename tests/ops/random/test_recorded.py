@@ -13,7 +13,7 @@ import stillflow as tf
 from stillflow.graph.card import find
 from stillflow.graph.removed_ops import REMOVED
 from stillflow.ops.random import binomial, bounded_normal, categorical
-from stillflow.runtime.devices import gpu_count
+from stillflow.runtime.devices.devices import gpu_count
 
 RECORDED = np.load(os.path.join(os.path.dirname(__file__), "recorded.npz"))
 

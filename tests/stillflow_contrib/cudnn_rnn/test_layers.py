@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.runtime.devices import gpu_count
+from stillflow.runtime.devices.devices import gpu_count
 
 cudnn = tf.contrib.cudnn_rnn
 SOFT = tf.ConfigProto(allow_soft_placement=True)

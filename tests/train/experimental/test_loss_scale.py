@@ -4,8 +4,8 @@ import pytest
 
 import stillflow as tf
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime import mixed_precision_state as state
-from stillflow.runtime import settings
+from stillflow.runtime.session import mixed_precision_state as state
+from stillflow.runtime.session import settings
 from stillflow.train.experimental import loss_scale as loss_scales
 
 

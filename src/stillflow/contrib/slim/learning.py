@@ -22,7 +22,7 @@ from stillflow.files.gfile import write_string_to_file
 from stillflow.graph.export import export
 from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.timeline import Timeline
+from stillflow.runtime.tracing.timeline import Timeline
 from stillflow.train.global_step import get_or_create_global_step
 from stillflow.train.optimizer import Optimizer
 from stillflow.train.saver import Saver

@@ -27,7 +27,7 @@ from stillflow.ops.tpu.shards import tpu_shard_context
 from stillflow.ops.tpu.system import core
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import AttrValue
-from stillflow.runtime.settings import get_soft_device_placement
+from stillflow.runtime.session.settings import get_soft_device_placement
 from stillflow.variables.variable_scope import get_variable_scope
 from stillflow.xla.clusters import Leaving, is_flat
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 from stillflow.train.cluster_spec import ClusterSpec
 
 

@@ -12,8 +12,8 @@ from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.graph import initial_graph
 from stillflow.keras.backend.session import get_session
-from stillflow.runtime.feeds import AnyShape
-from stillflow.runtime.fetches import EmptyIfDead
+from stillflow.runtime.session.feeds import AnyShape
+from stillflow.runtime.session.fetches import EmptyIfDead
 from stillflow.variables.base import VariableV2
 
 _OPTIONS = ("feed_dict", "fetches", "options", "run_metadata")

@@ -14,9 +14,9 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.operation import Operation
 from stillflow.layers.symbolic_graph import symbolic_graph
-from stillflow.runtime.functions import CompiledFunction
-from stillflow.runtime.prune import needed_ops
-from stillflow.runtime.values import fetch_converter
+from stillflow.runtime.functions.callables import CompiledFunction
+from stillflow.runtime.plan.prune import needed_ops
+from stillflow.runtime.plan.values import fetch_converter
 from stillflow.variables.base import VariableV2
 
 

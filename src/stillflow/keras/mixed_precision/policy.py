@@ -9,7 +9,7 @@ from typing import Any
 from stillflow.graph.export import export, export_value
 from stillflow.layers import policy as policies
 from stillflow.layers.policy import Policy, global_policy
-from stillflow.runtime import mixed_precision_state as state
+from stillflow.runtime.session import mixed_precision_state as state
 
 export_value("keras.mixed_precision.experimental.Policy", Policy)
 export_value("keras.mixed_precision.experimental.global_policy", global_policy)

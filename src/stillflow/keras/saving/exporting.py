@@ -20,7 +20,7 @@ from stillflow.keras.saving.models import model_from_json
 from stillflow.keras.saving.serving import serving_function
 from stillflow.layers.learning_phase import learning_phase_scope
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.session import Session
+from stillflow.runtime.session.session import Session
 from stillflow.saved_model import names
 from stillflow.saved_model.export_outputs import EvalOutput, PredictOutput, TrainOutput
 from stillflow.saved_model.exported_signatures import signatures_of

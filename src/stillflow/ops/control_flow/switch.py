@@ -1,6 +1,6 @@
 """The primitives of control flow: Switch, Merge and the ops of loop frames.
 
-They have no kernels: a plan turns them back into `if` and `while` (see `runtime/trace.py`).
+They have no kernels: a plan turns them back into `if` and `while` (see `runtime/plan/trace.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cards of the ops that call functions, and their gradients.
 
-Plans take calls apart (see `runtime/inline.py`); the kernels here run what stays a call, which is
-what calls itself.
+Plans take calls apart (see `runtime/functions/inlining.py`); the kernels here run what stays a
+call, which is what calls itself.
 """
 
 from __future__ import annotations

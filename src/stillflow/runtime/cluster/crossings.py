@@ -1,0 +1,107 @@
+"""`_Send` and `_Recv` in a plan: where values leave a task, and where they come in.
+
+A value that is made only in a branch may not come: then word is sent that it does not, and the
+`_Recv`, marked `_conditional`, gives a value that exists or not, as if the branch were in its plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from stillflow import errors
+from stillflow.graph import dims
+from stillflow.graph.dtypes import DType
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.devices.moves import HOST
+from stillflow.runtime.plan.facts import PlanNode
+from stillflow.runtime.plan.steps import Name, Step, Value
+from stillflow.runtime.plan.values import from_array
+from stillflow.runtime.session.interrupts import Waits, current_interrupt
+
+if TYPE_CHECKING:
+    from stillflow.runtime.plan.trace import Tracer
+
+# Stands for a value that is not made in this step.
+DEAD = object()
+
+
+def receive(tracer: Tracer, op: Operation) -> None:
+    """Adds the step that waits for a value of another task."""
+    guard = tracer.guard_of(op)
+    key, waits = _key(op), PlanNode(op, tracer.facts).waits()
+    fits = partial(_checked, op._outputs[0])
+    value = Value(tracer.name("t"), guard, tracer.memory.fresh())
+    if op.attrs.get("_conditional"):
+        alive = tracer.name("p")
+        value.guard = (*(guard or ()), (alive, True))
+        take: Any = partial(_take_if_there, key, waits, fits)
+        tracer.steps.append(Step("call", op, [value.name, alive], [], guard, take))
+        tracer._op_guards[op] = value.guard
+    else:
+        take = partial(_take, key, waits, fits)
+        tracer.steps.append(Step("call", op, [value.name], [], guard, take))
+    tracer.set_output(op._outputs[0], value)
+    if tracer.moves is not None:
+        tracer.moves.put(value.name, HOST)
+
+
+def send(tracer: Tracer, op: Operation) -> None:
+    """Adds the step that sends a value to another task, or word that there is none."""
+    guard = tracer.guard_of(op)
+    there = partial(_send, op.attrs["recv_device"].decode(), _key(op), op._inputs[0].dtype)
+    tracer._op_guards[op] = ()
+    if guard is None:
+        tracer.steps.append(Step("call", op, [], [], (), there, [DEAD]))
+        return
+    value = tracer.argument(op, 0, op._inputs[0], guard)
+    flag = None
+    if guard:
+        flag = tracer.name("p")
+        tracer.steps.append(Step("flag", op, [flag], [], (), arguments=[False]))
+        tracer.steps.append(Step("flag", op, [flag], [], guard, arguments=[True]))
+    made = guard if flag is None else ((flag, True),)
+    tracer.steps.append(Step("call", op, [], [value.name], made, there, [Name(value.name)]))
+    if flag is not None:
+        dead = ((flag, False),)
+        tracer.steps.append(Step("call", op, [], [], dead, there, [DEAD]))
+
+
+def _key(op: Operation) -> str:
+    return op.attrs["tensor_name"].decode()  # type: ignore[no-any-return]
+
+
+def _send(device: str, key: str, dtype: DType, value: Any) -> None:
+    step: Any = current_interrupt()
+    step.send(device, key, dtype, value)
+
+
+def _take(key: str, waits: Waits, fits: Callable[[Any], Any]) -> Any:
+    step: Any = current_interrupt()
+    return from_array(fits(step.take(key, waits)))
+
+
+def _take_if_there(key: str, waits: Waits, fits: Callable[[Any], Any]) -> tuple[Any, bool]:
+    step: Any = current_interrupt()
+    value = step.take(key, waits)
+    return (None, False) if value is DEAD else (from_array(fits(value)), True)
+
+
+def _checked(received: Tensor, array: Any) -> Any:
+    """Return a received array that has the shape that the plan relies on.
+
+    Raises:
+      tf.errors.AbortedError: if it has another; the next run relies on none.
+    """
+    if not dims.is_compatible(received._dims, array.shape):
+        declared, received._dims = received._dims, None
+        received.graph._edition += 1
+        raise errors.AbortedError(
+            None,
+            None,
+            f"A variable that another session gave another shape: {received.op.name} is of shape "
+            f"{dims.to_string(array.shape)}, where the graph says {dims.to_string(declared)}. "
+            "The next run takes any shape; run it again",
+        )
+    return array

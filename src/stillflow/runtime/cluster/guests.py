@@ -1,0 +1,262 @@
+"""Sessions as a task knows them: their parts of graphs, and the steps that these take part in."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import stillflow.runtime.functions.lowering  # noqa: F401 - registers what calls of functions become
+from stillflow import errors
+from stillflow.graph.device import DeviceSpecV2
+from stillflow.graph.dtypes import DType
+from stillflow.graph.graph import Graph
+from stillflow.graph.importer import import_graph_def
+from stillflow.runtime.cluster.crossings import DEAD
+from stillflow.runtime.cluster.links import link_to
+from stillflow.runtime.cluster.packed import pack
+from stillflow.runtime.cluster.partition import EFFECT
+from stillflow.runtime.cluster.task_steps import TaskSteps
+from stillflow.runtime.devices.devices import DeviceAttributes
+from stillflow.runtime.devices.placement import Placement
+from stillflow.runtime.plan.shape_policy import SeenShapes
+from stillflow.runtime.resources import Resources
+from stillflow.runtime.session.fetches import Fetches
+
+Task = tuple[str, int]  # a job, and which of its tasks
+
+
+def task_name(task: Task) -> str:
+    """The task as device strings name it."""
+    return f"/job:{task[0]}/replica:0/task:{task[1]}"
+
+
+class SessionResources(Resources):
+    """A session's view of the state of a task; what operations keep to themselves is its own.
+
+    Args:
+      shared: the state of the task.
+    """
+
+    def __init__(self, shared: Resources) -> None:
+        super().__init__(shared.device_of, shared.from_array)
+        self._shared = shared
+        self.declared_shapes = shared.declared_shapes
+
+    def get(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
+        return self._shared.get(container, kind, name, create)
+
+    def own(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
+        return super().get(container, kind, name, create)
+
+    def find(self, container: str, kind: str, name: str) -> Any:
+        return self._shared.find(container, kind, name)
+
+
+class _PartOfGraph(Graph):
+    """Operations of a larger graph.
+
+    Args:
+      states_of: says which; see `own_states`.
+    """
+
+    def __init__(self, states_of: Any) -> None:
+        super().__init__()
+        self.states_of = states_of
+
+
+class GuestPart:
+    """One part of a session's graph, ready to run.
+
+    Args:
+      resources: the session's state in this task.
+      graph_def: the part.
+      feeds: names of the tensors that are fed, in order.
+      fetches: names of the tensors that are given back, in order.
+      targets: names of the operations that run.
+      states_of: says whose random streams it draws from.
+      placement: on the devices of the task.
+    """
+
+    def __init__(
+        self,
+        resources: Resources,
+        graph_def: Any,
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        states_of: Any,
+        placement: Placement,
+    ) -> None:
+        self._resources = resources
+        self._graph = _PartOfGraph(states_of)
+        resources.declared_shapes.relied_on_by(self._graph)
+        with self._graph.as_default():
+            import_graph_def(graph_def, name="")
+        element = self._graph.as_graph_element
+        self._feeds: list[Any] = [element(f"{name}:0") for name in feeds]
+        self._tensors: list[Any] = [element(name, allow_operation=False) for name in fetches]
+        self._fetches = Fetches(self._graph, [*self._tensors, *map(element, targets)])
+        self._effects = [op for op in self._graph.get_operations() if EFFECT in op.attrs]
+        self._seen = SeenShapes()
+        self._plans: dict[Any, Callable[..., list[Any]]] = {}
+        self._edition = self._graph._edition
+        self._lock = threading.Lock()
+        self._placement = placement
+        self._traced: Any = None
+
+    @property
+    def types(self) -> list[DType]:
+        """What the fetched tensors are of."""
+        return [tensor.dtype for tensor in self._tensors]
+
+    def run(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """Runs; gives fetched values."""
+        if self._edition != self._graph._edition:
+            self._forget_plans()
+        key = tuple(array.shape for array in arrays)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan_for(key)
+        return self._fetches.build(plan(*arrays))[: len(self._tensors)]  # type: ignore[no-any-return]
+
+    def traced(self, arrays: Sequence[np.ndarray], options: Any) -> tuple[list[Any], Any]:
+        """Runs as a `RunOptions` message says; gives fetched values, and a `RunMetadata`."""
+        from stillflow.protos import RunMetadata
+        from stillflow.runtime.tracing.run_metadata import TracedRuns
+
+        with self._lock:
+            if self._traced is None:
+                self._traced = TracedRuns(self._resources, self._placement, None)
+        feeds = dict(zip(self._feeds, arrays, strict=True))
+        metadata = RunMetadata()
+        values = self._traced.run(lambda: self.run(arrays), self._fetches, feeds, options, metadata)
+        return self._fetches.build(values)[: len(self._tensors)], metadata
+
+    def _forget_plans(self) -> None:
+        """Drop the plans: a variable has left the shape that they rely on."""
+        with self._lock:
+            self._edition = self._graph._edition
+            self._plans.clear()
+            if self._traced is not None:
+                self._traced.forget()
+
+    def _plan_for(self, shapes: tuple[Any, ...]) -> Callable[..., list[Any]]:
+        from stillflow.runtime.plan.plan import make_plan
+
+        with self._lock:
+            relied = self._seen.rely_on(shapes)
+            if relied not in self._plans:
+                dims = dict(zip(self._feeds, relied, strict=True))
+                self._plans[relied] = make_plan(
+                    self._resources, self._fetches.tensors, self._fetches.targets, dims,
+                    effects=self._effects,
+                )  # fmt: skip
+            return self._plans[relied]
+
+
+class Guest:
+    """A session in one task.
+
+    Args:
+      handle: what all tasks know the session by.
+      task: which one this is.
+      addresses: of all tasks.
+      devices: of this one.
+      resources: the session's state here.
+    """
+
+    def __init__(
+        self,
+        handle: str,
+        task: Task,
+        addresses: Mapping[Task, str],
+        devices: list[DeviceAttributes],
+        resources: Resources,
+    ) -> None:
+        self.handle, self.task, self.devices = handle, task, devices
+        self.resources = resources
+        self.states_of: Any = handle
+        self.steps = TaskSteps(self._send)
+        self._addresses = addresses
+        self._parts: dict[int, GuestPart] = {}
+        self._numbers = itertools.count(1)
+        self._placement = Placement(Graph(), None, lambda: devices)
+        if not self._placement.is_on_host():
+            resources.device_of, resources.several = self._placement.torch_device, True
+
+    def register(
+        self, graph_def: Any, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
+    ) -> int:
+        """Takes a part of the session's graph; gives the number it runs by.
+
+        Raises:
+          tf.errors.InvalidArgumentError: if it is not well formed.
+        """
+        try:
+            part = GuestPart(
+                self.resources, graph_def, feeds, fetches, targets, self.states_of, self._placement
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise errors.InvalidArgumentError(None, None, f"{error}") from error
+        number = next(self._numbers)
+        self._parts[number] = part
+        return number
+
+    def part(self, number: int) -> GuestPart:
+        """A part that was registered.
+
+        Raises:
+          tf.errors.AbortedError: if there is none of that number.
+        """
+        part = self._parts.get(number)
+        if part is None:
+            raise errors.AbortedError(
+                None, None, f"Graph handle is not found: {number}. Possibly, this worker just "
+                "restarted.",
+            )  # fmt: skip
+        return part
+
+    def run(
+        self, part: int, step: int, arrays: Sequence[np.ndarray], options: Any = None
+    ) -> tuple[list[Any], Any]:
+        """Takes part in a step, in this thread.
+
+        Args:
+          part: the number of the part.
+          step: the number of the step.
+          arrays: what is fed.
+          options: a `RunOptions` if it is to be traced.
+
+        Returns:
+          Fetched values; and the `RunMetadata` of a traced run, else None.
+
+        Raises:
+          tf.errors.OpError: if an operation fails, or the step is ended early.
+        """
+        found = self.part(part)
+        with self.steps.taking_part(step):
+            return (found.run(arrays), None) if options is None else found.traced(arrays, options)
+
+    def arrive(self, step: int, key: str, value: Any) -> None:
+        """Takes in what another task sends for a step."""
+        there = self.steps.get(step)
+        if there is not None:
+            there.put(key, value)
+
+    def _send(self, step: int, device: str, key: str, dtype: DType, value: Any) -> None:
+        spec = DeviceSpecV2.from_string(device)
+        address = self._addresses.get((spec.job or "", spec.task or 0))
+        if address is None:
+            raise errors.InternalError(None, None, f"No task of this cluster has {device}")
+        arrival = {"session": self.handle, "step": step, "key": key, "dead": value is DEAD}
+        tensors = [] if value is DEAD else [pack(value, dtype)]
+        link_to(address).tell(tensors, arrival=arrival)
+
+    def close(self) -> None:
+        """Ends what runs, and forgets what is the session's own."""
+        self.resources.close()
+        self._parts.clear()

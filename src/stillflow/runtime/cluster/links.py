@@ -1,0 +1,243 @@
+"""Connections to other tasks: requests with their answers, and what is told without one."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow import errors
+from stillflow.ops.working_threads import Resting
+from stillflow.runtime import native_log
+from stillflow.runtime.cluster.wire import Broken, Packed, Wire
+from stillflow.runtime.session.interrupts import current_interrupt
+from stillflow.util.threads import our_thread
+
+_CONNECTING = 20.0  # seconds after which a host counts as not there
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between attempts to connect; the last stays
+_TOLD_EVERY = 10.0  # seconds
+
+
+class Answer:
+    """What will be said to a request."""
+
+    def __init__(self, settled: Callable[[Answer], None] | None = None) -> None:
+        self.content: Any = None
+        self.tensors: list[Any] = []
+        self.error: errors.OpError | None = None
+        self._settled = settled
+        self._once = threading.Lock()
+        self._open = threading.Lock()
+        self._open.acquire()
+
+    def settle(self, content: Any, tensors: list[Any], error: errors.OpError | None = None) -> None:
+        """Gives it, unless the wait for it has ended."""
+        if not self._once.acquire(blocking=False):
+            return
+        self.content, self.tensors, self.error = content, tensors, error
+        if self._settled is not None:
+            self._settled(self)
+        self._open.release()
+
+    def wait(self) -> Any:
+        """Waits for it, as long as the run in this thread may take; gives its content.
+
+        Raises:
+          tf.errors.OpError: what the task failed with, UnavailableError if it is gone,
+            DeadlineExceededError if the time is over.
+        """
+        limit = current_interrupt()
+        limit.watch(self._give_up)
+        try:
+            with Resting(), self._open:
+                pass
+        finally:
+            limit.forget(self._give_up)
+        if self.error is not None:
+            raise self.error
+        return self.content
+
+    def _give_up(self, error: errors.OpError) -> None:
+        self.settle(None, [], error)
+
+
+class Link:
+    """A connection to a task.
+
+    Args:
+      address: "host:port".
+      connection: a socket that is connected to it.
+    """
+
+    def __init__(self, address: str, connection: socket.socket) -> None:
+        self._address = address
+        self._wire = Wire(connection)
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Answer] = {}
+        self._lock = threading.Lock()
+        self._broken: str | None = None
+        name = f"stillflow-link-{address}"
+        our_thread(threading.Thread(target=self._read, name=name, daemon=True)).start()
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether nobody is at the other end any more."""
+        return self._broken is not None
+
+    def ask(
+        self,
+        tensors: Sequence[Packed] = (),
+        settled: Callable[[Answer], None] | None = None,
+        **content: Any,
+    ) -> Answer:
+        """Sends a request; its answer comes later.
+
+        Args:
+          tensors: what goes with it.
+          settled: called with the answer once it is there, in another thread maybe.
+          **content: the request, by the name of its message's field.
+        """
+        answer = Answer(settled)
+        number = next(self._numbers)
+        with self._lock:
+            broken = self._broken
+            if broken is None:
+                self._waiting[number] = answer
+        if broken is not None:
+            answer.settle(None, [], _unavailable(broken))
+            return answer
+        try:
+            self._wire.send(tensors, number, **content)
+        except Broken as error:
+            self._end(str(error))
+        return answer
+
+    def tell(self, tensors: Sequence[Packed] = (), **content: Any) -> None:
+        """Sends what needs no answer.
+
+        Raises:
+          tf.errors.UnavailableError: if the task is gone.
+        """
+        try:
+            if self._broken is not None:
+                raise Broken(self._broken)
+            self._wire.send(tensors, **content)
+        except Broken as error:
+            self._end(str(error))
+            raise _unavailable(str(error)) from None
+
+    def _read(self) -> None:
+        try:
+            while True:
+                message, tensors = self._wire.receive()
+                with self._lock:
+                    answer = self._waiting.pop(message.id, None)
+                kind = message.WhichOneof("content")
+                if answer is None or kind is None:
+                    continue
+                content = getattr(message, kind)
+                failed = as_error(content) if kind == "failure" else None
+                answer.settle(content, tensors, failed)
+                del message, content, tensors, answer  # not to hold them until the next comes
+        except Broken as error:
+            self._end(str(error))
+
+    def _end(self, reason: str) -> None:
+        with self._lock:
+            self._broken = self._broken or reason
+            waiting, self._waiting = list(self._waiting.values()), {}
+        self._wire.close()
+        for answer in waiting:
+            answer.settle(None, [], _unavailable(reason))
+
+
+def as_error(failure: Any) -> errors.OpError:
+    """The error that a `Failure` message tells of; its `op` is the name of the operation."""
+    kind = _KINDS.get(failure.code, errors.UnknownError)
+    error: errors.OpError = kind(None, failure.op or None, failure.message)
+    return error
+
+
+_KINDS: dict[int, Any] = {
+    code: errors.exception_type_from_error_code(code)
+    for code in range(errors.CANCELLED, errors.UNAUTHENTICATED + 1)
+}
+
+
+def _unavailable(reason: str) -> errors.OpError:
+    return errors.UnavailableError(None, None, reason)
+
+
+_links: dict[str, Link] = {}
+_links_lock = threading.Lock()
+
+
+def link_to(address: str) -> Link:
+    """The connection to an address that everything in this process shares.
+
+    Raises:
+      tf.errors.UnavailableError: if nobody listens there.
+    """
+    link = _links.get(address)
+    if link is not None and not link.is_broken:
+        return link
+    host, _, port = address.rpartition(":")
+    try:
+        connection = socket.create_connection((host.strip("[]"), int(port)), _CONNECTING)
+        if connection.getsockname() == connection.getpeername():
+            # The system may choose, as our own port, the one that nobody listens on yet.
+            connection.close()
+            raise ConnectionRefusedError("nobody listens there")
+        connection.settimeout(None)
+    except (OSError, ValueError) as error:
+        raise _unavailable(f"Connect Failed: {address}: {error}") from None
+    with _links_lock:
+        link = _links.get(address)
+        if link is None or link.is_broken:
+            link = _links[address] = Link(address, connection)
+        else:
+            connection.close()  # another thread was faster
+    return link
+
+
+def ask_when_there(
+    address: str, task: str, check: Callable[[], None], **content: Any
+) -> tuple[Link, Any]:
+    """Asks something of a task that may not have been started yet: waits until it is.
+
+    Args:
+      address: of the task.
+      task: its name, for the log.
+      check: called now and then; raises what ends the waiting.
+      **content: the request.
+
+    Returns:
+      The connection, and the answer.
+
+    Raises:
+      tf.errors.DeadlineExceededError: if the run in this thread may take no longer.
+    """
+    limit = current_interrupt()
+    told = time.monotonic()
+    for attempt in itertools.count():
+        try:
+            link = link_to(address)
+            return link, link.ask(**content).wait()
+        except errors.UnavailableError:
+            check()
+            if limit.error is not None:
+                raise errors.DeadlineExceededError(None, None, "Deadline Exceeded") from None
+        if time.monotonic() - told >= _TOLD_EVERY:
+            told = time.monotonic()
+            native_log.info(f"CreateSession still waiting for response from worker: {task}")
+        with Resting():
+            time.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
+    raise AssertionError
+
+
+if hasattr(os, "register_at_fork"):  # the threads that read from them do not survive a fork
+    os.register_at_fork(after_in_child=_links.clear)

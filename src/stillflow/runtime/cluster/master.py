@@ -1,0 +1,241 @@
+"""A session on a cluster: which tasks it has, and how its runs are done by several of them."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph.device import DeviceSpecV2
+from stillflow.graph.graph import Graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.protos import RunOptions
+from stillflow.runtime.cluster import tasks
+from stillflow.runtime.cluster.access import Access, Direct, Remote, RemoteTask
+from stillflow.runtime.cluster.guests import Task, task_name
+from stillflow.runtime.cluster.partition import Part, Partition
+from stillflow.runtime.cluster.runs import PartOfRun, Run, by_itself
+from stillflow.runtime.cluster.tasks import Cluster, LocalTask
+from stillflow.runtime.devices.devices import DeviceAttributes
+from stillflow.runtime.plan.values import fetch_fed
+from stillflow.runtime.resources import Resources
+from stillflow.runtime.session.interrupts import Interrupt
+
+
+class Master:
+    """What a session knows of its cluster.
+
+    Args:
+      target: the task that it names.
+      graph: what the session runs.
+      config: its `ConfigProto`, or None.
+      check: raises once the session is closed.
+    """
+
+    def __init__(
+        self, target: LocalTask | RemoteTask, graph: Graph, config: Any, check: Callable[[], None]
+    ) -> None:
+        self._target, self._graph, self._config, self._check = target, graph, config, check
+        self._handle = secrets.token_hex(8)
+        self._accesses: dict[str, Access] | None = None
+        self._plans: dict[Any, ClusterPlan | None] = {}
+        self._registered: dict[tuple[str, bytes], int] = {}
+        self._lock = threading.RLock()
+
+    # ---- the tasks
+
+    def _open(self) -> dict[str, Access]:
+        """The tasks by name, own first; waits for those that have not been started yet."""
+        with self._lock:
+            if self._accesses is None:
+                own, cluster_def = self._own_task()
+                cluster = tasks.cluster_of(cluster_def)
+                others = [task for task in sorted(cluster) if task != own and self._may_use(task)]
+                found: dict[str, Access] = {}
+                try:
+                    for task in (own, *others):
+                        found[task_name(task)] = self._access(task, cluster, cluster_def, own)
+                except BaseException:  # Ctrl-C too: nobody else would let them forget the session
+                    for access in found.values():
+                        access.close()
+                    raise
+                self._accesses = found
+            return self._accesses
+
+    def _own_task(self) -> tuple[Task, Any]:
+        """Which task the target is, and the session's cluster.
+
+        Raises:
+          tf.errors.InvalidArgumentError: if the session brings a cluster that lacks the target.
+        """
+        config = self._config
+        if config is None or not config.HasField("cluster_def"):
+            return self._target.task, self._target.cluster_def
+        address = self._target.target.partition("://")[2]
+        cluster = tasks.cluster_of(config.cluster_def)
+        matching = [task for task, there in cluster.items() if there == address]
+        if len(matching) != 1:
+            how = "Found multiple matching tasks" if matching else "The master is not among tasks"
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{how} that correspond to to the master. Master target: "
+                f"'{self._target.target}'. ClusterDef: "
+                f"{' '.join(str(config.cluster_def).split())}",
+            )
+        return matching[0], config.cluster_def
+
+    def _may_use(self, task: Task) -> bool:
+        """Whether the session's device filters let a task pass."""
+        names = self._config.device_filters if self._config is not None else ()
+        filters = [DeviceSpecV2.from_string(name) for name in names]
+        return not filters or any(
+            wanted.job in (None, task[0]) and wanted.task in (None, task[1]) for wanted in filters
+        )
+
+    def _access(self, task: Task, cluster: Cluster, cluster_def: Any, own: Task) -> Access:
+        address = cluster[task]
+        if task == own:
+            if isinstance(self._target, LocalTask):
+                guest = self._target.open(self._handle, task, cluster_def, self._config)
+                guest.states_of = id(self._graph)
+                return Direct(self._target, guest)
+            address = self._target.address
+        return Remote(address, self._handle, task, cluster_def, self._config, self._check)
+
+    def devices(self) -> list[DeviceAttributes]:
+        """The devices of all tasks, those of the target first."""
+        return [device for access in self._open().values() for device in access.devices]
+
+    def resources(self) -> Resources | None:
+        """What the session keeps in the task that is in this process; None if there is none."""
+        own, *_ = self._open().values()
+        return own.guest.resources if isinstance(own, Direct) else None
+
+    def close(self) -> None:
+        """Lets all tasks forget the session."""
+        with self._lock:
+            accesses, self._accesses = self._accesses or {}, None
+            self._plans.clear()
+        for access in accesses.values():
+            access.close()
+
+    # ---- runs
+
+    def forget_plans(self) -> None:
+        """The graph has changed; what the tasks have of it stays there."""
+        self._plans.clear()
+
+    def plan(
+        self,
+        tensors: Sequence[Tensor],
+        targets: Sequence[Operation],
+        fed: Sequence[Tensor],
+        device_of: Callable[[Operation], str],
+    ) -> ClusterPlan | None:
+        """How the tasks do a run together; None if the session's own process does all of it.
+
+        Args:
+          tensors: what is fetched.
+          targets: operations that run.
+          fed: what is fed.
+          device_of: the full name of an operation's device.
+        """
+        key = (tuple(tensors), tuple(targets), tuple(fed))
+        with self._lock:
+            if key not in self._plans:
+                accesses = self._open()
+                own, access = next(iter(accesses.items()))
+                partition = Partition(tensors, targets, fed, device_of)
+                alone = isinstance(access, Direct) and partition.tasks <= {own}
+                if alone:
+                    self._plans[key] = None
+                else:
+                    given = [partition.now(tensor) for tensor in fed]
+                    wanted = [partition.now(tensor) for tensor in tensors]
+                    parts = [self._part_of_run(part, given) for part in partition.parts()]
+                    self._plans[key] = ClusterPlan(parts, wanted, given, self._graph)
+            return self._plans[key]
+
+    def _part_of_run(self, part: Part, fed: Sequence[Tensor]) -> PartOfRun:
+        access = self._open()[part.task]
+        fetches = [tensor.name for tensor in part.fetches]
+        wanted = (part.graph, list(part.feeds.values()), fetches, part.targets)
+        text = part.graph.SerializeToString(deterministic=True) + repr(wanted[1:]).encode()
+        key = part.task, hashlib.sha256(text).digest()
+        number = self._registered.get(key)
+        if number is None:
+            number = self._registered[key] = access.register(*wanted)
+        places = [fed.index(tensor) for tensor in part.feeds]
+        return PartOfRun(access, number, part.graph, places, list(part.feeds), part.fetches)
+
+    def at_home(self, plan: Callable[..., list[Any]], session: Interrupt) -> Any:
+        """A plan of this process that fails as one of the cluster does; see `by_itself`."""
+        return by_itself(plan, next(iter(self._open())), session, self._graph)
+
+
+class ClusterPlan:
+    """One `Session.run` signature, done by several tasks.
+
+    Args:
+      parts: what each task does.
+      tensors: what is fetched, in order.
+      fed: what is fed, in order.
+      graph: the session's.
+    """
+
+    def __init__(
+        self,
+        parts: list[PartOfRun],
+        tensors: Sequence[Tensor],
+        fed: Sequence[Tensor],
+        graph: Graph,
+    ) -> None:
+        self._parts, self._tensors, self._graph = parts, tensors, graph
+        self._fed = {tensor: place for place, tensor in enumerate(fed)}
+
+    def run(self, session: Interrupt, *arrays: np.ndarray) -> list[Any]:
+        """Runs.
+
+        Args:
+          session: what ends all runs of the session.
+          *arrays: what is fed.
+        """
+        return self._values(Run(self._parts, arrays), session)
+
+    def traced(
+        self, session: Interrupt, arrays: Iterable[np.ndarray], options: Any, metadata: Any
+    ) -> list[Any]:
+        """Runs as a `RunOptions` message (or None) says; fills in a `RunMetadata`, if there is one.
+
+        Raises:
+          tf.errors.UnimplementedError: if tensors are to be watched.
+        """
+        if options is not None and options.debug_options.debug_tensor_watch_opts:
+            raise errors.UnimplementedError(
+                None, None, "Stillflow cannot watch tensors of a run by several tasks yet"
+            )
+        wants_trace = metadata is not None and options is not None and options.trace_level > 0
+        level = RunOptions(trace_level=options.trace_level) if wants_trace else None
+        run = Run(self._parts, tuple(arrays), level)
+        values = self._values(run, session)
+        if metadata is not None:
+            metadata.Clear()
+            for part in run.metadata:
+                metadata.MergeFrom(part)
+            if options is not None and options.output_partition_graphs:
+                metadata.partition_graphs.extend(part.graph for part in self._parts)
+        return values
+
+    def _values(self, run: Run, session: Interrupt) -> list[Any]:
+        found = run.values(session, self._graph)
+        arrays, fed = run.arrays, self._fed
+        return [
+            fetch_fed(arrays[fed[tensor]]) if tensor in fed else found[tensor]
+            for tensor in self._tensors
+        ]

@@ -1,0 +1,96 @@
+"""Values on their way between tasks: a short description, and the bytes as they are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors, protos
+from stillflow.graph import dtypes
+from stillflow.graph.dtypes import DType
+from stillflow.runtime.plan.facts import to_array
+
+_HANDLES = ("resource", "variant")
+
+
+def pack(value: Any, dtype: DType) -> tuple[Any, Any]:
+    """A value as its description (a `Tensor` message) and its bytes, which share its memory.
+
+    Args:
+      value: a run-time value, or an array.
+      dtype: what its tensor is of.
+
+    Raises:
+      tf.errors.UnimplementedError: if it is a handle, which means nothing in another process.
+    """
+    dtype = dtype.base_dtype
+    if dtype.name in _HANDLES:
+        raise errors.UnimplementedError(
+            None, None, f"Stillflow cannot send a value of type {dtype.name} to another task"
+        )
+    head = _message("Tensor")(dtype=dtype.as_datatype_enum)
+    # An array of NumPy's own strings would end before trailing zeros.
+    text = isinstance(value, (bytes, str))
+    array = np.asarray(value, dtype=object) if text else _array(value)
+    head.shape.extend(array.shape)
+    if dtype == dtypes.string:
+        head.strings.extend(_as_bytes(item) for item in array.reshape(-1).tolist())
+        return head, b""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return head, flat.view(np.uint8).data if flat.size else b""
+
+
+def _message(name: str) -> Any:
+    return protos.file("stillflow/cluster.proto")[name]
+
+
+def _array(value: Any) -> np.ndarray:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    return to_array(value)
+
+
+def _as_bytes(text: Any) -> bytes:
+    return text.encode() if isinstance(text, str) else bytes(text)
+
+
+def room_for(head: Any) -> np.ndarray:
+    """An array for the value that a description announces; strings are in it already.
+
+    Memory of it is taken up only as it is written to, so that a lie about the size costs nothing.
+
+    Raises:
+      ValueError: if the description makes no sense.
+      MemoryError: if it is larger than memory can be.
+    """
+    shape = tuple(head.shape)
+    if any(size < 0 for size in shape):
+        raise ValueError(f"a tensor cannot have the shape {shape}")
+    try:
+        dtype = dtypes.as_dtype(head.dtype)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    if dtype == dtypes.string:
+        if len(head.strings) != prod(shape):
+            raise ValueError(f"{len(head.strings)} strings are no tensor of shape {shape}")
+        strings = np.empty(len(head.strings), dtype=object)
+        strings[:] = head.strings
+        return strings.reshape(shape)
+    if dtype.name in _HANDLES or dtype._is_ref_dtype:
+        raise ValueError(f"a value of type {dtype.name} cannot be sent")
+    return np.empty(shape, dtype=dtype.as_numpy_dtype)
+
+
+def writable_bytes(array: np.ndarray) -> memoryview | None:
+    """Where the bytes of a value go; None if there are none."""
+    if array.dtype.hasobject or not array.size:
+        return None
+    return array.reshape(-1).view(np.uint8).data
+
+
+def pack_all(values: Sequence[Any], types: Sequence[DType]) -> list[tuple[Any, Any]]:
+    """`pack` for several values."""
+    return [pack(value, dtype) for value, dtype in zip(values, types, strict=True)]

@@ -1,0 +1,335 @@
+"""What a run needs, cut into one graph for each task.
+
+A tensor that goes to another task gets a `_Send` behind its operation and a `_Recv` in its place
+there; so does a control input, as an empty tensor. The value of a reference leaves when its first
+reader there would read it, after the updates that this one follows. What is fed becomes a
+placeholder. Everything keeps the order of one list in which the whole run could be done: each part
+in that order never waits for what cannot come (the first operation not yet done, of all parts, can
+always be done).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, TypeGuard
+
+from stillflow.graph.graphdef import fill_library, fill_node
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.cluster.loop_reads import LoopReads
+from stillflow.runtime.cluster.loop_tasks import device_of_loops
+from stillflow.runtime.cluster.loose_shapes import with_loose_shapes
+from stillflow.runtime.functions.inlining import Inliner, inline, is_call
+from stillflow.runtime.loops.frames import Frame, LateEntry, find_frames, has_loops
+from stillflow.runtime.plan.prune import needed_ops
+from stillflow.runtime.schedule.variable_accesses import as_tensorflow_orders
+
+_CALLS = ("func", "list(func)")
+# Marks what runs in a part although nobody asks for it, unless it is in a branch not taken.
+EFFECT = "_effect"
+
+
+# What may go from one task to another: a tensor, or the end of an operation.
+Source = Tensor | Operation
+
+
+class Part:
+    """What one task does of a run.
+
+    Attributes:
+      graph: a `GraphDef`.
+      feeds: tensors that are fed, with the names they have in it.
+      fetches: tensors that are given back.
+      targets: names of operations that run.
+    """
+
+    def __init__(self, task: str) -> None:
+        from stillflow.protos import GraphDef
+
+        self.task = task
+        self.graph = GraphDef()
+        self.feeds: dict[Tensor, str] = {}
+        self.fetches: list[Tensor] = []
+        self.targets: list[str] = []
+
+
+def task_of(device: str) -> str:
+    """The task in the full name of a device."""
+    return device.rpartition("/device:")[0]
+
+
+class Partition:
+    """Cuts what a run needs into parts.
+
+    Args:
+      tensors: what is fetched.
+      targets: operations that are run.
+      fed: what is fed.
+      device_of: the full name of an operation's device.
+    """
+
+    def __init__(
+        self,
+        tensors: Sequence[Tensor],
+        targets: Sequence[Operation],
+        fed: Collection[Tensor],
+        device_of: Callable[[Operation], str],
+    ) -> None:
+        self._ops = needed_ops(tensors, targets, fed)
+        self._graph = self._ops[0].graph if self._ops else None
+        self._now: dict[Any, Any] = {}
+        self._effects: set[Operation] = set()
+        if any(is_call(op) for op in self._ops):
+            self._take_calls_apart(tensors, targets, fed, device_of)
+        self._fed = {self.now(tensor) for tensor in fed}
+        self._ops = as_tensorflow_orders(self._ops, self._fed)
+        self._fetched = [self.now(tensor) for tensor in tensors]
+        self._targets = [self.now(op) for op in targets]
+        graph = self._graph
+        self._loose = set() if graph is None else with_loose_shapes(self._ops, graph)
+        self._devices = {op: device_of(op) for op in self._ops}
+        self._depths: dict[Operation, int] = {}
+        self._loop_reads = LoopReads()
+        # References whose values other tasks take, by the operation there that is the first to.
+        self._first_reads: dict[Operation, list[Tensor]] = {}
+        self._measure()
+
+    def now(self, of_graph: Any) -> Any:
+        """What a tensor or operation of the graph is after calls of functions are taken apart."""
+        return self._now.get(of_graph, of_graph)
+
+    def _take_calls_apart(
+        self, tensors: Sequence[Tensor], targets: Sequence[Operation], fed: Collection[Tensor],
+        device_of: Callable[[Operation], str],
+    ) -> None:  # fmt: skip
+        """What functions do with what other tasks have is done there."""
+        inliner = Inliner(device_of)
+        self._ops, scope = inline(self._ops, fed, tensors, targets, inliner)
+        self._now = {**scope.tensors, **scope.ops}
+        self._effects = set(inliner.kept)
+        of_graph = set(scope.ops.values())
+        names = {op.name for op in of_graph}
+        for op in self._ops:
+            if op in of_graph:
+                continue
+            name, number = op.name, 0
+            while name in names:  # what a body calls its operations may be a name of the graph
+                number += 1
+                name = f"{op.name}_{number}"
+            names.add(name)
+            op.name = name
+
+    @property
+    def tasks(self) -> set[str]:
+        """The tasks that have something to do."""
+        return {task_of(device) for device in self._devices.values()}
+
+    def _measure(self) -> None:
+        """Puts the operations in order, loops into one task, and finds how deep in branches."""
+        if not has_loops(self._ops):
+            for op in self._ops:
+                self._depths[op] = self._depth(op)
+            return
+        try:
+            units = find_frames(self._ops, self._fed).units
+        except LateEntry:
+            if len(self.tasks) > 1:
+                raise
+            return  # nothing crosses, and the task runs any wiring
+        for op, device in device_of_loops(units, self._devices).items():
+            if task_of(self._devices[op]) != task_of(device):
+                self._devices[op] = device
+        ordered: list[Operation] = []
+        for unit in units:
+            if not isinstance(unit, Frame):
+                self._depths[unit] = self._depth(unit)
+                ordered.append(unit)
+                continue
+            inside = set(unit.all_ops())
+            depth = max(self._depth(op) for op in unit.enters)
+            reads = self._loop_reads.find(inside, self._is_elsewhere(unit.enters[0]))
+            self._devices.update((op, self._devices[op._inputs[0].op]) for op in reads)
+            ordered += [*reads, *(op for op in self._ops if op in inside)]
+            self._depths.update(dict.fromkeys((*reads, *inside), depth))
+        self._ops = ordered
+
+    def _is_elsewhere(self, near: Operation) -> Callable[[Operation], bool]:
+        task = task_of(self._devices[near])
+        return lambda op: task_of(self._devices[op]) != task
+
+    def _inputs_of(self, op: Operation) -> list[Tensor]:
+        return self._loop_reads.inputs.get(op, op._inputs)
+
+    def _depth(self, op: Operation) -> int:
+        """In how many branches an operation is: 0 is outside of any."""
+        sources = [t.op for t in op._inputs if t not in self._fed] + op._control_inputs
+        deepest = max((self._depths.get(source, 0) + (source.card.flow == "switch")
+                       for source in sources), default=0)  # fmt: skip
+        return max(0, deepest - 1) if op.card.flow == "merge" else deepest
+
+    # ---- the parts
+
+    def parts(self) -> list[Part]:
+        """The parts, one for each task."""
+        made = {task: Part(task) for task in sorted(self.tasks)}
+        crossing = self._crossing()
+        received: dict[tuple[str, str], str] = {}
+        for op in self._ops:
+            device = self._devices[op]
+            part = made[task_of(device)]
+            for read in self._first_reads.get(op, ()):
+                number = sorted(crossing[read.op][read]).index(device)
+                there = made[task_of(self._devices[read.op])]
+                self._send(there, read.op, read, device, number, self._before(op, there.task))
+            inputs = list(self._inputs(op, part, received))
+            node = part.graph.node.add()
+            fill_node(node, op)
+            self._loop_reads.rewrite(op, node)
+            del node.input[:]
+            node.input.extend(inputs)
+            node.device = device
+            node.attr.pop("_class", None)  # devices are settled
+            if op in self._effects:
+                node.attr[EFFECT].b = True
+            for source, tasks in crossing.get(op, {}).items():
+                if _is_reference(source):
+                    continue  # its value leaves when it is read
+                for number, device in enumerate(sorted(tasks)):
+                    self._send(part, op, source, device, number)
+        for part in made.values():
+            self._finish(part)
+        return list(made.values())
+
+    def _crossing(self) -> dict[Operation, dict[Source, set[str]]]:
+        """Which outputs of an operation, or its end, other tasks wait for: their devices."""
+        found: dict[Operation, dict[Source, set[str]]] = {}
+        taken: set[tuple[Source, str]] = set()
+        for op in self._ops:
+            task = task_of(self._devices[op])
+            sources: list[Source] = [*self._inputs_of(op), *op._control_inputs]
+            for source in sources:
+                maker = source.op if isinstance(source, Tensor) else source
+                if source in self._fed or task_of(self._devices[maker]) == task:
+                    continue
+                if (source, task) not in taken:
+                    taken.add((source, task))
+                    there = found.setdefault(maker, {}).setdefault(source, set())
+                    there.add(self._devices[op])
+                    if _is_reference(source):
+                        self._first_reads.setdefault(op, []).append(source)
+        return found
+
+    def _before(self, op: Operation, task: str) -> list[Operation]:
+        """The operations of a task that another task's operation is to follow."""
+        return [c for c in op._control_inputs if task_of(self._devices[c]) == task]
+
+    def _inputs(
+        self, op: Operation, part: Part, received: dict[tuple[str, str], str]
+    ) -> Iterator[str]:
+        """An operation's inputs as its part names them, made where they come from elsewhere."""
+        for tensor in self._inputs_of(op):
+            if tensor in self._fed:
+                yield self._placeholder(part, tensor)
+            elif task_of(self._devices[tensor.op]) == part.task:
+                yield tensor._as_node_def_input()
+            else:
+                yield self._receive(part, tensor, op, received)
+        for control in op._control_inputs:
+            if task_of(self._devices[control]) == part.task:
+                yield f"^{control.name}"
+            else:
+                yield f"^{self._receive(part, control, op, received)}"
+
+    def _placeholder(self, part: Part, tensor: Tensor) -> str:
+        name = part.feeds.get(tensor)
+        if name is None:
+            name = part.feeds[tensor] = f"{tensor.op.name}/_fed_{tensor.value_index}"
+            node = part.graph.node.add(name=name, op="Placeholder", device=f"{part.task}/cpu:0")
+            node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
+            node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
+        return name
+
+    def _receive(
+        self,
+        part: Part,
+        source: Source,
+        user: Operation,
+        received: dict[tuple[str, str], str],
+    ) -> str:
+        maker, key, dtype = _crossed(source)
+        name = received.get((part.task, key))
+        if name is not None:
+            return name
+        number = source.value_index if isinstance(source, Tensor) else "control"
+        name = received[part.task, key] = f"{maker.name}/_received_{number}"
+        node = part.graph.node.add(name=name, op="_Recv", device=self._devices[user])
+        node.attr["tensor_type"].type = dtype
+        self._address(node, key, maker, self._devices[user])
+        if isinstance(source, Tensor) and source.op not in self._loose:
+            shapes = node.attr["_output_shapes"].list
+            shapes.shape.add().CopyFrom(source.shape.as_proto())
+        if self._is_conditional(maker):
+            node.attr["_conditional"].b = True
+        return name
+
+    def _is_conditional(self, op: Operation) -> bool:
+        return self._depths[op] + (op.card.flow == "switch") > 0
+
+    def _send(
+        self, part: Part, op: Operation, source: Source, there: str, number: int,
+        after: Sequence[Operation] = (),
+    ) -> None:  # fmt: skip
+        _, key, dtype = _crossed(source)
+        what = source.value_index if isinstance(source, Tensor) else "control"
+        name = f"{op.name}/_sent_{what}_{number}"
+        if isinstance(source, Tensor):
+            sent = source._as_node_def_input()
+        else:
+            sent = f"{name}_empty"
+            empty = part.graph.node.add(name=sent, op="Const", device=self._devices[op])
+            empty.input.append(f"^{op.name}")
+            empty.attr["dtype"].type = dtype
+            empty.attr["value"].tensor.dtype = dtype
+            empty.attr["value"].tensor.tensor_shape.dim.add(size=0)
+        node = part.graph.node.add(name=name, op="_Send", device=self._devices[op])
+        node.input.append(sent)
+        node.input.extend(f"^{each.name}" for each in after)
+        node.attr["T"].type = dtype
+        self._address(node, key, op, there)
+        part.targets.append(node.name)
+
+    def _address(self, node: Any, key: str, maker: Operation, there: str) -> None:
+        node.attr["tensor_name"].s = key.encode()
+        node.attr["send_device"].s = self._devices[maker].encode()
+        node.attr["send_device_incarnation"].i = 0
+        node.attr["recv_device"].s = there.encode()
+
+    def _finish(self, part: Part) -> None:
+        """Says what a part gives back, and adds the functions that it calls."""
+        part.fetches = [
+            tensor for tensor in self._fetched
+            if tensor not in self._fed and task_of(self._devices[tensor.op]) == part.task
+        ]  # fmt: skip
+        part.targets += [op.name for op in self._targets if task_of(self._devices[op]) == part.task]
+        graph = self._graph
+        assert graph is not None
+        part.graph.versions.CopyFrom(graph.graph_def_versions)
+        own = [op for op in self._ops if task_of(self._devices[op]) == part.task]
+        if any(_calls(op) for op in own):
+            fill_library(part.graph.library, graph._functions)
+
+
+def _crossed(source: Source) -> tuple[Operation, str, int]:
+    """What makes a tensor or is the end of an operation; its key, and its type."""
+    if isinstance(source, Tensor):
+        return source.op, source.name, source.dtype.base_dtype.as_datatype_enum
+    return source, f"^{source.name}", 1
+
+
+def _is_reference(source: Source) -> TypeGuard[Tensor]:
+    """Return True for a variable whose value is read where its reader is done, not made."""
+    return isinstance(source, Tensor) and source.dtype._is_ref_dtype
+
+
+def _calls(op: Operation) -> bool:
+    declared = op.card.signature.attrs.values()
+    return op.type in op.graph._functions or any(attr.kind in _CALLS for attr in declared)

@@ -1,0 +1,176 @@
+"""Listens for other tasks and for sessions, and does for them what they ask of a task."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from stillflow import errors
+from stillflow.protos import DeviceAttributes
+from stillflow.runtime.cluster.crossings import DEAD
+from stillflow.runtime.cluster.helpers import hand_over
+from stillflow.runtime.cluster.packed import pack_all
+from stillflow.runtime.cluster.tasks import LocalTask
+from stillflow.runtime.cluster.wire import Broken, Wire
+from stillflow.runtime.failures import as_op_error
+from stillflow.util.threads import our_thread
+
+_BACKLOG = 128
+
+
+def serve(task: LocalTask, listening: socket.socket) -> None:
+    """Serves a task until the process ends.
+
+    Args:
+      task: the task.
+      listening: a bound socket.
+    """
+    listening.listen(_BACKLOG)
+    name = f"stillflow-service-{task.task[0]}-{task.task[1]}"
+    accepting = threading.Thread(target=_accept, args=(task, listening), name=name, daemon=True)
+    our_thread(accepting).start()
+
+
+def _accept(task: LocalTask, listening: socket.socket) -> None:
+    while True:
+        try:
+            connection, _ = listening.accept()
+        except OSError:
+            return  # closed
+        try:
+            caller = Caller(task, Wire(connection))
+            our_thread(threading.Thread(target=caller.listen, daemon=True)).start()
+        except (OSError, RuntimeError):  # it is gone already; or there are too many threads
+            connection.close()
+
+
+class Caller:
+    """Another process at the other end of a connection.
+
+    Args:
+      task: what it talks to.
+      wire: the connection.
+    """
+
+    def __init__(self, task: LocalTask, wire: Wire) -> None:
+        self._task, self._wire = task, wire
+        self._sessions: set[str] = set()
+
+    def listen(self) -> None:
+        """Does what comes in, until the other end is gone; its sessions end with it."""
+        with contextlib.suppress(Broken, RuntimeError):  # or there are too many threads
+            while True:
+                message, tensors = self._wire.receive()
+                kind = message.WhichOneof("content")
+                if kind in _AT_ONCE:
+                    _AT_ONCE[kind](self, getattr(message, kind), tensors)
+                elif kind in _ANSWERED:
+                    content = getattr(message, kind)
+                    hand_over(self._answer, _ANSWERED[kind], message.id, content, tensors)
+                else:
+                    raise Broken("it says what no task says")
+                del message, tensors  # not to hold them until the next comes
+        self._wire.close()
+        for session in self._sessions:
+            self._task.close(session)
+
+    def _answer(
+        self, act: Callable[..., Any], number: int, content: Any, tensors: list[Any]
+    ) -> None:
+        try:
+            kind, answer, packed = act(self, content, tensors)
+            reply = {kind: answer}
+        except Exception as raised:
+            reply, packed = {"failure": _failure(raised)}, []
+        with contextlib.suppress(Broken):  # then nobody waits for it
+            self._wire.send(packed, number, **reply)
+
+    # ---- what is done at once
+
+    def _arrival(self, arrival: Any, tensors: list[Any]) -> None:
+        if not arrival.dead and len(tensors) != 1:
+            raise Broken("an arrival is one tensor")
+        guest = self._task.find(arrival.session)
+        if guest is not None:  # else the session is over
+            value = DEAD if arrival.dead else tensors[0]
+            guest.arrive(arrival.step, arrival.key, value)
+
+    def _abort(self, abort: Any, tensors: list[Any]) -> None:
+        del tensors
+        guest = self._task.find(abort.session)
+        if guest is not None:
+            guest.steps.abort(abort.step)
+
+    # ---- what is answered
+
+    def _describe(self, describe: Any, tensors: list[Any]) -> Any:
+        del describe, tensors
+        job, task = self._task.task
+        return "description", {"cluster": self._task.cluster_def, "job": job, "task": task}, []
+
+    def _open(self, wanted: Any, tensors: list[Any]) -> Any:
+        del tensors
+        config = wanted.config if wanted.HasField("config") else None
+        task = wanted.job, wanted.task
+        guest = self._task.open(wanted.session, task, wanted.cluster, config)
+        self._sessions.add(wanted.session)
+        devices = [
+            DeviceAttributes(
+                name=device.name,
+                device_type=device.device_type,
+                memory_limit=device.memory_limit_bytes,
+                incarnation=device.incarnation,
+            )
+            for device in guest.devices
+        ]
+        return "opened", {"devices": devices}, []
+
+    def _register(self, part: Any, tensors: list[Any]) -> Any:
+        del tensors
+        guest = self._task.guest(part.session)
+        number = guest.register(part.graph, part.feeds, part.fetches, part.targets)
+        return "registered", {"part": number}, []
+
+    def _run(self, run: Any, tensors: list[Any]) -> Any:
+        guest = self._task.guest(run.session)
+        options = run.options if run.HasField("options") else None
+        values, metadata = guest.run(run.part, run.step, tensors, options)
+        return "ran", {"metadata": metadata}, pack_all(values, guest.part(run.part).types)
+
+    def _close(self, close: Any, tensors: list[Any]) -> Any:
+        del tensors
+        self._sessions.discard(close.session)
+        self._task.close(close.session)
+        return "done", {}, []
+
+    def _reset(self, reset: Any, tensors: list[Any]) -> Any:
+        del tensors
+        self._task.clear(list(reset.containers))
+        return "done", {}, []
+
+
+_AT_ONCE: dict[Any, Callable[[Caller, Any, list[Any]], None]] = {
+    "arrival": Caller._arrival,
+    "abort": Caller._abort,
+}
+_ANSWERED: dict[Any, Callable[[Caller, Any, list[Any]], Any]] = {
+    "describe": Caller._describe,
+    "open": Caller._open,
+    "register": Caller._register,
+    "run": Caller._run,
+    "close": Caller._close,
+    "reset": Caller._reset,
+}
+
+
+def _failure(raised: BaseException) -> dict[str, Any]:
+    """An error as the fields of a `Failure` message."""
+    error = raised if isinstance(raised, errors.OpError) else as_op_error(raised, None)
+    if not isinstance(error, errors.OpError):
+        error = errors.UnknownError(None, None, f"{type(raised).__name__}: {raised}")
+    name = getattr(error.op, "name", error.op)
+    # Its nodes are named for what the other side knows of them: the lines of its program.
+    return {"code": error.error_code, "message": error._message, "op": name}

@@ -1,0 +1,109 @@
+"""The server that a session names as its target."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stillflow import errors
+from stillflow.graph.graph import Graph
+from stillflow.runtime.cluster import tasks
+from stillflow.runtime.cluster.tasks import LocalTask
+from stillflow.runtime.session.interrupts import time_limit
+
+if TYPE_CHECKING:
+    from stillflow.runtime.cluster.access import RemoteTask
+    from stillflow.runtime.cluster.master import Master
+    from stillflow.runtime.session.session import BaseSession
+
+_SCHEME = "grpc://"
+ALONE: weakref.WeakSet[BaseSession] = weakref.WeakSet()  # sessions without a server
+
+
+def find(target: bytes) -> LocalTask | RemoteTask | None:
+    """The server behind a target; None for the empty one, which is the session itself.
+
+    Raises:
+      tf.errors.NotFoundError: if it is no address of a server.
+      tf.errors.InvalidArgumentError: if its address names no port.
+    """
+    if not target:
+        return None
+    name = target.decode(errors="replace")
+    local = tasks.find(name)
+    if local is not None:
+        return local
+    address = name.removeprefix(_SCHEME)
+    if address == name:
+        raise errors.NotFoundError(
+            None,
+            None,
+            f'No session factory registered for the given session options: {{target: "{name}" '
+            "config: } Registered factories are {DIRECT_SESSION, GRPC_SESSION}.",
+        )
+    if not address.rpartition(":")[2].isdecimal() or ":" not in address:
+        raise errors.InvalidArgumentError(
+            None, None, f'Could not interpret "{address}" as a host-port pair.'
+        )
+    from stillflow.runtime.cluster.access import RemoteTask
+
+    return RemoteTask(name)
+
+
+def master(
+    target: LocalTask | RemoteTask | None, graph: Graph, config: Any, check: Callable[[], None]
+) -> Master | None:
+    """What runs a session on its target's cluster; see `Master`. None for the empty target."""
+    if target is None:
+        return None
+    from stillflow.runtime.cluster.master import Master
+
+    return Master(target, graph, config, check)
+
+
+def reset_alone() -> None:
+    """Ends all sessions without a server: their runs are cancelled."""
+    for session in list(ALONE):
+        ALONE.discard(session)
+        session._free()
+
+
+def reset(target: LocalTask | RemoteTask, containers: list[str] | None, milliseconds: int) -> None:
+    """Forgets what the tasks of a target's cluster keep, and ends the sessions on the target.
+
+    Args:
+      target: the server.
+      containers: what is forgotten; all if there are none.
+      milliseconds: how long that may take; 0 is no limit.
+
+    Raises:
+      tf.errors.DeadlineExceededError: if a task cannot be reached for so long.
+    """
+    from stillflow.runtime.cluster.guests import task_name
+    from stillflow.runtime.cluster.links import ask_when_there
+
+    with time_limit(milliseconds):
+        for task, address in tasks.cluster_of(target.cluster_def).items():
+            if task == target.task and isinstance(target, LocalTask):
+                target.clear(containers)
+                continue
+            own = task == target.task and target.target.partition("://")[2]
+            wanted = {"containers": containers or ()}
+            ask_when_there(own or address, task_name(task), lambda: None, reset=wanted)
+    if isinstance(target, LocalTask):
+        target.end_sessions()
+
+
+def as_bytes(target: Any) -> bytes:
+    """The target as bytes, as `sess_str` gives it.
+
+    Raises:
+      TypeError: if it is no string.
+    """
+    if not isinstance(target, (str, bytes)):
+        hint = ""
+        if type(target).__name__ == "ConfigProto":
+            hint = '. Did you do "Session(config)" instead of "Session(config=config)"?'
+        raise TypeError(f"target must be a string, but got {type(target)}{hint}")
+    return target if isinstance(target, bytes) else target.encode()

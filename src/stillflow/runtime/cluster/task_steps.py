@@ -1,0 +1,134 @@
+"""A step as one task sees it: what has arrived for it from others, and what ends it early."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.dtypes import DType
+from stillflow.runtime.session.interrupts import Interrupt, Waits, interrupted_by
+
+Send = Callable[[int, str, str, DType, Any], None]
+
+# Steps that are over; what arrives for them is thrown away. Older ones are forgotten.
+_REMEMBERED = 4096
+
+
+class TaskStep(Interrupt):
+    """One step in one task: a box for values from other tasks, and an interrupt for its run.
+
+    Args:
+      number: which step, the same in all tasks.
+      send: takes the step's number, the device a value is for, its key, type and the value.
+    """
+
+    __slots__ = ("_arrived", "_box", "_expected", "_number", "_send")
+
+    def __init__(self, number: int, send: Send) -> None:
+        super().__init__()
+        self._number, self._send = number, send
+        self._box = threading.Lock()
+        self._arrived: dict[str, Any] = {}
+        self._expected: dict[str, threading.Lock] = {}
+
+    def send(self, device: str, key: str, dtype: DType, value: Any) -> None:
+        """Sends a value to the task of a device.
+
+        Raises:
+          tf.errors.OpError: what the step was ended with; UnavailableError if the task is gone.
+        """
+        self.check()
+        self._send(self._number, device, key, dtype, value)
+
+    def put(self, key: str, value: Any) -> None:
+        """Puts in what arrived."""
+        with self._box:
+            self._arrived[key] = value
+            done = self._expected.pop(key, None)
+        if done is not None:
+            done.release()
+
+    def take(self, key: str, waits: Waits) -> Any:
+        """Takes something out, waiting until it is there.
+
+        Raises:
+          tf.errors.OpError: what the step was ended with.
+        """
+        with self._box:
+            if key in self._arrived:
+                return self._arrived.pop(key)
+            done = self._expected[key] = threading.Lock()
+            done.acquire()
+
+        def cancel(error: errors.OpError) -> None:
+            del error
+            with self._box:
+                mine = self._expected.pop(key, None)
+            if mine is not None:
+                mine.release()
+
+        waits.wait(done, cancel)
+        with self._box:
+            if key in self._arrived:
+                return self._arrived.pop(key)
+        waits.check()
+        raise errors.CancelledError(None, None, "Step was cancelled")
+
+
+class TaskSteps:
+    """The steps of a session in one task.
+
+    Args:
+      send: as for `TaskStep`.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._lock = threading.Lock()
+        self._open: dict[int, TaskStep] = {}
+        self._over: OrderedDict[int, None] = OrderedDict()
+
+    def get(self, number: int) -> TaskStep | None:
+        """A step, which begins with whatever is heard of it first; None if it is over."""
+        with self._lock:
+            if number in self._over:
+                return None
+            step = self._open.get(number)
+            if step is None:
+                step = self._open[number] = TaskStep(number, self._send)
+            return step
+
+    def end(self, number: int) -> None:
+        """Forgets what has arrived for a step."""
+        with self._lock:
+            self._open.pop(number, None)
+            self._over[number] = None
+            if len(self._over) > _REMEMBERED:
+                self._over.popitem(last=False)
+
+    def abort(self, number: int) -> None:
+        """Ends a step early; one that has not begun here will not begin."""
+        step = self.get(number)
+        if step is not None:
+            step.leave(errors.CancelledError(None, None, "Step was cancelled by another task"))
+
+    @contextmanager
+    def taking_part(self, number: int) -> Iterator[TaskStep]:
+        """A context in which this thread runs a step.
+
+        Raises:
+          tf.errors.CancelledError: if the step is over.
+        """
+        step = self.get(number)
+        if step is None:
+            raise errors.CancelledError(None, None, "Step is over")
+        try:
+            with interrupted_by(step):
+                step.check()
+                yield step
+        finally:
+            self.end(number)

@@ -1,0 +1,139 @@
+"""Tasks of a cluster that are in this process: state that outlives the sessions on them."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from stillflow import errors
+from stillflow.runtime.cluster.guests import Guest, SessionResources, Task, task_name
+from stillflow.runtime.devices.devices import session_devices
+from stillflow.runtime.resources import Resources
+
+Cluster = dict[Task, str]
+
+
+def cluster_of(cluster_def: Any) -> Cluster:
+    """The addresses that a `ClusterDef` names."""
+    return {(job.name, index): job.tasks[index] for job in cluster_def.job for index in job.tasks}
+
+
+class LocalTask:
+    """A task of a cluster, and what it keeps.
+
+    Args:
+      target: what sessions name it by, `grpc://host:port`.
+      task: which one it is.
+      config: the `ConfigProto` of sessions that bring none, or None.
+      cluster_def: all tasks.
+    """
+
+    def __init__(self, target: str, task: Task, config: Any, cluster_def: Any) -> None:
+        self.target, self.task, self.config = target, task, config
+        self.cluster_def = cluster_def
+        self._guests: dict[str, Guest] = {}
+        self._sessions: list[weakref.WeakMethod[Any]] = []
+        self._shared: Resources | None = None
+        self._lock = threading.Lock()
+
+    def open(self, handle: str, task: Task, cluster_def: Any, config: Any) -> Guest:
+        """Lets a session in.
+
+        Args:
+          handle: what it is called.
+          task: which task of its cluster this is.
+          cluster_def: its cluster.
+          config: its `ConfigProto`, or None.
+        """
+        devices = session_devices(self.config, f"{task_name(task)}/device:")
+        resources = SessionResources(_new_state() if _is_isolated(config) else self._state())
+        if config is not None:
+            resources.compiles = config.graph_options.optimizer_options.global_jit_level > 0
+        guest = Guest(handle, task, cluster_of(cluster_def), devices, resources)
+        with self._lock:
+            self._guests[handle] = guest
+        return guest
+
+    def guest(self, handle: str) -> Guest:
+        """A session that was let in.
+
+        Raises:
+          tf.errors.AbortedError: if there is none.
+        """
+        guest = self.find(handle)
+        if guest is None:
+            raise errors.AbortedError(
+                None, None, f"Session handle is not found: {handle}. Possibly this worker "
+                f'("{task_name(self.task)}") just restarted.',
+            )  # fmt: skip
+        return guest
+
+    def find(self, handle: str) -> Guest | None:
+        """A session that was let in and has not left; None if there is none."""
+        return self._guests.get(handle)
+
+    def close(self, handle: str) -> None:
+        """Lets a session go, and ends what it runs here."""
+        with self._lock:
+            guest = self._guests.pop(handle, None)
+        if guest is not None:
+            guest.close()
+
+    def watch_resets(self, abort: Callable[[], None]) -> None:
+        """Has a method of a session called when the cluster is reset by way of this task."""
+        with self._lock:
+            self._sessions.append(weakref.WeakMethod(abort))
+
+    def end_sessions(self) -> None:
+        """Ends the sessions that have this task as their target."""
+        with self._lock:
+            sessions, self._sessions = self._sessions, []
+        for session in sessions:
+            abort = session()
+            if abort is not None:
+                abort()
+
+    def clear(self, containers: list[str] | None) -> None:
+        """Forgets the state in some containers, or all."""
+        with self._lock:
+            shared = self._shared
+        if shared is not None:
+            shared.clear(containers or None)
+
+    def _state(self) -> Resources:
+        with self._lock:
+            if self._shared is None:
+                self._shared = _new_state()
+            return self._shared
+
+
+def _is_isolated(config: Any) -> bool:
+    """Whether a session does not share its state: it says so, or brings a cluster of its own."""
+    return config is not None and (
+        config.isolate_session_state
+        or (
+            config.HasField("cluster_def")
+            and not config.experimental.share_session_state_in_clusterspec_propagation
+        )
+    )
+
+
+def _new_state() -> Resources:
+    from stillflow.runtime.plan.values import from_array
+
+    return Resources(lambda op: "cpu", from_array)
+
+
+_tasks: dict[str, LocalTask] = {}
+
+
+def add(task: LocalTask) -> None:
+    """Makes a task known by its target."""
+    _tasks[task.target] = task
+
+
+def find(target: str) -> LocalTask | None:
+    """The started task of this process behind a target."""
+    return _tasks.get(target)

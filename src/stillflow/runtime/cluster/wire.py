@@ -1,0 +1,149 @@
+"""Messages over a connection: their length, the message, and the bytes of the tensors with it.
+
+    frame:   "SFc1"  |  length of the message, 4 bytes  |  message  |  bytes of tensor after tensor
+
+How many bytes the tensors have follows from the message. Nothing that comes in is believed: a
+length is bounded before it is used, and what is no frame ends the connection, nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow import protos
+from stillflow.runtime.cluster import packed
+
+_HEAD = struct.Struct("<4sI")
+_MAGIC = b"SFc1"
+# A graph with all its constants is one message; protobuf ends at 2 GiB.
+_LONGEST = (1 << 31) - 1
+_PIECE = 1 << 20
+# The most that one system call takes.
+_AT_ONCE = 64
+
+Packed = tuple[Any, Any]
+
+
+class Broken(Exception):
+    """A connection that can be used no more; it says why."""
+
+
+class Wire:
+    """One end of a connection.
+
+    Args:
+      connection: a connected socket, which it owns from now on.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _keep_alive(connection)
+        self._socket = connection
+        self._sending = threading.Lock()
+        self._message = protos.file("stillflow/cluster.proto")["Message"]
+
+    def send(self, tensors: Sequence[Packed] = (), number: int = 0, **content: Any) -> None:
+        """Sends a message.
+
+        Args:
+          tensors: what goes with it, as `pack` gives it.
+          number: tells a request by, and the answer to it.
+          **content: its one field, by name.
+
+        Raises:
+          Broken: the other end is gone.
+        """
+        message = self._message(id=number, tensors=[head for head, _ in tensors], **content)
+        text = message.SerializeToString()
+        buffers = [_HEAD.pack(_MAGIC, len(text)), text, *(data for _, data in tensors if data)]
+        with self._sending:
+            try:
+                _send_all(self._socket, buffers)
+            except OSError as error:
+                self.close()
+                raise Broken(error.strerror or str(error)) from None
+            except BaseException:  # Ctrl-C, maybe in the middle of a frame
+                self.close()
+                raise
+
+    def receive(self) -> tuple[Any, list[np.ndarray]]:
+        """Waits for a message; gives it with its tensors.
+
+        Raises:
+          Broken: the other end is gone, or what it sends is no message.
+        """
+        try:
+            magic, length = _HEAD.unpack(self._read(_HEAD.size))
+            if magic != _MAGIC or length > _LONGEST:
+                raise Broken("what came in is no message of a task")
+            message = self._message.FromString(self._read(length))
+            arrays = [packed.room_for(head) for head in message.tensors]
+            for array in arrays:
+                target = packed.writable_bytes(array)
+                if target is not None:
+                    self._fill(target)
+        except OSError as error:
+            raise Broken(error.strerror or str(error)) from None
+        except (MemoryError, ValueError, protos_error()) as error:
+            raise Broken(f"what came in is no message of a task: {error}") from None
+        return message, arrays
+
+    def _read(self, count: int) -> bytes:
+        """Bytes of a bounded number; memory grows with what really comes."""
+        data = bytearray()
+        while len(data) < count:
+            piece = self._socket.recv(min(count - len(data), _PIECE))
+            if not piece:
+                raise Broken("Socket closed")
+            data += piece
+        return bytes(data)
+
+    def _fill(self, target: memoryview) -> None:
+        while target:
+            count = self._socket.recv_into(target)
+            if not count:
+                raise Broken("Socket closed")
+            target = target[count:]
+
+    def close(self) -> None:
+        """Ends the connection; who waits for a message learns of it."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def protos_error() -> type[Exception]:
+    """What protobuf raises for bytes that are no message."""
+    from google.protobuf.message import DecodeError
+
+    return DecodeError
+
+
+def _send_all(connection: socket.socket, buffers: list[Any]) -> None:
+    if not hasattr(connection, "sendmsg"):  # Windows
+        for buffer in buffers:
+            connection.sendall(buffer)
+        return
+    views = [memoryview(buffer) for buffer in buffers]
+    while views:
+        sent = connection.sendmsg(views[:_AT_ONCE])
+        while views and sent >= len(views[0]):
+            sent -= len(views.pop(0))
+        if sent:
+            views[0] = views[0][sent:]
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    """Lets the system find out that the other machine is gone: within half a minute or so."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, seconds in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)):
+        option = getattr(socket, name, None)
+        if option is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, option, seconds)

@@ -1,0 +1,1 @@
+"""Devices: which one runs an operation, moves between them, and CUDA graphs."""

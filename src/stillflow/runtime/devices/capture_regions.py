@@ -1,0 +1,221 @@
+"""Which steps of a plan are captured together as CUDA graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.random.device_draws import SeededDraw
+from stillflow.ops.variables.buffer import Buffer
+from stillflow.ops.variables.reference import set_value
+from stillflow.runtime.devices.graph_capture import AT_LEAST, Captured
+from stillflow.runtime.devices.moves import Moves, is_of_host
+from stillflow.runtime.plan.aliasing import roots_by_name
+from stillflow.runtime.plan.regions import Code, Part, taken_after
+from stillflow.runtime.plan.steps import (
+    Memory,
+    Name,
+    Step,
+    Value,
+    assigned_buffer,
+    last_uses,
+    ops_of,
+    taken_by,
+)  # fmt: skip
+from stillflow.runtime.schedule.host_first import has_effect, host_first, is_of_arrays
+
+
+class Segments:
+    """The parts of a plan that run on CUDA devices.
+
+    Args:
+      moves: where the values of the plan are.
+      values: of the plan, by tensor.
+      constants: by name.
+      memory: which values may share memory.
+      make: what makes the code of some steps.
+    """
+
+    def __init__(
+        self, moves: Moves, values: Mapping[Tensor, Value], constants: dict[str, Any],
+        memory: Memory, make: type[Code] = Code,
+    ) -> None:  # fmt: skip
+        self._moves, self._values = moves, values
+        self._constants, self._memory, self._make = constants, memory, make
+        self._floats = {
+            value.name for tensor, value in values.items()
+            if not is_of_host(tensor) and tensor.dtype.base_dtype.is_floating
+        }  # fmt: skip
+        self._places: dict[str, Any] = {}
+        self._held: set[str] = set()  # names of variables' own memory, once all is placed
+        self._device: Any = None  # the only CUDA device, if there is one
+
+    def in_order(self, steps: list[Step], number_of: Callable[[Any], int]) -> list[Step]:
+        """The steps so that those of a device stand together.
+
+        Args:
+          steps: in an order in which they may run.
+          number_of: gives the plan's number of a variable.
+        """
+        handles = {value.name for value in self._values.values() if value.is_handle}
+
+        def buffer_of(name: str) -> int | None:
+            held = self._constants.get(name)
+            if isinstance(held, Buffer):
+                return number_of(held)
+            return -1 if name in handles and held is None else None
+
+        steps = [part for step in steps for part in self._drawn(_in_place(step, buffer_of))]
+        found = {self._moves.device_of(step.op) for step in steps if step.op is not None}
+        found = {device for device in found if device.type == "cuda"}
+        self._device = found.pop() if len(found) == 1 else None
+        places = list(map(self.place, steps))
+        if any(step.kind == "loop" and place is None for step, place in zip(steps, places)):
+            self._device = None  # arrays stay with the host then
+            self._places.clear()
+            places = list(map(self.place, steps))
+        roots = roots_by_name(steps, dict(self._values), self._memory)
+        return host_first(steps, places, roots, self._memory, buffer_of)
+
+    def _drawn(self, step: Step) -> list[Step]:
+        """Of a random operation, what the host does and what the device does."""
+        draw = step.function
+        if not isinstance(draw, SeededDraw) or step.op is None:
+            return [step]
+        (output,) = step.outputs
+        stands, there = f"{output}_at", f"{output}_there"
+        device = self._moves.device_of(step.op)
+        self._moves.put(there, device)
+        guard = step.guard
+        drawn = replace(step, function=draw.at, arguments=[Name(there)], inputs=[there])
+        return [
+            Step("call", step.op, [stands], [], guard, draw.position),
+            Step("move", step.op, [there], [stands], guard, arguments=[device]),
+            drawn,
+        ]
+
+    def captured(self, steps: list[Step], kept: Collection[str]) -> list[Step]:
+        """The steps, those of a device in a row as one.
+
+        Args:
+          steps: in the order in which they run, placed in memory.
+          kept: names of what the plan gives back.
+        """
+        self._held = {v.name for v in self._values.values() if self._is_variable(v)}
+        last = last_uses(steps, kept)
+        result: list[Step] = []
+        row: list[Step] = []
+        present: Any = None
+        for number, step in enumerate(steps):
+            place = self.place(step)
+            if row and place != present:
+                result += self._joined(row, taken_after(row, last, number))
+                row = []
+            present = place
+            (result if place is None else row).append(step)
+        return result + (self._joined(row, taken_after(row, last, len(steps))) if row else [])
+
+    def _joined(self, row: list[Step], wanted: set[str]) -> list[Step]:
+        if sum(step.kind in ("call", "loop") for step in row) < AT_LEAST:
+            return row
+        device, guard = self.place(row[0]) or (None, ())
+        steps = [replace(step, guard=()) for step in row]
+        part = Part(steps, wanted, self._held, self._memory, self._constants)
+        names = [Name(name) for name in part.inputs]
+        step = Step(
+            "call", row[-1].op, part.outputs, list(map(str, names)), guard,
+            Captured(part, device, self._make), list(names),
+        )  # fmt: skip
+        return [step, *(replace(read, guard=guard) for read in part.read)]
+
+    def _is_variable(self, value: Value) -> bool:
+        return bool(value.roots) and all(
+            self._memory.kinds[root] == "variable" and not self._memory.readers[root].copies
+            for root in value.roots
+        )
+
+    def place(self, step: Step) -> Any:
+        """The CUDA device that a step is captured on, and when; None if it is not captured."""
+        if step.guard is None or step.kind not in ("call", "read", "copy", "loop"):
+            return None
+        if joins(step):
+            place = self._device
+        elif step.kind == "loop":
+            place = None
+        elif step.kind != "call":
+            place = self._place_of(step.inputs[0])
+        elif step.device is not None:
+            place = step.device
+        elif step.op is not None and self._can_be(step):
+            place = self._moves.device_of(step.op)
+        else:
+            place = None
+        if place is None or place.type != "cuda":
+            return None
+        # Rates of updates may be on either side.
+        takes_rates = step.op is not None and step.op.card.update == "dense"
+        if not all(self._comes_along(name, place, takes_rates) for name in taken_by(step)):
+            return None
+        # What joined steps made has names of its own; arrays and numbers come along with their run.
+        self._places.update(dict.fromkeys(step.outputs, place))
+        return place, step.guard
+
+    def _can_be(self, step: Step) -> bool:
+        assert step.op is not None
+        ops = ops_of(step)
+        if step.function is None or not _is_numeric(step) or any(op.card.beside for op in ops):
+            return False
+        if step.writes:
+            return -1 not in step.writes
+        if any(op.card.keeps for op in ops):
+            return False
+        return bool(step.outputs) and (_looks_up(step.op) or not has_effect(step))
+
+    def _comes_along(self, name: str, device: Any, is_rate: bool) -> bool:
+        """Whether a captured step may take a value: one of the device, or that does not change."""
+        place = self._place_of(name)
+        if name in self._constants:
+            return not isinstance(self._constants[name], Buffer) or place == device
+        return bool(place == device or (is_rate and name in self._floats and place is not None))
+
+    def _place_of(self, name: str) -> Any:
+        return self._places.get(name) or self._moves.place(name)
+
+
+def _looks_up(op: Operation) -> bool:
+    """Return True if it takes rows of a variable, and does nothing else."""
+    return op.card.access == "gather" and op.card.handle == "variable"
+
+
+def _in_place(step: Step, buffer_of: Callable[[str], int | None]) -> Step:
+    """An assignment that writes into the memory of a resource variable, where a graph finds it."""
+    buffer = assigned_buffer(step, buffer_of)
+    if buffer is None or buffer < 0:
+        return step
+    return replace(step, function=set_value, writes=[buffer])
+
+
+def joins(step: Step) -> bool:
+    """Whether a step is captured in so far as it makes kernels run; on the host it does it once.
+
+    Such are loops of a number of turns that only constants determine, and arrays of tensors.
+    """
+    if step.kind == "loop":
+        return not step.writes and all(map(_joins_inside, step.arguments[0].steps))
+    return is_of_arrays(step) or (step.kind == "call" and not step.inputs and _joins_inside(step))
+
+
+def _joins_inside(step: Step) -> bool:
+    if step.kind == "loop":
+        return joins(step)
+    if step.kind != "call" or is_of_arrays(step) or isinstance(step.function, Captured):
+        return True
+    return bool(step.outputs) and _is_numeric(step) and not has_effect(step)
+
+
+def _is_numeric(step: Step) -> bool:
+    """Whether a step takes and gives what a device may hold, and handles."""
+    tensors = [tensor for op in ops_of(step) for tensor in (*op._inputs, *op._outputs)]
+    return all(not is_of_host(t) or t.dtype.base_dtype.name == "resource" for t in tensors)

@@ -1,0 +1,243 @@
+"""The devices that a session can place operations on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from stillflow import errors
+from stillflow.graph.device import canonical_name
+from stillflow.graph.export import export
+
+
+class Gpu(NamedTuple):
+    """A GPU that torch can compute on.
+
+    Attributes:
+      torch_name: what torch calls it, "cuda:0" or "mps:0".
+      memory: its size in bytes.
+      description: name and compute capability, as TensorFlow's log gives them.
+    """
+
+    torch_name: str
+    memory: int
+    description: str
+
+
+_pretended: list[tuple[Gpu, ...]] = []
+
+
+@contextlib.contextmanager
+def pretend_gpus(count: int, torch_name: str = "cpu") -> Iterator[None]:
+    """For tests: sessions made inside have this many GPUs, which compute on the CPU.
+
+    Args:
+      count: how many.
+      torch_name: what computes in their place, "{}" for the number.
+    """
+    _pretended.append(
+        tuple(
+            Gpu(torch_name.format(i), 1 << 30, f"device: {i}, name: pretended")
+            for i in range(count)
+        )
+    )
+    try:
+        yield
+    finally:
+        _pretended.pop()
+
+
+def gpus() -> tuple[Gpu, ...]:
+    """The GPUs that there are."""
+    return _pretended[-1] if _pretended else _found_gpus()
+
+
+def are_of_apple() -> bool:
+    """Return True where GPUs are Apple's, which have fewer types of numbers."""
+    there = gpus()
+    return bool(there) and there[0].torch_name.startswith("mps")
+
+
+def wait_for_gpus() -> None:
+    """Wait until GPUs have computed all that they were given."""
+    import torch
+
+    if are_of_apple():
+        torch.mps.synchronize()
+    elif torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+@cache
+def _found_gpus() -> tuple[Gpu, ...]:
+    """The CUDA devices; Apple's GPU where there is none, unless CUDA_VISIBLE_DEVICES hides all."""
+    import torch
+
+    if torch.cuda.is_available():
+        return _cuda_gpus()
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1", "none"):
+        return ()
+    if not torch.backends.mps.is_available():
+        return ()
+    return (Gpu("mps:0", torch.mps.recommended_max_memory(), "device: 0, name: Apple GPU, Metal"),)
+
+
+def _cuda_gpus() -> tuple[Gpu, ...]:
+    import torch
+
+    # Convolutions with 10 bits of mantissa would not give TensorFlow's numbers.
+    torch.backends.cudnn.allow_tf32 = False
+    found = []
+    for index in range(torch.cuda.device_count()):
+        known = torch.cuda.get_device_properties(index)
+        capability = f"{known.major}.{known.minor}"
+        text = f"device: {index}, name: {known.name}, compute capability: {capability}"
+        found.append(Gpu(f"cuda:{index}", known.total_memory, text))
+    return tuple(found)
+
+
+def gpu_count() -> int:
+    """How many GPUs there are."""
+    return len(gpus())
+
+
+class DeviceAttributes:
+    """What `Session.list_devices` tells of a device."""
+
+    def __init__(
+        self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int,
+        torch_name: str = "cpu", description: str = "",
+    ) -> None:  # fmt: skip
+        self._name = canonical_name(name)
+        self._device_type = device_type
+        self._memory_limit_bytes = memory_limit_bytes
+        self._incarnation = incarnation
+        self.torch_name = torch_name
+        self.description = description
+
+    @property
+    def torch_device(self) -> Any:
+        """What computes there."""
+        import torch
+
+        return torch.device(self.torch_name)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def device_type(self) -> str:
+        return self._device_type
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        return self._memory_limit_bytes
+
+    @property
+    def incarnation(self) -> int:
+        """A number that is new whenever the device was initialized anew."""
+        return self._incarnation
+
+    def __repr__(self) -> str:
+        return (
+            f"_DeviceAttributes({self.name}, {self.device_type}, {self.memory_limit_bytes:d}, "
+            f"{self.incarnation:d})"
+        )
+
+
+LOCAL = "/job:localhost/replica:0/task:0/device:"
+
+
+def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
+    """The devices of a session with this `ConfigProto` (or None), named below `prefix`.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if `visible_device_list` names a GPU that is not there.
+      tf.errors.NotFoundError: if there are to be no CPUs.
+    """
+    counts = dict(config.device_count) if config is not None else {}
+    cpus = counts.get("CPU", 1)
+    if cpus < 1:
+        raise errors.NotFoundError(None, None, "No CPU devices are available in this process")
+    wanted = config.gpu_options.visible_device_list if config is not None else ""
+    # A session that has no use for GPUs does not look at the list.
+    visible = _visible(wanted) if counts.get("GPU", 1) else []
+    devices = [DeviceAttributes(f"{prefix}CPU:{i}", "CPU", 256 << 20, i + 1) for i in range(cpus)]
+    for i, gpu in enumerate(visible[: max(0, counts.get("GPU", len(visible)))]):
+        memory = _limited(gpu, config)
+        devices.append(
+            DeviceAttributes(
+                f"{prefix}GPU:{i}", "GPU", memory, cpus + i + 1, gpu.torch_name, gpu.description
+            )
+        )
+    return devices
+
+
+def _visible(wanted: str) -> list[Gpu]:
+    """The GPUs that `visible_device_list` names, in its order; all if it is empty."""
+    there = gpus()
+    if not wanted or not there:
+        return list(there)
+    found = []
+    for word in wanted.split(","):
+        if not word.strip().isdigit():
+            raise errors.InvalidArgumentError(
+                None, None, f"Could not parse entry in 'visible_device_list': '{word}'. "
+                f"visible_device_list = {wanted}",
+            )  # fmt: skip
+        if int(word) >= len(there):
+            raise errors.InvalidArgumentError(
+                None, None, f"'visible_device_list' listed an invalid GPU id '{int(word)}' but "
+                f"visible device count is {len(there)}",
+            )  # fmt: skip
+        found.append(there[int(word)])
+    return found
+
+
+def _limited(gpu: Gpu, config: Any) -> int:
+    """How much of a GPU's memory a session may use; torch is told if it is a part."""
+    fraction = 0.0 if config is None else config.gpu_options.per_process_gpu_memory_fraction
+    if not fraction:
+        return gpu.memory
+    if gpu.torch_name != "cpu":
+        import torch
+
+        if gpu.torch_name.startswith("mps"):
+            torch.mps.set_per_process_memory_fraction(min(fraction, 1.0))
+        else:
+            torch.cuda.set_per_process_memory_fraction(min(fraction, 1.0), gpu.torch_name)
+    return int(gpu.memory * fraction)
+
+
+@export("config.experimental_list_devices", "contrib.eager.list_devices")
+def list_devices() -> list[str]:
+    """The names of the devices that a session without a `ConfigProto` has."""
+    from stillflow.runtime.session.settings import session_config
+
+    return [device.name for device in session_devices(session_config())]
+
+
+def list_local_devices(session_config: Any = None) -> list[Any]:
+    """The devices of this process as `DeviceAttributes` messages.
+
+    Args:
+      session_config: the `ConfigProto` of the session that would have them, or None.
+    """
+    from stillflow.protos import DeviceAttributes as Message
+
+    found = []
+    for device in session_devices(session_config, "/device:"):
+        found.append(
+            Message(
+                name=device.name,
+                device_type=device.device_type,
+                memory_limit=device.memory_limit_bytes,
+                incarnation=device.incarnation,
+                physical_device_desc=device.description,
+            )
+        )
+    return found

@@ -1,0 +1,1 @@
+"""How operations run: thread counts, and the dataflow executor for irregular control flow."""

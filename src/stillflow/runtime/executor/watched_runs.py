@@ -1,0 +1,140 @@
+"""Runs in which every operation runs by itself and is looked at: for debuggers."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph import dtypes
+from stillflow.graph.operation import Tensor
+from stillflow.ops.debugging import summaries
+from stillflow.ops.debugging.dumps import DumpWriter
+from stillflow.runtime.devices.placement import Placement
+from stillflow.runtime.executor.dataflow import Tag
+from stillflow.runtime.plan.plan import make_plan
+from stillflow.runtime.plan.values import fetch_converter
+from stillflow.runtime.resources import Resources
+from stillflow.runtime.tracing.run_metadata import partition_graphs
+
+_FILE = "file://"
+
+
+def run_watched(
+    resources: Resources,
+    fetches: Any,
+    feeds: dict[Tensor, Any],
+    see: Callable[[Tensor, np.ndarray, Tag], None],
+) -> list[Any]:
+    """Runs `fetches`, one operation after the other.
+
+    Args:
+      resources: the session's state.
+      fetches: what to fetch.
+      feeds: arrays by tensor.
+      see: called with every tensor, its array and the iterations of the loops around it, in order.
+    """
+    dims = {tensor: array.shape for tensor, array in feeds.items()}
+
+    def look(tensor: Tensor, value: Any, tag: Tag) -> None:
+        array = as_array(tensor, value)
+        if array is not None:
+            see(tensor, array, tag)
+
+    plan = make_plan(resources, fetches.tensors, fetches.targets, dims, see=look)
+    return plan(*feeds.values())
+
+
+def as_array(tensor: Tensor, value: Any) -> np.ndarray | None:
+    """A copy of a run-time value; None of what is no array, as a queue or an empty variable."""
+    if tensor.dtype.base_dtype in (dtypes.resource, dtypes.variant):
+        return None
+    if tensor.dtype._is_ref_dtype and hasattr(value, "value"):
+        value = value.value
+    if value is None or not hasattr(value, "shape"):
+        return None
+    convert = fetch_converter(tensor, True)
+    return np.asarray(value if convert is None else convert(value))
+
+
+class WatchedRuns:
+    """The watched runs of a session.
+
+    Args:
+      resources: the session's state.
+      placement: where its operations are.
+    """
+
+    def __init__(self, resources: Resources, placement: Placement) -> None:
+        self._resources = resources
+        self._placement = placement
+        self._numbers = itertools.count()
+
+    def run(self, fetches: Any, feeds: dict[Tensor, Any], options: Any) -> list[Any]:
+        """Runs `fetches` and writes what `options`, a `DebugOptions`, asks for.
+
+        Raises:
+          tf.errors.FailedPreconditionError: if a debug op is not known.
+          tf.errors.UnimplementedError: if dumps are to go elsewhere than into files.
+        """
+        writers = self._writers(options)
+        targets = [op.name for op in fetches.targets]
+        names: dict[str, Sequence[str]] = {
+            "feeds": [tensor.name for tensor in feeds],
+            "fetches": [tensor.name for tensor in fetches.tensors],
+            "targets": targets,
+        }
+        number = next(self._numbers)
+        graphs = partition_graphs(
+            self._placement, fetches.tensors, fetches.targets, list(feeds), with_fed=True
+        )
+        for writer in writers.values():
+            writer.core_metadata(number, options.global_step, names)
+            for graph_def in graphs:
+                writer.graph(graph_def, graph_def.node[0].device)
+        watches = _watches(options)
+
+        def see(tensor: Tensor, array: np.ndarray, tag: Tag) -> None:
+            name, slot = tensor.op.name, tensor.value_index
+            found = watches.get((name, slot)) or watches.get(("*", -1), ())
+            device = self._placement.device_of(tensor.op)
+            for debug_op, attributes, label, url in found:
+                value = summaries.DEBUG_OPS[debug_op](array, **attributes)
+                if value is not None:
+                    writers[url].tensor(device, name, slot, label, value)
+
+        return run_watched(self._resources, fetches, feeds, see)
+
+    @staticmethod
+    def _writers(options: Any) -> dict[str, DumpWriter]:
+        urls = {url for watch in options.debug_tensor_watch_opts for url in watch.debug_urls}
+        for url in urls:
+            if not url.startswith(_FILE):
+                raise errors.UnimplementedError(
+                    None, None, f"debug URL {url}: only file:// is supported yet"
+                )
+        return {url: DumpWriter(url.removeprefix(_FILE)) for url in urls}
+
+
+def _watches(options: Any) -> Mapping[tuple[str, int], Sequence[Any]]:
+    """What is to be recorded of which tensors: (debug op, attributes, its name, URL) each."""
+    watches: dict[tuple[str, int], list[Any]] = defaultdict(list)
+    for watch in options.debug_tensor_watch_opts:
+        for text in watch.debug_ops:
+            try:
+                debug_op, attributes = summaries.parse(text)
+            except ValueError as error:
+                if watch.tolerate_debug_op_creation_failures:
+                    continue
+                raise errors.FailedPreconditionError(
+                    None, None, f"Failed to create debug node {text} for tensor "
+                    f"{watch.node_name}:{watch.output_slot}, due to: {error}",
+                ) from None  # fmt: skip
+            label = text.partition("(")[0].strip()
+            key = watch.node_name, watch.output_slot
+            watches[key] += [(debug_op, attributes, label, url) for url in watch.debug_urls]
+    return watches

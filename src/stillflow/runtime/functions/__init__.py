@@ -1,0 +1,1 @@
+"""Calls of functions and functional control flow, inlined or compiled as callables."""

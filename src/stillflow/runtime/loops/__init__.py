@@ -1,0 +1,1 @@
+"""Loops compiled to `while` statements, or to one call on all iterations at once."""

@@ -1,0 +1,133 @@
+"""Whose memory a loop's values are, seen from outside.
+
+What leaves a loop, or is put on a stack inside it, may be memory that came in: the initial value
+of a loop that never turned, or a variable's own. The plan outside must know, so that it neither
+changes such a variable too early nor writes over what a stack still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from stillflow.graph.operation import Operation
+from stillflow.runtime.plan.steps import Value
+
+if TYPE_CHECKING:
+    from stillflow.runtime.loops.code import LoopCode
+    from stillflow.runtime.loops.loop import LoopTracer
+    from stillflow.runtime.plan.trace import Tracer
+
+Roots = frozenset[int]
+
+
+def escape(
+    outer: Tracer, tracer: LoopTracer, code: LoopCode, entered: dict[Operation, Value]
+) -> Callable[[Value], Roots]:
+    """Tells the outer plan what stacks and arrays hold after the loop.
+
+    Returns:
+      For a value inside, the memory outside that it may be part of.
+    """
+    _own_carried(tracer, code)
+    borders = _Borders(outer, tracer, code, entered)
+    for name, value in tracer.parameters.items():
+        inner: Roots = frozenset()
+        for known in tracer.values.values():
+            if known.name == name:
+                inner |= known.roots
+        if inner <= tracer.own_roots[name]:
+            continue  # it holds nothing
+        roots = borders.outside(inner)
+        outer.held.update(roots)
+        for known in outer.values.values():
+            if known.name == value.name:
+                known.roots |= roots
+    return lambda value: borders.outside(value.roots)
+
+
+def shown_variables(tracer: LoopTracer) -> set[str]:
+    """Parameters that are the memory of a variable which the loop changes, and show that.
+
+    What was read through a reference before the loop is such; they are no invariants.
+    """
+    assert tracer.outer is not None
+    memory = tracer.outer.memory
+    written = {number for step in tracer.steps for number in step.writes}
+    handles = [tracer.buffers[number] for number in written if number >= 0]
+    found = set()
+    for name, value in tracer.parameters.items():
+        for root in value.roots:
+            if memory.kinds[root] != "variable" or root in memory.snapshots:
+                continue
+            number = memory.buffers[root]
+            known = number >= 0 and -1 not in written
+            if written and (not known or any(tracer.outer.buffers[number] is h for h in handles)):
+                found.add(name)
+    return found
+
+
+def _own_carried(tracer: LoopTracer, code: LoopCode) -> None:
+    """What is carried on may not be a variable's memory: it could change in the meantime."""
+    carried = [value for value in code.next.values() if value is not None]
+    written = {number for step in tracer.steps for number in step.writes}
+    held = set(tracer.held)
+    for value in (*carried, *code.leaving):
+        for root in value.roots:
+            if tracer.memory.kinds[root] == "variable":
+                tracer.memory.readers[root].copies = True
+    for root in held:
+        if tracer.memory.kinds[root] == "variable":
+            number = tracer.memory.buffers[root]
+            if number in written or -1 in written or (number == -1 and written):
+                tracer.memory.readers[root].copies = True
+
+
+class _Borders:
+    """Translates memory inside a loop to memory outside."""
+
+    def __init__(
+        self, outer: Tracer, tracer: LoopTracer, code: LoopCode, entered: dict[Operation, Value]
+    ) -> None:
+        self.outer, self.tracer = outer, tracer
+        self.came_from: dict[int, Roots] = {}  # inner root -> roots outside
+        self.follows: dict[int, Roots] = {}  # root of a loop variable -> roots it takes over
+        for name, value in tracer.parameters.items():
+            for root in tracer.own_roots[name]:
+                self.came_from[root] = self.came_from.get(root, frozenset()) | value.roots
+        for variable in code.variables:
+            mine = tracer.own_roots[tracer.current[variable]]
+            later = code.next[variable]
+            for root in mine:
+                self.came_from[root] = entered[variable.enter].roots
+                self.follows[root] = frozenset() if later is None else later.roots
+        self.variables: dict[int, Roots] = {}
+        self.unknown = outer.memory.borrowed()
+
+    def outside(self, roots: Roots) -> Roots:
+        result = set(self.unknown)
+        seen: set[int] = set()
+        todo = list(roots)
+        while todo:
+            root = todo.pop()
+            if root in seen:
+                continue
+            seen.add(root)
+            result |= self.came_from.get(root, frozenset())
+            todo += self.follows.get(root, frozenset())
+            if self.tracer.memory.kinds[root] == "variable":
+                result |= self._variable(root)
+        return frozenset(result)
+
+    def _variable(self, root: int) -> Roots:
+        """A variable that was read inside: outside it is read by the same step."""
+        found = self.variables.get(root)
+        if found is None:
+            memory = self.tracer.memory
+            number = memory.buffers[root]
+            buffer = -1 if number < 0 else self.outer.buffer_number(self.tracer.buffers[number])
+            found = self.outer.memory.variable(
+                memory.readers[root], buffer, root in memory.snapshots
+            )
+            self.variables[root] = found
+        return found

@@ -1,0 +1,1 @@
+"""Rewrites of a plan's steps: fusions, folding, dead-code elimination."""

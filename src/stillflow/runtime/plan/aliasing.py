@@ -1,0 +1,96 @@
+"""Reads of resources that outlive a write must copy; values that are kept must be owned."""
+
+from __future__ import annotations
+
+from stillflow.graph import dtypes
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.plan.steps import Memory, Name, Step, Value
+
+_OBJECTS = (dtypes.resource, dtypes.variant)
+
+
+def protect(
+    steps: list[Step],
+    values: dict[Tensor, Value],
+    memory: Memory,
+    fetched: list[Value],
+) -> tuple[list[Step], dict[str, frozenset[int]]]:
+    """Marks reads that must copy, and inserts copies before ops that keep an input's memory.
+
+    A plan changes variables in place. Where a value that was read through a resource and shares
+    the variable's memory is used after (or by) a step that writes it, the read it came from
+    copies; nowhere else. (Reads through references are not snapshots in TF either.)
+
+    Returns:
+      The steps, and the memory of every value by name.
+    """
+    roots = roots_by_name(steps, values, memory)
+    last: dict[int, int] = {}
+    born: dict[int, int] = {}
+    for number, step in enumerate(steps):
+        for name in (*step.inputs, *step.outputs):
+            for root in roots.get(name, ()):
+                last[root] = number
+                born.setdefault(root, number)
+    for value in fetched:
+        for root in value.roots:
+            last[root] = len(steps)
+    for number, step in enumerate(steps):
+        for buffer in step.writes:
+            for root in memory.snapshots:
+                reader = memory.readers[root]
+                same = buffer in (-1, memory.buffers[root]) or memory.buffers[root] == -1
+                if same and born.get(root, number) < number <= last.get(root, -1):
+                    reader.copies = True
+    return _own_kept(steps, roots, memory, last), roots
+
+
+def roots_by_name(
+    steps: list[Step], values: dict[Tensor, Value], memory: Memory
+) -> dict[str, frozenset[int]]:
+    """The memory of every value, by its name."""
+    roots = {value.name: value.roots for value in values.values()}
+    for step in steps:
+        if step.kind == "read":
+            roots.setdefault(step.outputs[0], _read_roots(memory, step))
+        elif step.kind == "move":
+            roots.setdefault(step.outputs[0], memory.fresh())
+    return roots
+
+
+def _read_roots(memory: Memory, step: Step) -> frozenset[int]:
+    return frozenset(root for root, reader in memory.readers.items() if reader is step)
+
+
+def _own_kept(
+    steps: list[Step],
+    roots: dict[str, frozenset[int]],
+    memory: Memory,
+    last: dict[int, int],
+) -> list[Step]:
+    result: list[Step] = []
+    for number, step in enumerate(steps):
+        for position in kept_inputs(step.op) if step.kind == "call" else ():
+            assert step.op is not None
+            if position >= len(step.arguments) or not isinstance(step.arguments[position], Name):
+                continue
+            name = step.arguments[position]
+            mine = roots.get(name, frozenset())
+            owned = mine and memory.is_fresh(mine) and all(last[root] <= number for root in mine)
+            if not owned:
+                copy = Name(f"{name}_kept{number}")
+                result.append(Step("copy", step.op, [copy], [name], step.guard))
+                step.arguments[position] = copy
+                step.inputs = [copy if item == name else item for item in step.inputs]
+                if name not in step.inputs and any(a == name for a in step.arguments):
+                    step.inputs.append(name)
+        result.append(step)
+    return result
+
+
+def kept_inputs(op: Operation | None) -> list[int]:
+    """The positions of inputs whose memory an op keeps; handles and variants have none."""
+    if op is None:
+        return []
+    inputs = op._inputs
+    return [at for at in op.card.keeps if at < len(inputs) and inputs[at].dtype not in _OBJECTS]

@@ -1,0 +1,42 @@
+"""What an operation's card says of concrete shapes and values, as errors of a run."""
+
+from __future__ import annotations
+
+from stillflow import errors
+from stillflow.graph.operation import Operation
+from stillflow.ops.memory import require_possible
+from stillflow.runtime.failures import as_op_error
+from stillflow.runtime.plan.facts import Facts, PlanNode
+from stillflow.util.raised import is_deliberate
+
+
+def refusal(op: Operation, error: Exception) -> BaseException:
+    """What a check or kernel refused, as the error of a run."""
+    if type(error) is ValueError and is_deliberate(error):
+        return as_op_error(errors.InvalidArgumentError(None, None, str(error)), op)
+    return as_op_error(error, op)
+
+
+def check(op: Operation, node: PlanNode, facts: Facts) -> None:
+    """Applies the card's shape rule to concrete shapes; what it refuses is a run-time error.
+
+    Args:
+      op: the operation.
+      node: what its card sees of it.
+      facts: where the shapes of what it gives are noted.
+
+    Raises:
+      InvalidArgumentError: if the rule, or the card's check, refuses them.
+    """
+    card = op.card
+    try:
+        if card.check_part is not None:
+            card.check_part(node)
+        if card.shape_part is not None:
+            facts.set_dims(op, card.shape_part(node))
+        for tensor in op._outputs:
+            dims = facts._dims.get(tensor)
+            if dims and None not in dims:
+                require_possible(dims, tensor.dtype, touched=not card.view)  # type: ignore[arg-type]
+    except Exception as error:
+        raise refusal(op, error) from None

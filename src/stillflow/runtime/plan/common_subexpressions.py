@@ -1,0 +1,94 @@
+"""Operations that compute what another one has computed already.
+
+Programs repeat themselves more than they look: a wide and deep model prepares the ids of every
+feature column once for its linear part and once for its embeddings. Such an operation is not run;
+its results are those of the first, as TensorFlow's optimizer of graphs has it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.plan.steps import Guard, Memory, Step, Value
+
+if TYPE_CHECKING:
+    from stillflow.runtime.plan.facts import Facts
+
+# A program that computes large activations again, on purpose, wants their memory free in between.
+_MOST_NUMBERS = 1 << 14
+# Constants up to this size are compared by what they hold.
+_MOST_COMPARED = 64
+
+
+class Duplicates:
+    """What a plan's operations compute, to find those that do so again.
+
+    Args:
+      facts: what is known of shapes.
+      values: the plan's, by tensor.
+      constants: its constants, by name.
+      memory: which values share memory.
+    """
+
+    def __init__(
+        self,
+        facts: Facts,
+        values: Mapping[Tensor, Value],
+        constants: Mapping[str, Any],
+        memory: Memory,
+    ) -> None:
+        self._facts, self._values, self._constants = facts, values, constants
+        self._memory = memory
+        self._known: dict[Any, list[tuple[Operation, Step]]] = {}
+
+    def key(self, op: Operation, guard: Guard) -> Any:
+        """What is equal for operations that may compute the same; None where one has to run."""
+        if not self._may_repeat(op):
+            return None
+        return op.type, guard, *(self._same(self._values[tensor].name) for tensor in op._inputs)
+
+    def find(self, key: Any, op: Operation) -> tuple[Operation, Step] | None:
+        """The operation that computed the same before under the same condition, and its step."""
+        for earlier, step in self._known.get(key, ()):
+            if _settings(earlier) == _settings(op):
+                return earlier, step
+        return None
+
+    def note(self, key: Any, op: Operation, step: Step) -> None:
+        """Keeps an operation whose results may be wanted again, and the step that runs it."""
+        if step.op is op:
+            self._known.setdefault(key, []).append((op, step))
+
+    def _may_repeat(self, op: Operation) -> bool:
+        return (
+            op.card.foldable
+            and bool(op._inputs)
+            and all(self._is_light(tensor) for tensor in op._outputs)
+            and all(self._stays(self._values[tensor]) for tensor in op._inputs)
+        )
+
+    def _stays(self, value: Value) -> bool:
+        return not value.is_handle and not self._memory.may_change(value.roots)
+
+    def _is_light(self, tensor: Tensor) -> bool:
+        if tensor in self._facts.fed:
+            return False
+        if not tensor.dtype.is_floating:
+            return True
+        dims = self._facts.dims(tensor)
+        return dims is not None and None not in dims and prod(dims) <= _MOST_NUMBERS  # type: ignore[arg-type]
+
+    def _same(self, name: str) -> Any:
+        """What is equal for values that are: a name, or what a small constant holds."""
+        value = self._constants.get(name)
+        if value is None or not hasattr(value, "is_cpu") or value.numel() > _MOST_COMPARED:
+            return name
+        return str(value.dtype), tuple(value.shape), repr(value.tolist())
+
+
+def _settings(op: Operation) -> dict[str, Any]:
+    """The attributes that say what is computed; others say where, and of what shape it is."""
+    return {name: value for name, value in op.attrs.items() if not name.startswith("_")}

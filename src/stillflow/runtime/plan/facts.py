@@ -1,0 +1,221 @@
+"""What a plan knows before it runs: the shapes and values that the feed shapes determine.
+
+One pass over the operations, in order, applies the cards' shape rules to concrete shapes and runs
+the kernels of pure operations whose inputs are all known. In a training graph this settles most
+of the nodes: Shape, BroadcastGradientArgs, Reshape targets, Range, Tile multiples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stillflow._hooks import Hook
+from stillflow.graph.constant_value import Dims, partial_shape
+from stillflow.graph.infer import as_dims
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.plan.containers import Containers
+from stillflow.runtime.session.interrupts import Waits
+
+if TYPE_CHECKING:
+    from stillflow.runtime.resources import Resources
+
+# Functions of libraries: how they are compiled, and how their random streams begin again.
+compile_function: Hook[Callable[..., Any]] = Hook("runtime.facts.compile_function")
+restart_functions: Hook[Callable[..., None]] = Hook("runtime.facts.restart_functions")
+
+
+class Facts:
+    """Shapes (`dims`) and values of tensors under one set of feed shapes."""
+
+    def __init__(self, resources: Resources, feed_dims: dict[Tensor, Dims]) -> None:
+        self.resources = resources
+        self._dims: dict[Tensor, Dims] = dict(feed_dims)
+        self.fed = set(feed_dims)
+        self.values: dict[Tensor, Any] = {}  # run-time values: torch tensors, string arrays
+        self.handles: dict[Tensor, Any] = {}  # references and resources known before the run
+        self._arrays: dict[Tensor, np.ndarray] = {}
+        self.containers = Containers()
+        self.begun: Collection[Operation] = ()  # operations that the plan waits for at its end
+
+    def dims(self, tensor: Tensor) -> Dims:
+        found = self._dims.get(tensor, _UNSEEN)
+        return tensor._dims if found is _UNSEEN else found
+
+    def set_dims(self, op: Operation, shapes: Any) -> None:
+        if not isinstance(shapes, list):
+            shapes = [shapes]
+        for tensor, dims in zip(op._outputs, shapes, strict=False):
+            if tensor not in self.fed:
+                self._dims[tensor] = as_dims(dims)
+
+    def value(self, tensor: Tensor) -> np.ndarray | None:
+        """The value of a tensor as an array, or None where it is known only when the plan runs."""
+        array = self._arrays.get(tensor)
+        if array is None and tensor in self.values:
+            array = self._arrays[tensor] = to_array(self.values[tensor])
+        return array
+
+
+def to_array(value: Any) -> np.ndarray:
+    """A run-time value as a numpy array, sharing memory where possible."""
+    if isinstance(value, np.ndarray):
+        return value
+    try:
+        return value.numpy()  # type: ignore[no-any-return]
+    except (RuntimeError, TypeError):  # on a GPU, or NumPy does not know it
+        return _carried_over(value)
+
+
+def _carried_over(value: Any) -> np.ndarray:
+    if str(value.dtype) == "torch.bfloat16":
+        import ml_dtypes
+        import torch
+
+        bits: np.ndarray = value.contiguous().view(torch.int16).cpu().numpy()
+        return bits.view(ml_dtypes.bfloat16)
+    if value.is_conj() or value.is_neg():
+        value = value.resolve_conj().resolve_neg()
+    array: np.ndarray = value.cpu().numpy()
+    return array
+
+
+class _Unseen:
+    pass
+
+
+_UNSEEN: Any = _Unseen()
+
+
+OP_STATE = "op state"  # the kind of what `own_state` makes
+
+
+def own_states(graph: Any) -> str:
+    """What the names of the states begin with that belong to the operations of a graph.
+
+    A part of a graph has those of the whole: its random streams go on wherever they are drawn from.
+    """
+    return f"{getattr(graph, 'states_of', id(graph))} "
+
+
+def _state_name(op: Operation) -> str:
+    return f"{own_states(op.graph)}{op.name}"
+
+
+def op_state(resources: Any, op: Operation) -> Any:
+    """What an operation has made by `own_state` in a session, or None."""
+    return resources.find("", OP_STATE, _state_name(op))
+
+
+class PlanNode(Node):
+    """An operation while a plan is made: concrete shapes, folded values, the session's state."""
+
+    __slots__ = ("facts", "place")
+
+    planning = True
+
+    def __init__(self, op: Operation, facts: Facts, place: Any = None) -> None:
+        super().__init__(op)
+        self.facts = facts
+        self.place = place
+
+    def dims(self, index: int) -> Dims:
+        return self.facts.dims(self.op._inputs[index])
+
+    def out_dims(self, index: int = 0) -> Dims:
+        return self.facts.dims(self.op._outputs[index])
+
+    def value(self, index: int) -> np.ndarray | None:
+        return self.facts.value(self.op._inputs[index])
+
+    def input_name(self, index: int) -> str:
+        """What TF's messages call an input while the graph runs."""
+        tensor = self.op._inputs[index]
+        if tensor not in self.facts.fed:
+            return tensor._as_node_def_input()
+        place = sorted(fed.name for fed in self.facts.fed).index(tensor.name)
+        return f"_arg_{tensor.op.name}_{tensor.value_index}_{place}"
+
+    def shape_value(self, index: int) -> Dims:
+        return partial_shape(self.op._inputs[index], self.facts)
+
+    @property
+    def device(self) -> Any:
+        """The torch device that outputs are made on."""
+        return self.facts.resources.device_of(self.op) if self.place is None else self.place
+
+    def resource(
+        self, create: Any, kind: str = "", name: str | None = None, private: bool = False
+    ) -> Any:
+        """The object behind a stateful op, made by `create()` at first use.
+
+        Sessions of a server share it by container and `shared_name`, as in TF. Without one they
+        share it by the op's name; if it is `private`, they do not share it then.
+        """
+        attrs, resources = self.op.attrs, self.facts.resources
+        container = attrs.get("container", b"").decode()
+        shared = name or attrs.get("shared_name", b"").decode()
+        if private and not shared:
+            return resources.own(container, kind, self.op.name, create)
+        return resources.at(self.op._device).get(container, kind, shared or self.op.name, create)
+
+    def state(self, index: int) -> Any:
+        """The session state behind an input that is a handle; None where only the run knows it."""
+        return self.facts.handles.get(self.op._inputs[index])
+
+    def variable_dims(self, index: int) -> Dims:
+        """Dimensions of the variable behind an input; unknown if they were changed."""
+        state = self.state(index)
+        if state is None and self.op._inputs[index].dtype.name == "resource":
+            # Only the run knows the variable; it may be any of those that have left their shapes.
+            left = self.facts.resources.declared_shapes.left > 0
+        else:
+            left = getattr(state, "reshaped", False)
+        return None if left else super().variable_dims(index)
+
+    def reshape_variable(self, index: int) -> None:
+        """Has plans no longer rely on the declared shape of the variable behind an input."""
+        tensor = self.op._inputs[index]
+        if tensor.dtype._is_ref_dtype:
+            self.facts._dims[tensor] = None
+        state = self.state(index)
+        if state is not None and not state.reshaped:
+            state.reshaped = True
+            self.facts.resources.declared_shapes.leave()
+
+    def waits(self) -> Waits:
+        """How a kernel waits, so that the session's end and time limits reach it."""
+        return Waits(self.facts.resources.interrupt)
+
+    @property
+    def only_begins(self) -> bool:
+        """Whether the plan waits for this op at its end, and not where it stands."""
+        return self.op in self.facts.begun
+
+    @property
+    def draws_again(self) -> bool:  # type: ignore[override]
+        return bool(self.facts.resources.draws_again)
+
+    def own_state(self, create: Any) -> Any:
+        """State that belongs to this op alone within the session (a random stream, say)."""
+        return self.facts.resources.own("", OP_STATE, _state_name(self.op), create)
+
+    def function(self, named: Any, on_host: bool = False) -> Any:
+        """What calls a function, given by a `NameAttrList` or name, on run-time values.
+
+        Args:
+          named: the function.
+          on_host: whether its operations run on the host if this one does.
+        """
+        from stillflow.runtime.functions.inlining import is_pruned
+
+        pruned = is_pruned(self.op)
+        on_host = on_host and str(self.device) == "cpu"
+        return compile_function.value(self.facts.resources, self.op.graph, named, pruned, on_host)
+
+    def restart_functions(self, bodies: Any) -> None:
+        """Has the random streams of functions, given by their bodies, begin anew."""
+        restart_functions.value(self.facts.resources, bodies)

@@ -1,0 +1,176 @@
+"""Large results written over inputs that nobody needs any more.
+
+Memory traffic is what element-wise steps cost; a fresh buffer costs page faults on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+
+from stillflow.ops.math import roots
+from stillflow.ops.nn import batch_norm, native_relu
+from stillflow.runtime.plan.steps import Memory, Name, Step
+
+aten = torch.ops.aten
+
+# Below this, allocating is cheaper than asking.
+MIN_ELEMENTS = 1 << 13
+
+# Functions that may write their first result into their first argument (slopes: the gradient), with
+# the methods or functions that do; and whether the first two arguments may change places.
+_IN_PLACE: dict[Any, tuple[Any, bool]] = {
+    torch.add: ("add_", True), torch.mul: ("mul_", True), torch.sub: ("sub_", False),
+    torch.div: ("div_", False), torch.relu: ("relu_", False), torch.neg: ("neg_", False),
+    torch.exp: ("exp_", False), torch.rsqrt: ("rsqrt_", False),
+    roots.square_roots: (roots.square_roots_, False),
+    torch.tanh: ("tanh_", False), torch.sigmoid: ("sigmoid_", False),
+    torch.square: ("square_", False),
+    aten.leaky_relu_backward.default: ("leaky_relu_backward", False),
+    aten.tanh_backward.default: ("tanh_backward", False),
+    aten.sigmoid_backward.default: ("sigmoid_backward", False),
+    batch_norm.backward: (batch_norm.backward_, False),
+    native_relu.add_relu: (native_relu.add_relu_, False),
+    native_relu.relu_gradients: (native_relu.relu_gradients_, False),
+    native_relu.gradient_of_sum: (native_relu.gradient_of_sum_, False),
+}  # fmt: skip
+
+# Functions that cut a tensor into parts which share no memory with each other, and functions whose
+# results are dense, so that this holds for what is cut.
+_CUTS = frozenset({torch.tensor_split})
+_DENSE = frozenset({torch.mm, torch.addmm, torch.bmm, torch.conv2d, *_IN_PLACE})
+
+
+def _in_place(method: Any) -> Callable[..., Any]:
+    if callable(method):
+        return method  # type: ignore[no-any-return]
+    if not method.endswith("_backward"):
+        return getattr(torch.Tensor, method)  # type: ignore[no-any-return]
+    into = getattr(aten, method).grad_input
+    return lambda grad, *others: into(grad, *others, grad_input=grad)
+
+
+@cache
+def _writer(function: Any, method: Any, is_part: bool) -> Callable[..., Any]:
+    in_place = _in_place(method)
+    if is_part:
+        return in_place
+
+    def write(first: Any, *others: Any) -> Any:
+        # A result of a kernel may be an expanded view of its own memory.
+        if first.is_contiguous():
+            return in_place(first, *others)
+        return function(first, *others)
+
+    return write
+
+
+def reuse(
+    steps: list[Step],
+    shapes: dict[str, tuple[Any, Any]],
+    roots: dict[str, frozenset[int]],
+    memory: Memory,
+    kept: frozenset[int],
+) -> None:
+    """Lets steps write into a first argument that is used for the last time.
+
+    Args:
+      steps: changed in place.
+      shapes: (dims, dtype) of values by name.
+      roots: the memory of values by name.
+      memory: what kind each root is.
+      kept: roots of fetched values.
+    """
+    parts = _part(steps, roots, memory, kept)
+    last: dict[int, int] = {}
+    for number, step in enumerate(steps):
+        for name in (*step.inputs, *step.outputs):
+            for root in roots.get(name, ()):
+                last[root] = number
+    for number, step in enumerate(steps):
+        entry = _IN_PLACE.get(step.function)
+        if entry is None or step.kind != "call" or step.keywords or not step.outputs:
+            continue
+        method, swaps = entry
+        for position in (0, 1) if swaps and len(step.arguments) == 2 else (0,):
+            if _may_write(step, position, number, shapes, roots, memory, kept, last):
+                if position:
+                    step.arguments.reverse()
+                is_part = step.arguments[0] in parts
+                step.function = _writer(step.function, method, is_part)
+                out = step.outputs[0]
+                if is_part:
+                    parts.add(out)
+                # From here on the result and the argument are one memory.
+                taken = roots[step.arguments[0]]
+                for root in taken:
+                    last[root] = max(last[r] for r in (*taken, *roots[out]))
+                roots[out] = taken | roots[out]
+                break
+
+
+def _part(
+    steps: list[Step], roots: dict[str, frozenset[int]], memory: Memory, kept: frozenset[int]
+) -> set[str]:
+    """Gives the parts of a tensor that nobody needs as a whole roots of their own.
+
+    The gates of an LSTM are such: each part is used up at another time.
+
+    Returns:
+      The names of these parts.
+    """
+    makers: dict[str, Step] = {}
+    users: dict[int, set[str]] = {}
+    for step in steps:
+        makers.update(dict.fromkeys(step.outputs, step))
+        for name in (*step.inputs, *step.outputs):
+            for root in roots.get(name, ()):
+                users.setdefault(root, set()).add(name)
+    parts: set[str] = set()
+    for step in steps:
+        if step.function not in _CUTS or step.kind != "call":
+            continue
+        whole = step.arguments[0]
+        maker, held = makers.get(whole), roots.get(whole, frozenset())
+        if maker is None or maker.function not in _DENSE or held & kept or step.guard:
+            continue
+        if not all(memory.kinds[root] == "fresh" for root in held):
+            continue
+        others = {name for root in held for name in users[root]} - {whole, *step.outputs}
+        if others or any(whole in other.inputs for other in steps if other is not step):
+            continue
+        for name in step.outputs:
+            roots[name] = memory.fresh()
+            parts.add(name)
+    return parts
+
+
+def _may_write(
+    step: Step,
+    position: int,
+    number: int,
+    shapes: dict[str, tuple[Any, Any]],
+    roots: dict[str, frozenset[int]],
+    memory: Memory,
+    kept: frozenset[int],
+    last: dict[int, int],
+) -> bool:
+    name = step.arguments[position]
+    if not isinstance(name, Name) or name not in shapes:
+        return False
+    mine, out = shapes[name], shapes.get(step.outputs[0])
+    if mine != out or mine[0] is None or None in mine[0]:
+        return False
+    if math.prod(mine[0]) < MIN_ELEMENTS:
+        return False
+    held = roots.get(name, frozenset())
+    if not held or held & kept or any(memory.kinds[root] != "fresh" for root in held):
+        return False
+    others = [a for i, a in enumerate(step.arguments) if i != position and isinstance(a, Name)]
+    if any(roots.get(other, frozenset()) & held for other in others):
+        return False
+    return all(last[root] <= number for root in held)

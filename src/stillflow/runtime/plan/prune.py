@@ -1,0 +1,82 @@
+"""Which operations a run needs, and in which order they run."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Sequence
+
+from stillflow.errors import InvalidArgumentError
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.schedule.dependencies import Dependencies
+
+
+def needed_ops(
+    tensors: Iterable[Tensor], targets: Iterable[Operation], fed: Iterable[Tensor]
+) -> list[Operation]:
+    """The operations that `tensors` and `targets` depend on, not looking behind fed tensors.
+
+    They come in the order in which they run: by creation, within data and control dependencies.
+    """
+    fed = set(fed)
+    stack = [t.op for t in tensors if t not in fed] + list(targets)
+    found: set[Operation] = set(stack)
+    while stack:
+        op = stack.pop()
+        for tensor in op._inputs:
+            if tensor not in fed and tensor.op not in found:
+                found.add(tensor.op)
+                stack.append(tensor.op)
+        for control in op._control_inputs:
+            if control not in found:
+                found.add(control)
+                stack.append(control)
+    return order(found, fed)
+
+
+def order(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
+    """Sorts by creation; where wiring was changed later, topologically with creation as tie-break.
+
+    Raises:
+      InvalidArgumentError: if the operations depend on each other in a circle.
+    """
+    by_creation = sorted(ops, key=lambda op: op._id)
+    done: set[Operation] = set()
+    for op in by_creation:
+        if any(source not in done for source in _before(op, fed)):
+            return _topological(by_creation, fed)
+        done.add(op)
+    return by_creation
+
+
+def sources(op: Operation, fed: Collection[Tensor] = ()) -> list[Operation]:
+    """The operations that one waits for: those that make what it takes, unless that is fed."""
+    return [tensor.op for tensor in op._inputs if tensor not in fed] + op._control_inputs
+
+
+def _before(op: Operation, fed: set[Tensor]) -> list[Operation]:
+    """The sources of an operation, but for what closes a loop: the iteration before is none."""
+    if op.card.flow == "merge":
+        fed = fed | {t for t in op._inputs if t.op.card.flow == "next iteration"}
+    return sources(op, fed)
+
+
+def _topological(ops: Sequence[Operation], fed: set[Tensor]) -> list[Operation]:
+    places = {op: place for place, op in enumerate(ops)}  # operations of functions share numbers
+    waits = Dependencies([{places[source] for source in _before(op, fed)} for op in ops])
+    ready = waits.free()
+    result = []
+    while ready:
+        place = heapq.heappop(ready)
+        result.append(ops[place])
+        for user in waits.done(place):
+            heapq.heappush(ready, user)
+    if len(result) != len(ops):
+        ran = set(result)
+        stuck = [op for op in ops if op not in ran]
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Graph is invalid, contains a cycle with {len(stuck)} nodes, including: "
+            + ", ".join(op.name for op in stuck[:3]),
+        )
+    return result

@@ -1,0 +1,581 @@
+"""From ordered operations to steps: shapes, folding, kernels, dead branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from stillflow import errors
+from stillflow.graph.node import Call, Handle
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.traits import Access, Flow, HandleKind
+from stillflow.ops.training.cards import GroupedUpdate
+from stillflow.runtime.cluster import crossings
+from stillflow.runtime.devices.moves import HOST, Moves, is_of_host, settled
+from stillflow.runtime.failures import (
+    as_op_error,
+    fed_for_a_reference,
+    no_kernel,
+    no_loop,
+    no_scalar,
+    truth_of,
+)
+from stillflow.runtime.functions.inlining import wants_reference
+from stillflow.runtime.loops.frames import Frame
+from stillflow.runtime.passes.simplifications import Shortcuts
+from stillflow.runtime.plan import containers
+from stillflow.runtime.plan.checks import check, refusal
+from stillflow.runtime.plan.common_subexpressions import Duplicates
+from stillflow.runtime.plan.facts import Facts, PlanNode
+from stillflow.runtime.plan.steps import Guard, Memory, Name, Step, Value
+
+# Functions of these modules give results where their arguments are.
+_OWN_DEVICE = (
+    "torch", "_operator", "builtins", "stillflow.ops.nn.convolution",
+    "stillflow.ops.nn.pool_kernels", "stillflow.ops.random.device_draws", "stillflow.ops.training",
+)  # fmt: skip
+# Results up to this size are kept in the plan; larger ones are computed when needed.
+MAX_FOLDED_ELEMENTS = 1 << 16
+
+
+class Tracer:
+    """Walks operations in order, keeping for every tensor its `Value`, and collects steps."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.memory = Memory()
+        self.steps: list[Step] = []
+        self.values: dict[Tensor, Value] = {}
+        self.constants: dict[str, Any] = {}
+        self.buffers: list[Any] = []
+        self.failed = False  # whether a step is bound to raise, if it runs
+        self.held: set[int] = set()  # memory that a stack or array holds on to
+        self._op_guards: dict[Operation, Guard] = {}
+        self._predicates: dict[str, str] = {}
+        self._count = 0
+        self.fed_by_host = False  # whether what is fed comes from the program
+        # None where all is computed that is asked for, as it is asked for.
+        self.duplicates: Duplicates | None = None
+        self.shortcuts: Shortcuts | None = None
+        self.moves: Moves | None = None  # None where every device computes on the CPU
+        if facts.resources.several:
+            self.moves = Moves(
+                facts.resources.device_of, facts.dims, self.constants, self.memory, self.steps,
+                self.name,
+            )  # fmt: skip
+
+    def name(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def look_back(self) -> None:
+        """Has operations take what others before them computed, where that saves work."""
+        if self.moves is None:
+            self.duplicates = Duplicates(self.facts, self.values, self.constants, self.memory)
+            self.shortcuts = Shortcuts(self.facts, self.values, self.memory)
+
+    def feed(self, tensor: Tensor, place: Any = None, known: np.ndarray | None = None) -> str:
+        """The name of a parameter of the plan, whose value may be known."""
+        if known is not None:
+            self.know(tensor, self.facts.resources.from_array(known), ())
+            return self.name("t")
+        # What is fed for a reference is a value, not a variable.
+        handle = tensor.dtype.name == "resource"
+        value = Value(self.name("t"), roots=self.memory.borrowed(), is_handle=handle)
+        if self.moves is not None:
+            self.moves.put(value.name, HOST if self.fed_by_host else place)
+        self.values[tensor] = value
+        return value.name
+
+    def run(self, units: Sequence[Operation | Frame]) -> None:
+        for unit in units:
+            self.one(unit)
+
+    def one(self, unit: Operation | Frame) -> None:
+        """Traces an operation, or a whole loop."""
+        if isinstance(unit, Frame):
+            from stillflow.runtime.loops.loop import trace_loop
+
+            trace_loop(self, unit)
+            return
+        if all(tensor in self.values for tensor in unit._outputs) and unit._outputs:
+            return  # every output is fed
+        special = _special(unit)
+        if special is not None:
+            special(self, unit)
+        else:
+            self.plain(unit)
+
+    # ---- one operation
+
+    def guard_of(self, op: Operation) -> Guard:
+        """When `op` runs: whenever all its inputs exist and its control inputs ran."""
+        guard: Guard = ()
+        for tensor in op._inputs:
+            guard = both(guard, self.values[tensor].guard)
+        for control in op._control_inputs:
+            guard = both(guard, self._op_guards.get(control, ()))
+        self._op_guards[op] = guard
+        return guard
+
+    def trigger_guard(self, guards: Sequence[Guard]) -> Guard:
+        """When a ControlTrigger runs that waits for what runs under `guards`."""
+        del guards
+        return ()
+
+    def plain(self, op: Operation) -> None:
+        guard = self.guard_of(op)
+        if guard is None:
+            for tensor in op._outputs:
+                self.values.setdefault(tensor, Value("dead", None))
+            return
+        node = PlanNode(op, self.facts)
+        try:
+            check(op, node, self.facts)
+            if not self.fold(op, node, guard):
+                self.run_once(op, node, guard)
+        except errors.OpError as error:
+            self.fail(op, error, guard)
+
+    def fail(self, op: Operation, error: errors.OpError, guard: Guard) -> None:
+        """Puts the error where the op would run: checks before it come first, as does a branch.
+
+        What depends on the op never runs, as in a branch that is not taken.
+        """
+
+        def refuse(*_: Any) -> None:
+            kind: Any = type(error)
+            raise kind(error.node_def, error.op, error.message)
+
+        self.failed = True
+        self._op_guards[op] = None
+        for tensor in op._outputs:
+            self.values.setdefault(tensor, Value("dead", None))
+        self.steps.append(Step("call", op, [], [], guard, refuse))
+
+    def fold(self, op: Operation, node: PlanNode, guard: Guard) -> bool:
+        """Computes the op now if everything it depends on is known; says whether it did."""
+        card, facts = op.card, self.facts
+        if not card.foldable or not op._outputs:
+            return False
+        if card.value_part is not None and op.type != "Const":
+            try:
+                known = card.value_part(node)
+            except Exception as error:
+                raise refusal(op, error) from error
+            arrays: Sequence[Any] = known if isinstance(known, (list, tuple)) else [known]
+            if any(array is not None for array in arrays):
+                from_array = facts.resources.from_array
+                self.settle(op, [None if a is None else from_array(a) for a in arrays], guard)
+                if all(array is not None for array in arrays):
+                    return True
+        if op.type == "Const":
+            self.settle(op, [facts.resources.from_array(op._values[0])], guard)  # type: ignore[index]
+            return True
+        if not op._inputs or any(tensor not in facts.values for tensor in op._inputs):
+            return False
+        if self.moves is not None and any(tensor.dtype.name == "variant" for tensor in op._outputs):
+            return False  # a list would hold what was made on the host
+        for index in range(len(op._outputs)):
+            dims = facts.dims(op._outputs[index])
+            if dims is None or None in dims:
+                return False
+            size = 1
+            for dim in dims:
+                size *= dim  # type: ignore[operator]
+            if size > MAX_FOLDED_ELEMENTS:
+                return False
+        outputs = self.compute(op, node, [facts.values[tensor] for tensor in op._inputs])
+        self.settle(op, outputs, guard)
+        return True
+
+    def run_once(self, op: Operation, node: PlanNode, guard: Guard) -> None:
+        """Takes the results of an operation that computed the same, or has this one run."""
+        seen = self.duplicates
+        key = None if seen is None else seen.key(op, guard)
+        found = None if seen is None or key is None else seen.find(key, op)
+        if found is not None:
+            self.repeat(op, *found)
+            return
+        self.emit(op, node, guard)
+        if seen is not None and key is not None and self.steps:
+            seen.note(key, op, self.steps[-1])
+        if self.shortcuts is not None and op.type == "Unique":
+            self.shortcuts.see_unique(op)
+
+    def repeat(self, op: Operation, earlier: Operation, step: Step) -> None:
+        """Takes the results of an operation that a step runs."""
+        step.joined.append(op)
+        for tensor, same in zip(op._outputs, earlier._outputs, strict=True):
+            self.set_output(tensor, self.values[same])
+            self.facts._dims[tensor] = self.facts.dims(same)
+
+    def compute(self, op: Operation, node: PlanNode, inputs: list[Any]) -> Sequence[Any]:
+        """Runs an op's kernel on values that are known now."""
+        if self.moves is not None:
+            node = PlanNode(op, self.facts, "cpu")
+        function, arguments, keywords = self.kernel(op, node)
+        by_tensor = dict(zip(op._inputs, inputs, strict=True))
+        try:
+            args = [by_tensor[a] if isinstance(a, Tensor) else a for a in arguments]
+            result = function(*args, **keywords) if function is not None else args[0]
+        except Exception as error:
+            raise as_op_error(error, op) from error
+        return [result] if len(op._outputs) == 1 else result
+
+    def settle(self, op: Operation, outputs: Sequence[Any], guard: Guard) -> None:
+        """Records outputs that are known now, those that are not None, as constants of the plan."""
+        for tensor, value in zip(op._outputs, outputs, strict=True):
+            if value is not None and tensor not in self.values:
+                self.know(tensor, value, guard)
+
+    def know(self, tensor: Tensor, value: Any, guard: Guard) -> None:
+        """Records what a tensor is, as a constant of the plan."""
+        name = self.name("c")
+        self.constants[name] = value
+        self.facts.values[tensor] = value
+        self.facts._dims[tensor] = tuple(value.shape)
+        self.values[tensor] = Value(name, guard, self.memory.borrowed())
+
+    def kernel(self, op: Operation, node: PlanNode) -> tuple[Any, Sequence[Any], dict[str, Any]]:
+        """The function an op runs, with its arguments (input tensors or constants)."""
+        if op.card.kernel_part is None:
+            raise no_kernel(op)
+        self.facts.resources.bounds.check(node)
+        try:
+            made = op.card.kernel_part(node)
+        except Exception as error:
+            raise refusal(op, error) from error
+        if isinstance(made, Call):
+            return made.function, made.args, made.kwargs
+        return made, op._inputs, {}
+
+    def emit(self, op: Operation, node: PlanNode, guard: Guard) -> None:
+        """Adds the step that runs an op, reading variables where it takes their tensors."""
+        if self.moves is not None:
+            place = self.moves.settle(op, [(tensor, self.values[tensor]) for tensor in op._inputs])
+            node = PlanNode(op, self.facts, place)
+        function, arguments, keywords = self.kernel(op, node)
+        if isinstance(function, Handle):
+            self.handle(op, function.state)
+            return
+        card, own = op.card, Call(function, tuple(arguments), keywords)
+        (function, arguments, keywords), view = self.shorter(op, own)
+        given = {}  # input tensor -> its value, references read
+        for index, tensor in enumerate(op._inputs):
+            given[tensor] = self.argument(op, index, tensor, guard)
+        if self.moves is not None:
+            function = self.moved(op, function, arguments, given)
+        if function is None and len(op._outputs) == 1:  # the op hands its input on
+            source = given[arguments[0]]
+            same = Value(source.name, guard, source.roots, source.is_handle)
+            self.set_output(op._outputs[0], same)
+            if source.name in self.constants:
+                self.adopt_constant(arguments[0], op._outputs[0])
+            return
+        shared: frozenset[int] = frozenset()
+        for argument in arguments:
+            if isinstance(argument, Tensor) and argument not in given:
+                given[argument] = self.values[argument]
+        if view:
+            # Only what the kernel takes: a shape known now went into it as plain numbers.
+            shared = shared.union(*(given[a].roots for a in arguments if isinstance(a, Tensor)))
+        outputs = self.outputs(op, given, guard, shared)
+        # An input whose shape was all that mattered is not waited for, nor kept alive.
+        taken = {argument for argument in arguments if isinstance(argument, Tensor)}
+        inputs = [tensor for tensor in given if tensor in taken or not card.foldable]
+        step = Step("call", op, outputs, [given[t].name for t in inputs], guard, function)
+        step.arguments = [Name(given[a].name) if isinstance(a, Tensor) else a for a in arguments]
+        step.keywords = keywords
+        changed = [op._inputs[i] for i in card.writes if i < len(op._inputs)]
+        step.writes = [self.buffer_id(given[tensor]) for tensor in changed]
+        if card.calls:
+            step.writes.append(-1)  # what is called may change any variable
+        self.steps.append(step)
+
+    def shorter(self, op: Operation, own: Call) -> tuple[Call, bool]:
+        """What an op calls, and whether its result may share memory with what that takes."""
+        shortcut = None if self.shortcuts is None else self.shortcuts.find(op, own)
+        if shortcut is None:
+            return own, op.card.view
+        return shortcut.call, op.card.view or shortcut.view
+
+    def outputs(
+        self, op: Operation, given: dict[Tensor, Value], guard: Guard, shared: frozenset[int]
+    ) -> list[str]:
+        """Names for what a step gives, which may share the memory of `shared`."""
+        outputs = []
+        for tensor in op._outputs:
+            if tensor.dtype._is_ref_dtype and wants_reference(op, 0):
+                # The op gives back the reference it took, but only where it runs.
+                taken_reference = given[op._inputs[0]]
+                self.set_output(tensor, replace(taken_reference, guard=guard))
+                self.adopt_constant(op._inputs[0], tensor)
+                outputs.append("_")
+                continue
+            name = self.name("t")
+            outputs.append(name)
+            roots = shared if shared else self.memory.fresh()
+            self.set_output(tensor, Value(name, guard, roots, holds_handle(tensor)))
+            if self.moves is not None and not is_of_host(tensor):
+                self.moves.put(name, self.moves.device_of(op))
+        return outputs
+
+    def moved(
+        self, op: Operation, function: Any, arguments: Sequence[Any], given: dict[Tensor, Value]
+    ) -> Any:
+        """Brings what a kernel takes to its device; gives the kernel, whose results stay there."""
+        assert self.moves is not None
+        for argument in arguments:
+            if isinstance(argument, Tensor):
+                given[argument] = self.moves.bring(given[argument], argument, op)
+        if isinstance(function, GroupedUpdate):  # one call is for variables of one device
+            function.device = self.moves.device_of(op)
+        if all(is_of_host(tensor) for tensor in op._outputs):  # a list may be one value then
+            return function
+        module = getattr(function, "__module__", None) or "torch"
+        if module.startswith(_OWN_DEVICE):
+            return function
+        return settled(function, self.moves.device_of(op))
+
+    def set_output(self, tensor: Tensor, value: Value) -> None:
+        self.values.setdefault(tensor, value)
+
+    def adopt_constant(self, source: Tensor, target: Tensor) -> None:
+        if source in self.facts.values:
+            self.facts.values[target] = self.facts.values[source]
+        if source in self.facts.handles:
+            self.facts.handles[target] = self.facts.handles[source]
+
+    def buffer_id(self, value: Value) -> int:
+        """The number of the variable behind a handle; -1 where it is known only at run time."""
+        handle = self.constants.get(value.name)
+        return -1 if handle is None else self.buffer_number(handle)
+
+    def buffer_number(self, handle: Any) -> int:
+        for number, buffer in enumerate(self.buffers):
+            if buffer is handle:
+                return number
+        self.buffers.append(handle)
+        return len(self.buffers) - 1
+
+    def argument(self, op: Operation, index: int, tensor: Tensor, guard: Guard) -> Value:
+        """An input as the kernel takes it: a reference is read unless the op wants it as such."""
+        value = self.values[tensor]
+        if not tensor.dtype._is_ref_dtype:
+            return value
+        if value.is_handle:
+            return value if wants_reference(op, index) else self.read(op, value, guard)
+        if tensor in self.facts.fed and wants_reference(op, index):
+            raise fed_for_a_reference(op, index, sorted(t.name for t in self.facts.fed))
+        return value
+
+    def read(self, op: Operation | None, handle: Value, guard: Guard) -> Value:
+        """Adds the step that takes a variable's tensor out of its reference."""
+        name = self.name("t")
+        step = Step("read", op, [name], [handle.name], guard)
+        # A value read through a resource stays what it was; one read through a reference is the
+        # variable's memory, and shows what is written before it is used: so has TF.
+        state = self.constants.get(handle.name)
+        snapshot = state is None or getattr(state, "is_resource", True)
+        roots = self.memory.variable(step, self.buffer_id(handle), snapshot)
+        self.steps.append(step)
+        if self.moves is not None:
+            self.moves.put(name, self.moves.place(handle.name))
+        return Value(name, guard, roots)
+
+    def handle(self, op: Operation, state: Any) -> None:
+        """Records an output that is a handle to session state, known before the run."""
+        name = self.name("r")
+        self.constants[name] = state
+        self.facts.handles[op._outputs[0]] = state
+        if getattr(state, "reshaped", False):
+            self.facts._dims[op._outputs[0]] = None if op._outputs[0].dtype._is_ref_dtype else ()
+        self.values[op._outputs[0]] = Value(name, self.guard_of(op), is_handle=True)
+        if self.moves is not None:
+            self.moves.put(name, self.moves.device_of(op))
+
+    def predicate(self, tensor: Tensor, op: Operation) -> str:
+        """The local name of a tensor's truth, computed once.
+
+        Raises:
+          InvalidArgumentError: if it is no scalar.
+        """
+        value = self.values[tensor]
+        if value.name not in self._predicates:
+            dims = self.facts.dims(tensor)
+            if dims:  # a list of sizes; () is a scalar
+                raise as_op_error(no_scalar(dims), op)
+            name = self._predicates[value.name] = self.name("p")
+            step = Step("bool", op, [name], [value.name], value.guard)
+            step.function = None if dims == () else truth_of
+            self.steps.append(step)
+        return self._predicates[value.name]
+
+
+def holds_handle(tensor: Tensor) -> bool:
+    return tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource"
+
+
+def both(a: Guard, b: Guard) -> Guard:
+    """The conjunction of two guards; None if they contradict each other."""
+    if a is None or b is None:
+        return None
+    if a == b or not b:
+        return a
+    known = dict(a)
+    result = list(a)
+    for name, value in b:
+        if name not in known:
+            result.append((name, value))
+        elif known[name] is not value:
+            return None
+    return tuple(result)
+
+
+def _switch(tracer: Tracer, op: Operation) -> None:
+    """Switch hands its data on to one of two outputs."""
+    guard = tracer.guard_of(op)
+    data, predicate = op._inputs
+    source = tracer.values[data]
+    if op.type == "Switch" and data.dtype._is_ref_dtype and source.is_handle:
+        source = tracer.read(op, source, guard)
+    truth = tracer.facts.value(predicate)
+    if truth is not None and truth.ndim and guard is not None:
+        raise as_op_error(no_scalar(truth.shape), op)
+    for branch, tensor in enumerate(op._outputs):
+        if guard is None or (truth is not None and bool(truth) != bool(branch)):
+            tracer.values.setdefault(tensor, Value("dead", None))
+            continue
+        inner: Guard = guard
+        if truth is None:
+            name = tracer.predicate(predicate, op)
+            inner = both(guard, ((name, bool(branch)),))
+        tracer.set_output(tensor, Value(source.name, inner, source.roots, source.is_handle))
+        tracer.facts._dims[tensor] = tracer.facts.dims(data)
+        tracer.adopt_constant(data, tensor)
+
+
+def _merge(tracer: Tracer, op: Operation) -> None:
+    """Merge takes whichever input exists."""
+    alive = []
+    for index, tensor in enumerate(op._inputs):
+        if tensor not in tracer.values:
+            raise no_loop(op, tensor)
+        guard = tracer.values[tensor].guard
+        if guard is not None:
+            value = tracer.argument(op, index, tensor, guard)
+            if tracer.moves is not None:
+                value = tracer.moves.bring(value, tensor, op)
+            alive.append((index, value))
+    tracer._op_guards[op] = None
+    if not alive:
+        for tensor in op._outputs:
+            tracer.values.setdefault(tensor, Value("dead", None))
+        return
+    if len(alive) == 1:
+        _merge_of_one(tracer, op, *alive[0])
+        return
+    guards = [value.guard or () for _, value in alive]
+    common = tuple(item for item in guards[0] if all(item in guard for guard in guards))
+    output, chosen = tracer.name("t"), tracer.name("t")
+    guard = common
+    rest = [tuple(item for item in g if item not in common) for g in guards]
+    complementary = (
+        len(rest) == 2 and all(len(r) == 1 for r in rest) and (rest[0][0][0] == rest[1][0][0])
+    )
+    if not complementary:
+        flag = tracer.name("p")
+        tracer.steps.append(Step("flag", op, [flag], [], common, arguments=[False]))
+        guard = (*common, (flag, True))
+    roots: frozenset[int] = frozenset()
+    for position, value in alive:
+        roots |= value.roots
+        tracer.steps.append(
+            Step("alias", op, [output, chosen], [value.name], value.guard, arguments=[position])
+        )
+        if guard != common:
+            assert guard is not None
+            tracer.steps.append(Step("flag", op, [guard[-1][0]], [], value.guard, arguments=[True]))
+    tracer._op_guards[op] = guard
+    is_handle = alive[0][1].is_handle
+    tracer.set_output(op._outputs[0], Value(output, guard, roots, is_handle))
+    if tracer.moves is not None and not is_handle:
+        tracer.moves.put(output, tracer.moves.device_of(op))
+    tracer.set_output(op._outputs[1], Value(chosen, guard, tracer.memory.fresh()))
+    dims = {tracer.facts.dims(op._inputs[i]) for i, _ in alive}
+    tracer.facts._dims[op._outputs[0]] = dims.pop() if len(dims) == 1 else None
+
+
+def _merge_of_one(tracer: Tracer, op: Operation, index: int, value: Value) -> None:
+    """Merge hands on the only input that can exist, whenever it does."""
+    output, chosen = op._outputs
+    tracer._op_guards[op] = value.guard
+    if output not in tracer.values:
+        tracer.set_output(output, value)
+        tracer.facts._dims[output] = tracer.facts.dims(op._inputs[index])
+        tracer.adopt_constant(op._inputs[index], output)
+    if chosen not in tracer.values:
+        tracer.know(chosen, torch.tensor(index, dtype=torch.int32), value.guard)
+
+
+def _read_variable(tracer: Tracer, op: Operation) -> None:
+    """ReadVariableOp takes the tensor out of its handle, as reading a reference does."""
+    guard = tracer.guard_of(op)
+    if guard is None:
+        tracer.values.setdefault(op._outputs[0], Value("dead", None))
+        return
+    check(op, PlanNode(op, tracer.facts), tracer.facts)
+    tracer.set_output(op._outputs[0], tracer.read(op, tracer.values[op._inputs[0]], guard))
+
+
+def _sparse_reshape(tracer: Tracer, op: Operation) -> None:
+    """SparseReshape hands indices on where the shape stays what it is."""
+    facts, guard = tracer.facts, tracer.guard_of(op)
+    indices, size, _ = op._inputs
+    dims = facts.dims(indices)
+    given: Any = facts.value(size)
+    assert op.card.value_part is not None
+    known: Any = None if given is None else op.card.value_part(PlanNode(op, facts))
+    is_same = known is not None and np.array_equal(known[1], given)
+    if guard is None or dims is None or not is_same or dims[1:] != known[1].shape:
+        tracer.plain(op)
+        return
+    tracer.settle(op, [None, facts.resources.from_array(known[1])], guard)
+    tracer.set_output(op._outputs[0], replace(tracer.values[indices], guard=guard))
+    facts.set_dims(op, [dims, dims[1:]])
+
+
+def _control_trigger(tracer: Tracer, op: Operation) -> None:
+    """ControlTrigger runs after its control inputs, whether or not those ran."""
+    guards = [tracer._op_guards.get(control, ()) for control in op._control_inputs]
+    tracer._op_guards[op] = tracer.trigger_guard([g for g in guards if g is not None])
+
+
+def _pivot(tracer: Tracer, op: Operation) -> None:
+    """What only orders does nothing."""
+    tracer.guard_of(op)
+
+
+_BY_FLOW: dict[Flow, Any] = {
+    "switch": _switch, "merge": _merge, "trigger": _control_trigger,
+}  # fmt: skip
+_BY_ACCESS: dict[tuple[HandleKind | None, Access], Any] = {
+    ("variable", "read"): _read_variable, **containers.TRACED,
+    ("rendezvous", "put"): crossings.send, ("rendezvous", "take"): crossings.receive,
+}  # fmt: skip
+_BY_TYPE: dict[str, Any] = {"_Pivot": _pivot, "SparseReshape": _sparse_reshape}
+
+
+def _special(op: Operation) -> Any:
+    """Return the function that traces an operation in a way of its own, None for most."""
+    card = op.card
+    if card.flow is not None:
+        return _BY_FLOW.get(card.flow)
+    if card.access is not None:
+        return _BY_ACCESS.get((card.handle, card.access))
+    return _BY_TYPE.get(op.type)

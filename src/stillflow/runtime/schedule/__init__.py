@@ -1,0 +1,1 @@
+"""The order in which the operations and steps of a plan run."""

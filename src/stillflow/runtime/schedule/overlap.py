@@ -1,0 +1,267 @@
+"""Steps that another thread takes while the plan goes on: summaries beside the training step.
+
+A card with `beside=True` (its kernel is pure and works in NumPy or torch) becomes two steps: one
+hands its inputs to a thread as soon as they are there, the other waits for the result as late as
+possible. Inputs are copied only if something is about to change their memory and the thread has
+not come to them yet. What no thread has begun when the plan has nothing else to do, the plan does.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from queue import SimpleQueue
+from typing import Any
+
+import torch
+
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.working_threads import at_work
+from stillflow.runtime.plan.aliasing import roots_by_name
+from stillflow.runtime.plan.steps import Memory, Name, Step, Value
+from stillflow.util.threads import our_thread
+
+# Operations that only put summaries together: they wait for them, so they too can be late.
+_LATE = frozenset(("MergeSummary",))
+_ASSIGN = ("write", "replace", "add", "subtract")
+
+
+class Pending:
+    """A kernel's call, made by whoever comes first: a helping thread, or who wants the result."""
+
+    __slots__ = ("_arguments", "_done", "_error", "_function", "_taken", "_value")
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._function, self._arguments = function, arguments
+        self._taken, self._done = threading.Lock(), threading.Lock()
+        self._done.acquire()
+        self._error: Exception | None = None
+        _helpers().put(self)
+
+    def work(self) -> None:
+        """Makes the call, unless somebody else does."""
+        if self._taken.acquire(blocking=False):
+            try:
+                self._value = self._function(*self._arguments)
+            except Exception as error:
+                self._error = error
+            finally:
+                self._arguments = ()
+                self._done.release()
+
+    def part_from_memory(self) -> None:
+        """Sees to it that what the call was given may be changed."""
+        if self._taken.acquire(blocking=False):
+            self._arguments = tuple(map(_copy, self._arguments))
+            self._taken.release()
+        else:
+            with self._done:
+                pass
+
+    def result(self) -> Any:
+        """Returns what the kernel gives; raises what it raises."""
+        self.work()
+        with self._done:
+            if self._error is not None:
+                raise self._error
+            return self._value
+
+
+@cache
+def _helpers() -> SimpleQueue[Pending]:
+    """The queue of calls, with threads that make them."""
+    calls: SimpleQueue[Pending] = SimpleQueue()
+
+    def help_out() -> None:
+        with torch.inference_mode():
+            while True:
+                call = calls.get()
+                with at_work:
+                    call.work()
+                del call  # not to hold its result until the next one comes
+
+    for _ in range(max(1, _processors() - 1)):
+        our_thread(threading.Thread(target=help_out, name="stillflow-beside", daemon=True)).start()
+    return calls
+
+
+@cache
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
+
+
+def _is_own(op: Operation) -> bool:
+    """Return True for an operation that is often made for a single one, just before it."""
+    return op.type == "Const" or op.card.reads_variable
+
+
+def as_soon_as_ready(
+    ops: list[Operation], fetched: Sequence[Tensor], fed: Collection[Tensor]
+) -> list[Operation]:
+    """Moves operations of cards with `beside=True` up to where their inputs are there.
+
+    TensorFlow, too, runs them then, not when all that was made before them is done. So the summary
+    of a variable shows it as the optimizer found it; what a program assigns itself, it does show.
+
+    Args:
+      ops: in the order in which they run.
+      fetched: what is given back.
+      fed: what is not computed.
+    """
+    if not any(op.card.beside for op in ops):
+        return ops
+    uses = Counter(tensor for op in ops for tensor in op._inputs)
+    uses.update(fetched)
+    place = {op: number for number, op in enumerate(ops)}
+    order = {op: (number, 0) for op, number in place.items()}
+    assigned: dict[Operation, int] = {}  # variable -> where it was assigned last
+    for op in ops:
+        if op.card.handle == "variable" and op.card.access in _ASSIGN:
+            assigned[op._inputs[0].op] = place[op]
+        if not op.card.beside:
+            continue
+        own = [t.op for t in op._inputs if _is_own(t.op) and uses[t] == 1]
+        own = [source for source in own if not source._control_inputs]
+        taken = [t for mover in (op, *own) for t in mover._inputs if t not in fed]
+        before = {*op._control_inputs, *(t.op for t in taken if t.op not in own)}
+        read = {source._inputs[0].op for source in before if source.card.flow == "identity"}
+        ready = [place.get(source, -1) for source in before]
+        ready += [assigned.get(variable, -1) for variable in before | read]
+        order.update(dict.fromkeys((*own, op), (max(ready, default=-1), 1)))
+    return sorted(ops, key=order.__getitem__)
+
+
+def put_beside(steps: list[Step], values: dict[Tensor, Value], memory: Memory) -> list[Step]:
+    """Splits the steps of cards with `beside=True`, and lets what waits for them wait long.
+
+    Args:
+      steps: in the order in which they run; those under a condition stay as they are.
+      values: of the plan.
+      memory: which of them share theirs.
+    """
+    if _processors() == 1 or not any(_is_beside(step) for step in steps):
+        return steps
+    roots = roots_by_name(steps, values, memory)
+    result: list[Step] = []
+    waiting: list[Step] = []  # in the order in which they may run
+    shown: list[_Shown] = []
+    for step in steps:
+        if _is_beside(step):
+            begun = Name(f"{step.outputs[0]}_begun")
+            result.append(_begin(step, begun))
+            shown.append(_Shown(begun, step, roots, memory))
+            # An input listed here is not used as memory for another result until then.
+            kept = [name for name in step.inputs if name not in shown[-1].names]
+            inputs = [begun, *kept]
+            waiting.append(Step("call", step.op, step.outputs, inputs, (), _result, [begun]))
+        elif _is_late(step) and _needed(step, waiting):
+            waiting.append(step)
+        else:
+            needed = _needed(step, waiting)
+            waiting = [other for other in waiting if other not in needed]
+            changed = [each for each in shown if each.is_changed(set(step.writes))]
+            shown = [each for each in shown if each not in changed]
+            result += [*_parted(changed, step), *_ended(needed), step]
+    return result + _ended(waiting)
+
+
+class _Shown:
+    """What another thread may see of variables: the call, the values, and whose they are."""
+
+    def __init__(
+        self, begun: Name, step: Step, roots: dict[str, frozenset[int]], memory: Memory
+    ) -> None:
+        self.begun = begun
+        self.names: list[str] = []
+        self._buffers: set[int] = set()
+        for name in step.inputs:
+            buffers = {memory.buffers[r] for r in roots.get(name, ()) if r in memory.buffers}
+            if buffers:
+                self.names.append(name)
+                self._buffers |= buffers
+
+    def is_changed(self, written: set[int]) -> bool:
+        """Whether a step that changes these variables may change one of mine; -1 is any."""
+        if -1 in written or -1 in self._buffers:
+            return bool(written and self._buffers)
+        return not written.isdisjoint(self._buffers)
+
+
+def _parted(shown: list[_Shown], step: Step) -> list[Step]:
+    """What has to happen before a step changes what is shown."""
+    if not shown:
+        return []
+    begun = [each.begun for each in shown]
+    names = [name for each in shown for name in each.names]
+    return [Step("call", step.op, [], [*begun, *names], (), _part, begun)]
+
+
+def _ended(waiting: list[Step]) -> list[Step]:
+    """Steps that wait no longer; first of all the plan makes calls that no thread has begun."""
+    begun = [step.arguments[0] for step in waiting if waits(step)]
+    if len(begun) < 2:
+        return waiting
+    return [Step("call", waiting[0].op, [], begun, (), _help, begun), *waiting]
+
+
+def _is_beside(step: Step) -> bool:
+    # What is bound to fail has no output, and is to fail where it stands.
+    if step.op is None or step.kind != "call" or step.guard or not step.outputs:
+        return False
+    beside = step.op.card.beside
+    return beside(step.op) if callable(beside) else beside
+
+
+def waits(step: Step) -> bool:
+    """Whether a step waits for what another thread makes."""
+    return step.function is _result
+
+
+def _is_late(step: Step) -> bool:
+    return not step.guard and step.op is not None and step.op.type in _LATE
+
+
+def _needed(step: Step, waiting: list[Step]) -> list[Step]:
+    """Which of the steps that wait have to run before a step."""
+    wanted = {*step.inputs, *(name for name, _ in step.guard or ())}
+    needed = []
+    for other in reversed(waiting):
+        if not wanted.isdisjoint(other.outputs):
+            wanted.update(other.inputs)
+            needed.append(other)
+    return needed[::-1]
+
+
+def _begin(step: Step, begun: Name) -> Step:
+    function = step.function
+    assert function is not None
+
+    def begin(*arguments: Any) -> Pending:
+        return Pending(function, arguments)
+
+    return Step("call", step.op, [begun], step.inputs, (), begin, step.arguments)
+
+
+def _copy(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _part(*begun: Pending) -> None:
+    for call in reversed(begun):  # the other threads come from the front
+        call.part_from_memory()
+
+
+def _help(*begun: Pending) -> None:
+    for call in reversed(begun):
+        call.work()
+
+
+def _result(begun: Pending) -> Any:
+    return begun.result()

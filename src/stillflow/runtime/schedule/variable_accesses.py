@@ -1,0 +1,211 @@
+"""Reads and writes of one variable that nothing orders: which comes first.
+
+A program may read a variable and assign it in one run without saying in which order, as BERT's
+optimizer does with the global step, or `sess.run([accuracy, update_op])`. TensorFlow runs what is
+ready, so what comes first follows from what each waits for, not from what was made first:
+
+* a read is ready at once, and comes before a write that waits for a model's results;
+* a write that waits for variables and constants alone is done before the model begins, and before
+  any read that it does not need itself. (Its kernels run one after the other in one thread; the
+  other consumers of the variable are handed to other threads, which have to wake up.)
+
+TensorFlow 1.15.5 does so in most sessions, with one thread and with two: the golden programs
+`unordered_variables` have it on record. After some 95 runs it begins to take small kernels for
+cheap, and reads a global step before it is assigned; that is not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.plan.prune import sources
+
+_TURNS = 1000  # what a loop counts for, in operations
+
+# What an operation waits for, in rising order: variables and constants; what is fed; a model.
+_NOTHING, _FEEDS, _MODEL = range(3)
+
+
+def as_tensorflow_orders(ops: list[Operation], fed: Collection[Tensor]) -> list[Operation]:
+    """The operations, reads and writes of a variable in the order in which TensorFlow does them.
+
+    Args:
+      ops: in an order in which they may run.
+      fed: tensors that are not computed.
+    """
+    writes = {op: written for op in ops if (written := _written(op))}
+    if not writes or any(_is_ordered(op) for op in ops):
+        return ops
+    before = _Races(ops, fed, writes).found()
+    return _sorted(ops, fed, before) if before else ops
+
+
+class _Races:
+    """Pairs of operations that are to change places."""
+
+    def __init__(
+        self,
+        ops: Sequence[Operation],
+        fed: Collection[Tensor],
+        writes: Mapping[Operation, list[Operation]],
+    ) -> None:
+        self._place = {op: number for number, op in enumerate(ops)}
+        self._fed = fed
+        self._writes = writes
+        self._waits: dict[Operation, int] = {}
+        self._depth: dict[Operation, int] = {}
+        for op in ops:
+            self._look(op)
+        self._takers = self._find_takers(ops)
+
+    def _look(self, op: Operation) -> None:
+        """Notes what an operation waits for, and after how many others it can run."""
+        waits = _own_wait(op, self._fed)
+        depth = 0
+        for source in sources(op, self._fed):
+            if source in self._waits:  # what closes a loop comes later
+                waits = max(waits, self._waits[source])
+                depth = max(depth, self._depth[source] + (source.card.latency != "none"))
+        self._waits[op] = waits
+        self._depth[op] = depth + (_TURNS if op.card.flow == "exit" else 0)
+
+    def _find_takers(self, ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
+        """The operations that read or write each variable that this run writes."""
+        takers: dict[Operation, list[Operation]] = {}
+        for written in self._writes.values():
+            takers.update((variable, []) for variable in written)
+        held: dict[Tensor, Operation] = {}
+        for op in ops:
+            for tensor in op._inputs:
+                variable = None if tensor in self._fed else held.get(tensor)
+                if variable is None:
+                    continue
+                if op.card.view or _is_alias(op) or op.card.writes:
+                    held.update(dict.fromkeys(op._outputs, variable))
+                if not _looks_away(op):  # other views are computed by TensorFlow
+                    takers[variable].append(op)
+            if op in takers:
+                held[op._outputs[0]] = op
+        return takers
+
+    def found(self) -> dict[Operation, list[Operation]]:
+        """For operations, those that come first although they were made later."""
+        before: dict[Operation, list[Operation]] = {}
+        needed = self._needed_at_once()
+        trains = _MODEL in self._waits.values()
+        for write, written in self._writes.items():
+            takers = {taker for variable in written for taker in self._takers[variable]}
+            for taker in sorted(takers - {write}, key=self._place.__getitem__):
+                if self._reads_at_once(taker, write):
+                    before.setdefault(write, []).append(needed.get(taker, taker))
+                elif trains and self._written_at_once(write, taker) and taker not in needed:
+                    before.setdefault(taker, []).append(write)
+        return before
+
+    def _needed_at_once(self) -> dict[Operation, Operation]:
+        """What the writes that wait for nothing need themselves, with one of these writes."""
+        needed: dict[Operation, Operation] = {}
+        for write in self._writes:
+            stack = [write] if self._waits[write] == _NOTHING else []
+            while stack:
+                for source in sources(stack.pop(), self._fed):
+                    if source not in needed and source in self._waits:
+                        needed[source] = write
+                        stack.append(source)
+        return needed
+
+    def _reads_at_once(self, taker: Operation, write: Operation) -> bool:
+        """Whether a later operation is ready long before a write."""
+        if self._place[taker] < self._place[write] or self._depth[taker] >= self._depth[write]:
+            return False
+        # Reads of resources take a thread of their own: they are late for what is done quickly.
+        return self._waits[write] >= (_MODEL if _is_resource(write) else _FEEDS)
+
+    def _written_at_once(self, write: Operation, taker: Operation) -> bool:
+        """Whether a later write is ready long before the operation is done."""
+        later = self._place[write] > self._place[taker]
+        return later and self._waits[write] == _NOTHING
+
+
+def _is_ordered(op: Operation) -> bool:
+    """Return True for a lock, and in a part of a run, which keeps the order that all have."""
+    handle, access = op.card.handle, op.card.access
+    return access == "lock" or (handle == "rendezvous" and access == "take")
+
+
+def _is_alias(op: Operation) -> bool:
+    """Return True if it hands its input on, with the memory of the variable."""
+    return op.card.aliases and op.card.latency == "none"
+
+
+def _looks_away(op: Operation) -> bool:
+    """Return True if it looks at no value, or is done before anything can be written."""
+    card = op.card
+    return _is_alias(op) or card.flow in ("enter", "switch") or card.access == "is initialized"
+
+
+def _own_wait(op: Operation, fed: Collection[Tensor]) -> int:
+    """What an operation waits for, its inputs aside."""
+    if op.card.flow == "exit" or op.card.latency == "long":
+        return _MODEL
+    if not (op.card.foldable or _places(op) or op.card.latency in ("none", "brief")):
+        return _MODEL  # iterators, queues, random numbers, what Python computes
+    given = [tensor.op.type for tensor in op._inputs if tensor in fed]
+    # Other than from a program, values are fed from iterators and queues.
+    waits = [_FEEDS if kind.startswith("Placeholder") else _MODEL for kind in given]
+    return max(waits, default=_NOTHING)
+
+
+def _written(op: Operation) -> list[Operation]:
+    """The variables that an operation writes."""
+    found = [_variable(op._inputs[place]) for place in _places(op) if place < len(op._inputs)]
+    return [variable for variable in found if variable is not None]
+
+
+def _places(op: Operation) -> Sequence[int]:
+    """The inputs that an operation changes, or puts something else in the place of."""
+    return (0,) if op.card.access == "replace" else op.card.writes
+
+
+def _variable(tensor: Tensor) -> Operation | None:
+    while tensor.op.card.gives != "variable":
+        source = tensor.op
+        if not _is_alias(source) and not source.card.writes:
+            return None
+        tensor = source._inputs[source.card.writes[0] if source.card.writes else 0]
+    return tensor.op
+
+
+def _is_resource(write: Operation) -> bool:
+    return not write._inputs[_places(write)[0]].dtype._is_ref_dtype
+
+
+def _sorted(
+    ops: Sequence[Operation], fed: Collection[Tensor], before: Mapping[Operation, list[Operation]]
+) -> list[Operation]:
+    """The operations in their order, each after what it needs and what comes before it."""
+    place = {op: number for number, op in enumerate(ops)}
+    begun: set[Operation] = set()
+    result: list[Operation] = []
+    for op in ops:
+        stack = [] if op in begun else [op]
+        begun.add(op)
+        while stack:
+            last = stack[-1]
+            needs = [
+                source
+                for source in (*sources(last, fed), *before.get(last, ()))
+                if source in place and source not in begun and not _closes(last, source)
+            ]
+            if needs:
+                stack.append(min(needs, key=place.__getitem__))
+                begun.add(stack[-1])
+            else:
+                result.append(stack.pop())
+    return result
+
+
+def _closes(op: Operation, source: Operation) -> bool:
+    """Whether `source` brings `op` what the iteration before computed."""
+    return op.card.flow == "merge" and source.card.flow == "next iteration"

@@ -1,0 +1,1 @@
+"""Sessions: fetches, feeds, handles, options, and partial runs."""

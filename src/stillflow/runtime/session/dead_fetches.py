@@ -1,0 +1,69 @@
+"""Fetches of callables and of Keras' functions: an empty array for what no branch computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.operation import Tensor
+from stillflow.runtime.executor.dataflow import DEAD
+from stillflow.runtime.plan.values import fetch_converter, fetch_fed
+from stillflow.runtime.resources import Resources
+from stillflow.runtime.session.fetches import Fetches
+
+
+def may_be_dead(tensors: Sequence[Tensor], feeds: Collection[Tensor]) -> bool:
+    """Whether some tensor is computed in a branch only, and so in some runs not at all."""
+    waiting = [tensor.op for tensor in tensors if tensor not in feeds]
+    seen = set(waiting)
+    while waiting:
+        op = waiting.pop()
+        if op.card.flow == "switch":
+            return True
+        if op.card.flow in ("merge", "exit"):
+            continue
+        before = [x.op for x in op._inputs if x not in feeds]
+        for one in (*before, *op._control_inputs):
+            if one not in seen:
+                seen.add(one)
+                waiting.append(one)
+    return False
+
+
+def plan_with_empty(
+    make: Callable[..., Callable[..., list[Any]]],
+    resources: Resources,
+    fetches: Fetches,
+    feeds: dict[Tensor, Dims],
+) -> Callable[..., list[Any]] | None:
+    """A plan that gives float32 [0] for what was not computed.
+
+    Args:
+      make: makes a plan, as `make_plan` does.
+      resources: the session's state.
+      fetches: what to fetch and to run.
+      feeds: fed tensors with the shapes that the plan may rely on.
+
+    Returns:
+      None if the fetches do not ask for it, or are computed in every run.
+    """
+    tensors = fetches.tensors
+    if not fetches.empty_if_dead or not may_be_dead(tensors, feeds):
+        return None
+    run = make(resources, [], fetches.targets, feeds, raw=tensors, own=True)
+    converters = [fetch_fed if x in feeds else fetch_converter(x, copy=False) for x in tensors]
+
+    def plan(*arrays: Any) -> list[Any]:
+        pairs = zip(run(*arrays), converters, strict=True)
+        return [_fetched(value, convert) for value, convert in pairs]
+
+    return plan
+
+
+def _fetched(value: Any, convert: Callable[[Any], Any] | None) -> Any:
+    if value is None or value is DEAD:
+        return np.empty(0, np.float32)
+    return value if convert is None else convert(value)

@@ -1,0 +1,108 @@
+"""Checks and converts what a program feeds."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.graph import Graph
+from stillflow.graph.operation import Tensor
+from stillflow.ops.session_tensors import TensorHandle
+from stillflow.runtime.plan.facts import to_array
+
+
+class AnyShape(np.ndarray):
+    """An array that is fed whatever static shape the tensor has, as Keras feeds its models."""
+
+
+def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
+    """A fed value as an array of the tensor's type; an array that fits is not copied.
+
+    Raises:
+      TypeError: if the value is a tensor or an integer that the type cannot hold.
+      ValueError: if its shape does not fit or the tensor may not be fed.
+    """
+    if isinstance(value, Tensor):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+            "Python scalars, strings, lists, numpy ndarrays, or TensorHandles. For reference, the "
+            f"tensor object was {value} which was passed to the feed with key {tensor}."
+        )
+    if isinstance(value, TensorHandle):
+        value = to_array(value.value())
+    dtype = tensor.dtype.base_dtype
+    try:
+        kind = dtype.as_numpy_dtype
+    except KeyError:  # the handle of a resource, or a variant
+        raise TypeError(f"Tensor {tensor} of type {dtype.name} cannot be fed") from None
+    if isinstance(value, int) and not _holds(kind, value):
+        raise TypeError(
+            f"Type of feed value {value} with type {type(value)} is not compatible with "
+            f"Tensor type {kind}. Try explicitly setting the type of the feed tensor to a "
+            "larger type (e.g. int64)."
+        )
+    if dtype == dtypes.string:
+        array = _strings(value)
+    elif kind is None:
+        raise TypeError(f"Tensor {tensor} of type {dtype.name} cannot be fed")
+    else:
+        array = np.asarray(value, dtype=kind)
+    dims = tensor._dims
+    fits = dims is None or dims == array.shape or _compatible(dims, array.shape)
+    if not fits and not isinstance(value, AnyShape):
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has "
+            f"shape {str(tensor.shape)!r}"
+        )
+    if graph._unfeedable and not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor} may not be fed.")
+    return array
+
+
+def _holds(kind: Any, value: int) -> bool:
+    """Whether numbers of a numpy type can be this integer; strings cannot."""
+    if kind is object:
+        return False
+    if kind is None or np.dtype(kind).names:
+        return True
+    try:
+        return bool(np.dtype(kind).type(value).item() == value)
+    except OverflowError:
+        return False
+
+
+def _compatible(dims: tuple[int | None, ...], shape: tuple[int, ...]) -> bool:
+    return len(dims) == len(shape) and all(
+        dim is None or dim == size for dim, size in zip(dims, shape, strict=True)
+    )
+
+
+def _strings(value: Any) -> np.ndarray:
+    """Text and bytes as an object array of bytes."""
+    array = np.asarray(value, dtype=object)
+    if all(type(item) is bytes for item in array.flat):
+        return array
+    owner = _Encoded(array.shape, dtype=object)
+    result = owner.view(np.ndarray)
+    for index, item in np.ndenumerate(array):
+        result[index] = item if isinstance(item, bytes) else str(item).encode()
+    owner.text, owner.fed = array, weakref.ref(result)
+    return result
+
+
+def as_fed(value: np.ndarray) -> np.ndarray:
+    """The strings that a program has fed, before they were encoded: TensorFlow fetches those."""
+    owner = value.base
+    if isinstance(owner, _Encoded) and owner.fed() is value:
+        return owner.text
+    return value
+
+
+class _Encoded(np.ndarray):
+    """The memory of strings that are fed as bytes, and what they were before."""
+
+    text: np.ndarray
+    fed: weakref.ref[np.ndarray]

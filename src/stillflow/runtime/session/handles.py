@@ -1,0 +1,36 @@
+"""Handles of tensors that a session keeps: what fetching one gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.ops.session_tensors import HANDLES, KIND, SessionTensors, TensorHandle
+from stillflow.runtime.resources import Resources
+from stillflow.runtime.session.fetches import Fetches
+
+
+def kept_tensors(resources: Resources) -> SessionTensors:
+    """The tensors that a session keeps."""
+    store: SessionTensors = resources.get("", KIND, KIND, SessionTensors)
+    return store
+
+
+def with_handles(handler: Fetches, session: Any) -> None:
+    """Makes the fetched handles of kept tensors `TensorHandle` objects."""
+    handles = {
+        i: tensor.op.inputs[0].dtype
+        for i, tensor in enumerate(handler.tensors)
+        if tensor.op.type in HANDLES
+    }
+    if not handles:
+        return
+    build = handler.build
+
+    def with_objects(values: list[Any]) -> Any:
+        values = list(values)
+        for i, dtype in handles.items():
+            text = values[i] if isinstance(values[i], bytes) else values[i][()]
+            values[i] = TensorHandle(text, dtype, session)
+        return build(values)
+
+    handler.build = with_objects

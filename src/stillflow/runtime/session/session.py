@@ -1,0 +1,598 @@
+"""`tf.Session`: runs parts of a graph and keeps its state."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph import default_session, trust
+from stillflow.graph.export import export
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.rewiring import check as check_rewired
+from stillflow.platform import tf_logging
+from stillflow.runtime.cluster import targets
+from stillflow.runtime.devices.allocation import keep_freed_memory
+from stillflow.runtime.devices.devices import DeviceAttributes, session_devices
+from stillflow.runtime.devices.placement import Placement
+from stillflow.runtime.executor import remedies
+from stillflow.runtime.plan.shape_policy import SeenShapes
+from stillflow.runtime.resources import Resources, resources_of_host
+from stillflow.runtime.session import mixed_precision_state
+from stillflow.runtime.session.end_of_input import counters_left
+from stillflow.runtime.session.feeds import feed_array
+from stillflow.runtime.session.fetches import (
+    EmptyIfDead,
+    Fetches,
+    expand_feed_keys,
+    feed_pairs,
+    structure_key,
+)
+from stillflow.runtime.session.handles import kept_tensors, with_handles
+from stillflow.runtime.session.interpreter_lock import ACTIVE, in_turns
+from stillflow.runtime.session.interrupts import time_limit
+from stillflow.runtime.session.partial_run import PartialPlans, PartialRun
+from stillflow.runtime.session.run_options import check_options, untraced
+from stillflow.runtime.session.settings import session_config
+
+
+class BaseSession:
+    """What `Session` and `InteractiveSession` share.
+
+    Args:
+      target: empty, or that of a `tf.train.Server`, whose cluster then keeps the state.
+      graph: what to run; the default graph if None.
+      config: a `ConfigProto`.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
+        self._graph = get_default_graph().of_sessions if graph is None else graph
+        self._target = targets.as_bytes(target)
+        self._server = targets.find(self._target)
+        if config is not None and type(config).__name__ != "ConfigProto":
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        self._config = mixed_precision_state.session_config(
+            self._default_config() if config is None else config
+        )
+        self._closed = self._cancelled = self._aborted = False
+        self._policy = trust.current()  # of graphs from outside
+        if self._server is None:
+            targets.ALONE.add(self)
+        # What runs on the tasks of a cluster; None for a session by itself.
+        self._master = targets.master(self._server, self._graph, self._config, self._check_alive)
+        self._lock = threading.RLock()
+        self._resources: Resources | None = None
+        self._fetches: dict[Any, Fetches] = {}
+        self._plans: dict[Any, Any] = {}
+        self._seen_shapes: dict[Any, SeenShapes] = {}
+        self._edition = -1
+        self._changes = 0  # how often the graph had changed before a run
+        self._placement = Placement(
+            self._graph, self._config, self.list_devices, at_home=self._master is None
+        )
+        self._traced: Any = None  # made when a run is to be traced
+        self._watched: Any = None  # made when a run is to be watched
+        settings = self._config  # the server's own where none was given
+        measures_costs = settings is not None and settings.graph_options.build_cost_model
+        self._time_limit = 0 if settings is None else settings.operation_timeout_in_ms
+        self._plain_runs = not measures_costs and not self._time_limit
+        self._partial_runs: dict[Any, PartialRun] = {}
+        self._partial_plans, self._partial_count = PartialPlans(), 0
+
+    def _default_config(self) -> Any:
+        return session_config() if self._server is None else self._server.config
+
+    @property
+    def graph(self) -> Graph:
+        """The graph this session runs."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a `GraphDef`."""
+        config = self._config
+        shapes = config is not None and config.graph_options.infer_shapes
+        return self._graph.as_graph_def(add_shapes=shapes)
+
+    @property
+    def sess_str(self) -> Any:
+        return self._target
+
+    def as_default(self) -> Any:
+        """A context in which this is the session that `eval` and `run` of tensors use."""
+        return default_session.default_session(self)
+
+    def close(self) -> None:
+        """Frees the session's state; it cannot run afterwards."""
+        self._closed = True  # now, since who waits for a task may hold the lock
+        self._free()
+
+    def _free(self) -> None:
+        self._cancelled = True
+        with self._lock:
+            if self._resources is not None:
+                self._resources.close()
+            if self._master is not None:
+                self._master.close()
+            self._plans.clear()
+            self._fetches.clear()
+
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """Runs the operations that `fetches` need and gives their values.
+
+        Args:
+          fetches: a tensor, operation, variable, name, or a (nested) list, tuple or dict of these.
+          feed_dict: values for tensors, by tensor or name.
+          options: a `RunOptions`.
+          run_metadata: a `RunMetadata` to fill.
+
+        Returns:
+          Values in the structure of `fetches`: numpy arrays, numpy scalars, None for operations.
+
+        Raises:
+          RuntimeError: if the session is closed.
+          TypeError, ValueError: if a fetch or feed is not valid.
+          tf.errors.OpError: if an operation fails.
+        """
+        if self._closed or not self._graph._by_name:
+            self._check_open()
+        handler = self._handler(fetches)
+        feeds = self._feeds(feed_dict) if feed_dict else {}
+        if options is None and run_metadata is None and self._plain_runs:
+            return handler.build(self._execute(handler, feeds))
+        check_options(options, run_metadata)
+        limit = 0 if options is None else options.timeout_in_ms
+        execute = self._execute
+        if options is not None and options.debug_options.debug_tensor_watch_opts:
+            execute = functools.partial(self._execute_watched, options.debug_options)
+            options = untraced(options)
+        with time_limit(limit or self._time_limit):
+            shared = self._shared(handler, feeds)
+            if shared is not None:
+                interrupt = self._get_resources().interrupt
+                return handler.build(
+                    shared.traced(interrupt, feeds.values(), options, run_metadata)
+                )
+            traced = self._traced_runs()
+            with self._lock:
+                self._placement.place_pruned(handler.tensors, handler.targets, feeds)
+            values = traced.run(
+                lambda: execute(handler, feeds), handler, feeds, options, run_metadata
+            )
+        return handler.build(values)
+
+    def make_callable(
+        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function that runs `fetches` with the values of `feed_list` as its arguments.
+
+        Args:
+          fetches: as in `run`.
+          feed_list: tensors, in the order of the arguments.
+          accept_options: whether it takes `options` and `run_metadata` too.
+
+        Raises:
+          TypeError: if `feed_list` is neither a list nor a tuple.
+        """
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise TypeError("`feed_list` must be a list or tuple.")
+        keys = [self._feed_tensor(key) for key in feed_list or ()]
+        handler = self._handler(fetches)
+
+        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if not accept_options and (options is not None or run_metadata is not None):
+                raise TypeError("this callable takes no options; see `accept_options`")
+            if len(values) != len(keys):
+                raise TypeError(f"Expected {len(keys)} feed values, but got {len(values)}")
+            plain = options is None and run_metadata is None and self._plain_runs
+            if plain and not keys and not self._closed:  # what fills queues runs so
+                return handler.build(self._execute(handler, {}))
+            return self.run(fetches, dict(zip(keys, values, strict=True)), options, run_metadata)
+
+        return call
+
+    def _make_callable_from_options(self, callable_options: Any) -> Callable[..., list[Any]]:
+        """A function of the fed values, in order, as a `CallableOptions` message describes it."""
+        feeds, fetches = list(callable_options.feed), list(callable_options.fetch)
+        targets = list(callable_options.target)
+        options = callable_options.run_options
+
+        def call(*values: Any, run_metadata: Any = None) -> list[Any]:
+            if len(values) != len(feeds):
+                raise errors.InvalidArgumentError(
+                    None, None, f"Expected {len(feeds)} feed values, but got {len(values)}"
+                )
+            found = self.run(
+                EmptyIfDead([*fetches, *targets]),
+                dict(zip(feeds, values, strict=True)),
+                None if run_metadata is None else options,
+                run_metadata,
+            )
+            return list(found[: len(fetches)])
+
+        return call
+
+    def explain(self, fetches: Any, feed_dict: Any = None) -> str:
+        """The plan of a run as text: what passes changed, and its steps. Nothing runs.
+
+        Args:
+          fetches, feed_dict: as in `run`.
+
+        Raises:
+          tf.errors.UnimplementedError: if several tasks of a cluster would run it.
+        """
+        from stillflow.runtime.explain import recorded, text_of
+
+        self._check_open()
+        handler, feeds = self._handler(fetches), self._feeds(feed_dict or {})
+        if not self._runs_alone(fetches, feeds):
+            raise errors.unimplemented("Each task of a cluster makes plans of its own")
+        self._take_changes()
+        with recorded() as plans:
+            dims = {tensor: array.shape for tensor, array in feeds.items()}
+            self._placement.place_pruned(handler.tensors, handler.targets, feeds)
+            plan = self._make_plan(handler, feeds, dims)
+            if hasattr(plan, "prepare"):
+                plan.prepare(*feeds.values())
+        return "\n\n".join(text_of(plan, times=False) for plan in plans)
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices this session can place operations on."""
+        return session_devices(self._config) if self._master is None else self._master.devices()
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        """Declares what the steps of a partial run will fetch and feed; gives its handle.
+
+        Raises:
+          RuntimeError: if the session is closed.
+          tf.errors.InvalidArgumentError: if nothing is fetched.
+          tf.errors.UnimplementedError: if several tasks of a cluster would run it.
+        """
+        self._check_open()
+        feeds = [] if feeds is None else feeds
+        feeds = feeds if isinstance(feeds, (list, tuple)) else [feeds]
+        tensors = [self._feed_tensor(e) for feed in feeds for e in expand_feed_keys(feed)]
+        if not self._runs_alone(fetches, tensors):
+            raise errors.UnimplementedError(
+                None, None, "Stillflow cannot do a run of several tasks in steps yet"
+            )
+        handler = Fetches(self._graph, fetches)
+        with self._lock:
+            handle = f"partial_run_{self._partial_count}"
+            self._partial_runs[handle] = PartialRun(
+                handle, handler, tensors, self._partial_plans, self._graph._edition
+            )
+            self._partial_count += 1
+        return handle
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        """Runs the next step of a partial run; values fed and computed before are kept.
+
+        Raises:
+          tf.errors.InvalidArgumentError: if a feed or fetch was not declared or was used before.
+        """
+        self._check_open()
+        run = self._partial_runs.get(handle)
+        if run is None:
+            raise errors.InvalidArgumentError(
+                None, None, "Must run 'setup' before performing partial runs!"
+            )
+        handler = self._handler(fetches)
+        values = run.run(self._get_resources(), handler, self._feeds(feed_dict or {}))
+        if run.is_over:
+            self._partial_runs.pop(handle, None)
+        return handler.build(values)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if not self._graph._by_name:
+            raise RuntimeError(
+                "The Session graph is empty.  Add operations to the graph before calling run()."
+            )
+
+    def _handler(self, fetches: Any) -> Fetches:
+        key = structure_key(fetches)
+        handler = self._fetches.get(key)
+        if handler is None:
+            handler = self._fetches[key] = Fetches(self._graph, fetches)
+            with_handles(handler, self)
+        return handler
+
+    def _feeds(self, feed_dict: Any) -> dict[Tensor, np.ndarray]:
+        if not hasattr(feed_dict, "items"):
+            raise TypeError("input must be a dictionary")
+        feeds: dict[Tensor, np.ndarray] = {}
+        for key, value in feed_dict.items():
+            if type(key) is Tensor and key.op.graph is self._graph:
+                feeds[key] = feed_array(self._graph, key, value)
+                continue
+            for element, part in feed_pairs(key, value):
+                tensor = self._feed_tensor(element)
+                feeds[tensor] = feed_array(self._graph, tensor, part)
+        return feeds
+
+    def _feed_tensor(self, key: Any) -> Tensor:
+        try:
+            found = self._graph.as_graph_element(key, allow_operation=False)
+        except (TypeError, ValueError, KeyError) as error:
+            text = error.args[0] if error.args else error
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
+        assert isinstance(found, Tensor)
+        return found
+
+    def _execute(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
+        if self._edition != self._graph._edition:
+            self._take_changes()
+        key = (handler, *[(tensor, array.shape) for tensor, array in feeds.items()])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan_for(handler, feeds)
+        try:
+            return plan(*feeds.values()) if len(ACTIVE) == 1 else in_turns(plan, handler, feeds)
+        except errors.OutOfRangeError as error:
+            self._finish_without_input(handler, feeds, error)
+            raise
+
+    def _finish_without_input(
+        self, handler: Fetches, feeds: dict[Tensor, np.ndarray], error: errors.OutOfRangeError
+    ) -> None:
+        """Runs what does not need the input that has ended."""
+        failed = error.op
+        if not isinstance(failed, Operation) or failed.graph is not self._graph:
+            return
+        left = counters_left(handler.tensors, handler.targets, feeds, failed)
+        if left:
+            self._execute(self._handler(left), {})
+
+    def _execute_watched(
+        self, watches: Any, handler: Fetches, feeds: dict[Tensor, np.ndarray]
+    ) -> list[Any]:
+        """Runs as a `DebugOptions` message asks for."""
+        from stillflow.runtime.executor.watched_runs import WatchedRuns
+
+        self._take_changes()
+        with self._lock:
+            if self._watched is None:
+                self._watched = WatchedRuns(self._get_resources(), self._placement)
+        return self._watched.run(handler, feeds, watches)
+
+    def _execute_seen(
+        self,
+        see: Callable[[Tensor, np.ndarray, Any], None],
+        handler: Fetches,
+        feeds: dict[Tensor, np.ndarray],
+    ) -> list[Any]:
+        """Runs one operation after the other and shows `see` all their values."""
+        from stillflow.runtime.executor.watched_runs import run_watched
+
+        self._take_changes()
+        return run_watched(self._get_resources(), handler, feeds, see)
+
+    def _register_dead_handle(self, handle: str) -> None:
+        if self._resources is not None:
+            kept_tensors(self._resources).forget(handle)
+
+    def _session_tensor(self, handle: str) -> Any:
+        return kept_tensors(self._get_resources()).get(handle)
+
+    def _take_changes(self) -> None:
+        """Drops plans of the graph as it was, checks what was added to it."""
+        with self._lock:
+            edition = self._graph._edition
+            if edition == self._edition:  # there are none, or another thread was quicker
+                return
+            self._plans.clear()
+            if self._master is not None:
+                self._master.forget_plans()
+            if self._traced is not None:
+                self._traced.forget()
+            check_rewired(self._graph)
+            self._changes += 1
+            if self._changes == remedies.MANY_CHANGES:
+                tf_logging.warning(remedies.growing_graph(self._graph.get_operations()[-1]))
+            self._placement.place_new()
+            self._edition = edition
+
+    def _traced_runs(self) -> Any:
+        self._take_changes()
+        with self._lock:
+            if self._traced is None:
+                from stillflow.runtime.tracing.run_metadata import TracedRuns
+
+                self._traced = TracedRuns(
+                    self._get_resources(), self._placement, self._config, self._finish_without_input
+                )
+            return self._traced
+
+    def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
+        """The plan for these feed shapes, or one for any of those that were fed so far."""
+        with self._lock:
+            seen = self._seen_shapes.setdefault((handler, *feeds), SeenShapes())
+            relied = seen.rely_on(tuple(array.shape for array in feeds.values()))
+            dims: dict[Tensor, Any] = dict(zip(feeds, relied, strict=True))
+            key = (handler, *dims.items())
+            if key not in self._plans:
+                self._placement.place_pruned(handler.tensors, handler.targets, feeds)
+                self._plans[key] = self._make_plan(handler, feeds, dims)
+            return self._plans[key]
+
+    def _make_plan(self, handler: Fetches, feeds: Iterable[Tensor], dims: Any) -> Any:
+        from stillflow.runtime.plan.boolean_feeds import decided
+        from stillflow.runtime.session.dead_fetches import plan_with_empty
+        from stillflow.runtime.session.two_part_runs import two_part_plan
+
+        resources = self._get_resources()
+        shared = self._shared(handler, feeds)
+        if shared is not None:
+            return functools.partial(shared.run, resources.interrupt)
+
+        def plan_with(make: Any) -> Any:
+            return (
+                plan_with_empty(make, resources, handler, dims)
+                or (self._master is None and two_part_plan(make, resources, handler, dims))
+                or make(resources, handler.tensors, handler.targets, dims)
+            )
+
+        plan = decided(plan_with, dims)
+        return plan if self._master is None else self._master.at_home(plan, resources.interrupt)
+
+    def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> Any:
+        """How several tasks of a cluster do a run; None if this process does it by itself."""
+        if self._master is None:
+            return None
+        self._take_changes()
+        return self._master.plan(
+            handler.tensors, handler.targets, list(feeds), self._placement.device_of
+        )
+
+    def _runs_alone(self, fetches: Any, feeds: Iterable[Tensor] = ()) -> bool:
+        """Whether this process does a run by itself."""
+        return self._shared(self._handler(fetches), feeds) is None
+
+    def _check_alive(self) -> None:
+        if self._cancelled:  # while another thread was about to run
+            raise errors.CancelledError(None, None, "Session has been closed.")
+        if self._aborted:
+            raise errors.AbortedError(None, None, f"Session {id(self):x} is not found.")
+
+    def _get_resources(self) -> Resources:
+        self._check_alive()
+        if self._resources is None:
+            with self._lock:  # threads that run for the first time share what is made here
+                self._resources = self._resources or self._make_resources()
+        self._resources.bounds.limit(self._graph, self._policy, alone=self._master is None)
+        return self._resources
+
+    def _make_resources(self) -> Resources:
+        keep_freed_memory()
+        resources = (self._master and self._master.resources()) or resources_of_host()
+        resources.declared_shapes.relied_on_by(self._graph)
+        if self._server is not None:
+            self._server.watch_resets(self._abort)
+        if self._config is not None:
+            options = self._config.graph_options.optimizer_options
+            resources.compiles = options.global_jit_level > 0
+        if not self._placement.is_on_host():
+            resources.device_of = self._placement.torch_device
+            resources.several = True
+        return resources
+
+    def _abort(self) -> None:
+        """Lets all further runs fail: the server was reset."""
+        self._aborted = True
+        self._plans.clear()
+
+
+@export("Session")
+class Session(BaseSession):
+    """Runs parts of a graph; its variables live until it is closed.
+
+    Used as a context manager it is also the default session, and its graph the default graph.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._contexts: list[Any] = []
+
+    def __enter__(self) -> Session:
+        if self._contexts:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you "
+                "want to enter a session multiple times."
+            )
+        contexts = [self._graph.as_default(), self.as_default()]
+        for context in contexts:
+            context.__enter__()
+        self._contexts.append(contexts)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        graph_context, session_context = self._contexts.pop()
+        try:
+            session_context.__exit__(None, None, None)
+        finally:
+            graph_context.__exit__(None, None, None)
+        if not self._contexts:
+            self.close()
+
+    @staticmethod
+    def reset(target: str, containers: list[str] | None = None, config: Any = None) -> None:
+        """Forgets what a server keeps in some containers, or all of it.
+
+        Of the empty target it ends all sessions of this process that are without a server.
+
+        Raises:
+          tf.errors.NotFoundError: if the target is no address of a server.
+        """
+        server = targets.find(targets.as_bytes(target))
+        if server is None:
+            targets.reset_alone()
+        else:
+            targets.reset(server, containers, config.operation_timeout_in_ms if config else 0)
+
+
+@export("InteractiveSession")
+class InteractiveSession(BaseSession):
+    """A session that is the default one from its construction until it is closed.
+
+    Only what a run needs is placed, so that a mistake in the graph can be worked around.
+    """
+
+    _active_session_count = 0
+    _count_lock = threading.Lock()
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, _interactive(config))
+        self._explicit_graph = graph
+        self._graph_context: Any = None
+        self._explicitly_closed = False
+        with InteractiveSession._count_lock:
+            if InteractiveSession._active_session_count > 0:
+                warnings.warn(
+                    "An interactive session is already active. This can cause out-of-memory "
+                    "errors in some cases. You must explicitly call `InteractiveSession.close()` "
+                    "to release resources held by the other session(s).",
+                    stacklevel=2,
+                )
+            InteractiveSession._active_session_count += 1
+        if graph is not None:
+            self._graph_context = graph.as_default()
+            self._graph_context.__enter__()
+        default_session.push(self)
+
+    def close(self) -> None:
+        """Frees the session's state; the default session is the one before again."""
+        super().close()
+        with InteractiveSession._count_lock:
+            if self._explicitly_closed:
+                return
+            self._explicitly_closed = True
+            InteractiveSession._active_session_count -= 1
+        default_session.remove(self)
+        if self._graph_context is not None:
+            self._graph_context.__exit__(None, None, None)
+            self._graph_context = None
+
+
+def _interactive(config: Any) -> Any:
+    """The `ConfigProto` of a session that places only what it runs."""
+    from stillflow.protos import ConfigProto
+
+    if config is not None and not isinstance(config, ConfigProto):
+        return config  # which is refused
+    made = ConfigProto()
+    if config is not None:
+        made.CopyFrom(config)
+    made.graph_options.place_pruned_graph = True
+    return made

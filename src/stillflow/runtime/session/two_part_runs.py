@@ -1,0 +1,142 @@
+"""Runs in two parts: first what comes out of iterators and queues, then the rest, by its shapes.
+
+A batch of a dataset or a queue mostly has sizes that the graph does not know: the last one may be
+smaller. A plan for any size computes at every step what the sizes of a batch decide: shapes,
+broadcasts, what gradients are summed over. So what a run takes is taken first, and the rest runs
+as if it was fed, by a plan for these very shapes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import is_known
+from stillflow.graph.dtypes import resource, variant
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.plan.prune import needed_ops
+from stillflow.runtime.plan.shape_policy import SeenShapes
+from stillflow.runtime.plan.values import fetch_converter
+from stillflow.runtime.resources import Resources
+from stillflow.runtime.session.fetches import Fetches
+
+Plan = Callable[..., list[Any]]
+
+# Objects from which a run takes, by a handle; no other operation of the run may use it.
+_HOLDERS = ("iterator", "queue")
+
+
+def _takes(op: Operation) -> bool:
+    return op.card.access == "take" and op.card.handle in _HOLDERS
+
+
+def _puts(op: Operation) -> bool:
+    """Runs that put as well may wait for themselves: these are ordered by `meeting`."""
+    return op.card.handle == "rendezvous" or (op.card.access == "put" and op.card.handle == "queue")
+
+
+def sources_of(
+    tensors: Sequence[Tensor], targets: Sequence[Operation], feeds: dict[Tensor, Dims]
+) -> list[Operation]:
+    """The operations that a run may do first; none where nothing would be gained, or one cannot."""
+    needed = needed_ops(tensors, targets, feeds)
+    sources = [op for op in needed if _takes(op)]
+    outputs = {output for op in sources for output in op._outputs}
+    if all(is_known(output._dims) for output in outputs) or outputs & feeds.keys():
+        return []
+    if any(output.dtype.base_dtype in (resource, variant) for output in outputs):
+        return []
+    if all(op in sources or op.card.gives in _HOLDERS for op in needed if op.type != "Const"):
+        return []
+    handles = {op._inputs[0] for op in sources}
+    for op in needed:
+        if _puts(op):
+            return []
+        if op not in sources and not handles.isdisjoint(op._inputs):
+            return []
+    before = needed_ops([], sources, feeds)
+    if any(op._control_inputs for op in before):
+        return []
+    free = all(op in sources or op.card.gives in _HOLDERS or op.card.foldable for op in before)
+    return sources if free else []
+
+
+def two_part_plan(
+    make: Callable[..., Plan], resources: Resources, fetches: Fetches, feeds: dict[Tensor, Dims]
+) -> Plan | None:
+    """The plan of a run that takes batches of any size from the host; None for others.
+
+    Args:
+      make: makes a plan, as `make_plan` does.
+      resources: the session's state.
+      fetches: what to fetch and to run.
+      feeds: fed tensors with the shapes that the plan may rely on.
+    """
+    tensors, targets = fetches.tensors, fetches.targets
+    sources = sources_of(tensors, targets, feeds)
+    on_host = all(torch.device(resources.device_of(op)).type == "cpu" for op in sources)
+    if not sources or not on_host:
+        return None
+    return TwoPartPlan(make, resources, tensors, targets, feeds, sources)
+
+
+class TwoPartPlan:
+    """The plan of a run that takes from iterators or queues.
+
+    Args:
+      make: makes a plan, as `make_plan` does.
+      resources: the session's state.
+      tensors: what to fetch.
+      targets: operations to run.
+      feeds: fed tensors with the shapes that the plan may rely on.
+      sources: what runs first.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Plan],
+        resources: Resources,
+        tensors: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: dict[Tensor, Dims],
+        sources: Sequence[Operation],
+    ) -> None:
+        self._make, self._resources = make, resources
+        self._taken = [output for op in sources for output in op._outputs]
+        self._sources = sources
+        self._first = make(resources, [], [], feeds, raw=self._taken, own=True)
+        self._feeds, self._targets = feeds, targets
+        places = {tensor: place for place, tensor in enumerate(self._taken)}
+        self._tensors = [tensor for tensor in tensors if tensor not in places]
+        self._passed = [
+            (number, places[tensor], fetch_converter(tensor, False))
+            for number, tensor in enumerate(tensors) if tensor in places
+        ]  # fmt: skip
+        self._seen = SeenShapes(at_once=1)
+        self._plans: dict[tuple[Dims, ...], Plan] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        values = self._first(*arrays)
+        plan = self._plans.get(tuple([value.shape for value in values]))
+        if plan is None:
+            plan = self._plan_for(tuple([tuple(value.shape) for value in values]))
+        results = plan(*arrays, *values)
+        for number, place, convert in self._passed:
+            value = values[place]
+            results.insert(number, value if convert is None else convert(value))
+        return results
+
+    def _plan_for(self, shapes: tuple[Dims, ...]) -> Plan:
+        with self._lock:
+            relied = self._seen.rely_on(shapes)
+            if relied not in self._plans:
+                dims = {**self._feeds, **dict(zip(self._taken, relied, strict=True))}
+                self._plans[relied] = self._make(
+                    self._resources, self._tensors, self._targets, dims, skip=self._sources
+                )
+            return self._plans[relied]

@@ -1,0 +1,1 @@
+"""Run metadata and timelines of traced runs."""
