@@ -129,6 +129,38 @@ def test_graphs_as_matrices(launcher):  # noqa: F811
     assert out == "[[1.0, 0.0], [0.0, 1.0]] [[1, 0], [0, 1]] csr\n1\n"
 
 
+def test_names_that_networkx_3_has_removed(launcher):  # noqa: F811
+    pytest.importorskip("networkx")
+    # The lines are those of networkx 2.6.3, but for the names of the ordered classes.
+    out, _ = launcher.program("""
+        import networkx as nx
+        graph = nx.OrderedMultiDiGraph([(1, 2), (2, 3)])
+        print(type(graph) is nx.MultiDiGraph, nx.info(nx.OrderedGraph(name="n")))
+        print(nx.info(graph))
+        print(nx.info(nx.path_graph(4), 1))
+        for name in "a.gpickle", "a.gpickle.gz", "a.gpickle.bz2":
+            nx.write_gpickle(nx.path_graph(3), name)
+            print(open(name, "rb").read(2), list(nx.read_gpickle(name).edges))
+        print(nx.find_cores(nx.path_graph(3)), nx.adj_matrix(graph).toarray().tolist())
+        parts = nx.connected_component_subgraphs(nx.Graph([(1, 2), (4, 5), (5, 6)]))
+        biggest = max(parts, key=len)
+        biggest.node[5]["color"] = "red"
+        print(sorted(biggest), biggest.nodes[5])
+        """)
+    assert out.splitlines() == [
+        "True Graph named 'n' with 0 nodes and 0 edges",
+        "MultiDiGraph with 3 nodes and 2 edges",
+        "Node 1 has the following properties:",
+        "Degree: 2",
+        "Neighbors: 0 2",
+        "b'\\x80\\x05' [(0, 1), (1, 2)]",
+        "b'\\x1f\\x8b' [(0, 1), (1, 2)]",
+        "b'BZ' [(0, 1), (1, 2)]",
+        "{0: 1, 1: 1, 2: 1} [[0, 1, 0], [0, 0, 1], [0, 0, 0]]",
+        "[4, 5, 6] {'color': 'red'}",
+    ]
+
+
 def test_nodes_of_syntax_trees(launcher):  # noqa: F811
     pytest.importorskip("gast")
     out, _ = launcher.program("""

@@ -95,6 +95,7 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
         "failUnlessAlmostEqual": "assertAlmostEqual", "failIfAlmostEqual": "assertNotAlmostEqual",
     }},
     "xml.etree.ElementTree": {"ElementTree": {"getiterator": "iter"}},
+    "networkx.classes.graph": {"Graph": {"node": "nodes"}},
 }
 
 TABLES: dict[str, dict[str, Any]] = {
@@ -128,9 +129,16 @@ TABLES: dict[str, dict[str, Any]] = {
             binom_test itemfreq median_absolute_deviation"""),
     "scipy.spatial.distance": {"matching": "scipy.spatial.distance:hamming"},
     "sklearn.externals": {"joblib": "joblib", "six": "six"},
-    "networkx": _alias("networkx", "from_numpy_matrix=from_numpy_array"
-                                   " from_scipy_sparse_matrix=from_scipy_sparse_array")
-        | _same("stillflow.facade.revive.old_graphs", "to_numpy_matrix to_scipy_sparse_matrix"),
+    "networkx": _alias("networkx", """
+            from_numpy_matrix=from_numpy_array from_scipy_sparse_matrix=from_scipy_sparse_array
+            OrderedGraph=Graph OrderedDiGraph=DiGraph OrderedMultiGraph=MultiGraph
+            OrderedMultiDiGraph=MultiDiGraph adj_matrix=adjacency_matrix find_cores=core_number
+            edge_betweenness=edge_betweenness_centrality pagerank_numpy=pagerank
+            pagerank_scipy=pagerank hits_numpy=hits hits_scipy=hits""")
+        | _same("stillflow.facade.revive.old_graphs", """
+            to_numpy_matrix to_scipy_sparse_matrix info read_gpickle write_gpickle
+            connected_component_subgraphs strongly_connected_component_subgraphs
+            weakly_connected_component_subgraphs biconnected_component_subgraphs"""),
     "matplotlib.cm": {"get_cmap": "matplotlib.pyplot:get_cmap"},
     "pandas": {
         **_same("stillflow.facade.revive.old_pandas", """
