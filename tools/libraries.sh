@@ -35,7 +35,7 @@ lay_out() {
     git --git-dir "$git" ls-tree -r "$3" |
       sed -n 's/^[0-9]* blob \([0-9a-f]*\)\t\(.*\)$/\1 \2/p' |
       git --git-dir "$git" cat-file --batch-check='%(objecttype) %(rest)' | sed -n 's/^blob //p' |
-      tr '\n' '\0' | xargs -0 git --git-dir "$git" archive "$3" | tar -x -C "$OUT/part"
+      tr '\n' '\0' | xargs -0 git --git-dir "$git" archive "$3" | tar -x -i -C "$OUT/part"
     if [ -n "$4" ]; then
       "$ORACLE" -m pip --disable-pip-version-check install --quiet --no-deps --target "$OUT/release" "$4"
       rm -rf "$OUT"/release/*.dist-info && cp -rn "$OUT/release/." "$OUT/part"
