@@ -58,6 +58,7 @@ lint: $(VENV)/installed-dev ## style, types, layers, budgets, generated files
 	$(BIN)/python tools/check_layers.py
 	$(BIN)/python tools/check_budgets.py
 	$(BIN)/python tools/check_op_names.py
+	$(BIN)/python tools/check_words.py
 	$(BIN)/python tools/make_api.py --check
 	$(BIN)/python tools/readme_tables.py --check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(wildcard .github/workflows/*.yml)

@@ -1,1 +1,1 @@
-"""The program as data: graphs, operations, tensors, op cards. Knows nothing of torch."""
+"""Graphs, operations, tensors and op cards: the program as data, independent of torch."""

@@ -18,7 +18,7 @@ from stillflow.graph.operation import Operation, Tensor
 
 
 def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
-    """The graph that `op_inputs` belong to; the default one if none of them is in a graph.
+    """Return the graph that `op_inputs` belong to; the default one if none of them is in a graph.
 
     Raises:
       ValueError: if they belong to different graphs.
@@ -81,7 +81,7 @@ class name_scope:  # noqa: N801 - the public name
         if self._values:
             found = graph_from_inputs(self._values)
             if found.building_function or not graph.runs_at_once:
-                graph = found  # else it is left to operations to refuse tensors of graphs
+                graph = found  # else it is left to operations to reject tensors of graphs
         if graph.runs_at_once:
             scopes = graph._of_thread
             self._left = scopes, scopes.name
@@ -106,7 +106,7 @@ class name_scope:  # noqa: N801 - the public name
 @export("op_scope")
 @contextlib.contextmanager
 def op_scope(values: Any, name: Any, default_name: Any = None) -> Iterator[str]:
-    """The older spelling of `name_scope`."""
+    """Enter a name scope: the older spelling of `name_scope`."""
     with name_scope(name, default_name=default_name, values=values) as scope:
         yield scope
 
@@ -162,7 +162,7 @@ def get_collection_ref(key: Any) -> list[Any]:
 @export("init_scope")
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """A scope outside functions, control flow and control dependencies, keeping the name scope."""
+    """Leave functions, control flow and control dependencies, but keep the name scope."""
     if get_default_graph().runs_at_once:  # outside of all of them already
         with tapes.stopped():
             yield

@@ -1,7 +1,7 @@
 """Values of constants: Python numbers, strings, lists and arrays as arrays of a tensor's type.
 
-An array made of one repeated value is a view with strides 0, and one filled up with its last value
-remembers what was given (`FilledArray`): written to a graph, such constants stay small.
+An array made of one repeated value is a view with strides 0. An array filled up with its last value
+remembers the values given (`FilledArray`). Written to a graph, such constants stay small.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def as_array(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Array:
-    """Returns the value of a constant as an array, of the type and shape TensorFlow gives it.
+    """Return the value of a constant as an array, of the type and shape TensorFlow gives it.
 
     Args:
       values: A Python number, bool, str or bytes, nested lists of such, or an array.
@@ -76,7 +76,7 @@ def as_array(
 
 
 def fast_array(values: Any, dtype: Any) -> Array | None:
-    """The array of a plain number, string, array or flat list of one type; None for all else."""
+    """Return a plain value or flat list of one type as an array; None for others."""
     fast = _FAST.get(values.__class__)
     return None if fast is None else fast(values, dtype)
 
@@ -114,7 +114,7 @@ def _fast_bytes(value: bytes, dtype: Any) -> Array | None:
 
 
 def string_scalar(value: bytes) -> Array:
-    """A string as an array without dimensions."""
+    """Return a string as an array without dimensions."""
     array = np.empty((), object)
     array[()] = value
     return array
@@ -176,7 +176,7 @@ _FAST: dict[type, Callable[[Any, Any], Array | None]] = {
 
 
 def _convert(values: Any, dtype: DType | None, sizes: list[int] | None) -> Array:
-    """The values as an array of their own shape."""
+    """Return the values as an array of their own shape."""
     if _is_array_like(values):
         values = np.asarray(values)
     if isinstance(values, (np.ndarray, np.generic)):
@@ -226,7 +226,7 @@ def _from_python(values: Any, target: Any) -> Array:
     except ValueError:
         if target is not None or not isinstance(values, (list, tuple)):
             raise
-        # numpy refuses ragged lists; as objects they have the shape they share.
+        # numpy rejects ragged lists; as objects they have the shape they share.
         array = np.array(values, object)
         if list(array.shape) != _dense_shape(values):
             raise _not_dense(values, array) from None
@@ -252,7 +252,7 @@ def _not_dense(values: Any, array: Array) -> ValueError:
 
 
 def _dense_shape(values: Any) -> list[int]:
-    """The shape nested lists have if all lists on one level are as long as the first."""
+    """Return the shape of nested lists if all lists on one level are as long as the first."""
     shape: list[int] = []
     while isinstance(values, (list, tuple)):
         shape.append(len(values))
@@ -263,7 +263,7 @@ def _dense_shape(values: Any) -> list[int]:
 
 
 def _to_bytes(array: Array, values: Any) -> Array:
-    """An array of strings as an object array of bytes."""
+    """Return an array of strings as an object array of bytes."""
     if isinstance(values, (np.ndarray, np.generic)):
         items = array.ravel().tolist()
         encoded = [as_bytes(item) for item in items]
@@ -306,7 +306,7 @@ _SCALARS = (bool, int, float, complex, str, bytes)
 
 
 def _check_compatible(values: Any, dtype: DType | None) -> None:
-    """Raises TypeError if a value among `values` does not fit the type."""
+    """Raise TypeError if a value among `values` does not fit the type."""
     if values.__class__ in _SCALARS and dtype is None:
         return
     if dtype is None:
@@ -396,7 +396,7 @@ def _is_array_like(value: Any) -> bool:
 
 
 def _fill(array: Array, sizes: list[int], verify_shape: bool, allow_broadcast: bool) -> Array:
-    """The array with another shape; where that holds more, the last value is repeated."""
+    """Return the array with another shape; where that holds more, the last value is repeated."""
     count = prod(sizes)
     if allow_broadcast:
         if array.shape not in ((), (1,)) and array.size != count:
@@ -435,7 +435,7 @@ def repeat_last(given: Array, shape: tuple[int, ...], count: int) -> Array:
 
 
 def _repeat_one(given: Array, shape: tuple[int, ...]) -> Array:
-    """A read-only view in which one value fills a shape."""
+    """Return a read-only view in which one value fills a shape."""
     if given.dtype == object:
         return np.broadcast_to(given.reshape(()), shape)
     # The same as broadcast_to, at a fraction of its cost.

@@ -1,4 +1,4 @@
-"""Whether an attribute of a node in a file is of the kind that its op declares."""
+"""Checks that an attribute of a node in a file has the kind that its op declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = {field: kind for kind, field in _FIELDS.items()}
 
 
 def check(message: Any, kind: str, attr: str, node: Any, minimum: int | None = None) -> None:
-    """Refuses an `AttrValue` of another kind.
+    """Raise an error for an `AttrValue` of another kind.
 
     Args:
       message: The value.
@@ -53,7 +53,7 @@ def check(message: Any, kind: str, attr: str, node: Any, minimum: int | None = N
 
 
 def check_allowed(message: Any, attr: Attr) -> None:
-    """Refuses a value that is not among those that the op's attribute may have.
+    """Raise an error for a value that the op's attribute does not allow.
 
     Raises:
       ValueError: if it is none of them.
@@ -91,7 +91,7 @@ def _check_minimum(message: Any, kind: str, attr: str, minimum: int | None) -> N
 
 
 def _kind_of(message: Any, expected: str) -> str | None:
-    """The kind of a value; an empty list is of any kind. None if there is no value."""
+    """Return the kind of a value; an empty list is of any kind. None if there is no value."""
     field = message.WhichOneof("value")
     if field == "placeholder":  # of a function's attribute: without a function there is none
         return None if expected == "type" else expected

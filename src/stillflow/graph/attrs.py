@@ -109,7 +109,7 @@ _ARGUMENTS = {"squeeze_dims": "axis"}
 
 
 def normalize(value: Any, attr: Attr, function: str) -> Any:
-    """Converts a caller's attribute value to the form kept inside the graph.
+    """Convert a caller's attribute value to the internal form.
 
     Args:
       value: what the caller passed.
@@ -138,7 +138,7 @@ def _check_sizes(shape: TensorShape, name: str) -> None:
 
 
 def check(value: Any, attr: Attr, op_type: str) -> None:
-    """Checks a value in inside form against the limits of its attribute; types apart.
+    """Check a value in internal form against the limits of its attribute; types apart.
 
     Raises:
       ValueError: if it is not among the allowed ones, too small or too short.
@@ -173,7 +173,7 @@ def _not_in(value: bytes, attr: Attr, op_type: str) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a value already in inside form, for attributes no signature declares."""
+    """Return the kind of a value in internal form, for attributes that no signature declares."""
     if isinstance(value, (list, tuple)):
         return f"list({kind_of(value[0])})" if value else "list(int)"
     for kind, types in _TYPE_OF_KIND:
@@ -211,7 +211,7 @@ def _same(value: Any) -> Any:
 
 
 def fill_proto(message: Any, value: Any, kind: str | None) -> None:
-    """Writes an inside value into an `AttrValue` message."""
+    """Write a value in internal form into an `AttrValue` message."""
     if type(value).__name__ == "AttrValue":
         message.CopyFrom(value)
         return
@@ -236,7 +236,7 @@ _DECODE: dict[str, Callable[[Any], Any]] = {"type": _decode_type, "shape": Tenso
 
 
 def from_proto(message: Any, kind: str | None) -> Any:
-    """Reads an `AttrValue` message into inside form."""
+    """Read an `AttrValue` message into internal form."""
     field = message.WhichOneof("value")
     if field is None or field == "placeholder":
         return message
@@ -249,7 +249,7 @@ def from_proto(message: Any, kind: str | None) -> Any:
 
 
 def public_value(value: Any) -> Any:
-    """The form `Operation.get_attr` gives: protos for shapes and tensors, plain otherwise."""
+    """Return the value as `Operation.get_attr` does: protos for shapes and tensors."""
     if isinstance(value, (list, tuple)):
         return [public_value(item) for item in value]
     if isinstance(value, TensorShape):

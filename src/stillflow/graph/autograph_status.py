@@ -1,4 +1,4 @@
-"""Whether AutoGraph looks after the code that runs: it decides what advice an error gives."""
+"""AutoGraph's status for the running code: it decides the advice that an error gives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Status(enum.Enum):
-    """What is said about the conversion of a function by AutoGraph."""
+    """Status of the conversion of a function by AutoGraph."""
 
     UNSPECIFIED = 0
     ENABLED = 1
@@ -43,5 +43,5 @@ _unspecified = ControlStatusCtx(Status.UNSPECIFIED)
 
 
 def control_status_ctx() -> ControlStatusCtx:
-    """The innermost context of this thread."""
+    """Return the innermost context of this thread."""
     return _stack.contexts[-1] if _stack.contexts else _unspecified

@@ -1,4 +1,4 @@
-"""From a call of a card to a node of the graph: inputs become tensors, types become attributes."""
+"""Calls of op cards as graph nodes: inputs become tensors, types become attributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stillflow.graph.signature import Arg, Attr, Signature
 
 
 def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
-    """Adds a node of `card` to the graph of its inputs.
+    """Add a node of `card` to the graph of its inputs.
 
     Args:
       inputs: one value per input argument of the signature; a list for list arguments.
@@ -30,7 +30,7 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
 
     Raises:
       TypeError: if a value cannot become a tensor of a type the op takes.
-      ValueError: if shapes or attribute values are refused.
+      ValueError: if shapes or attribute values are rejected.
     """
     graph = get_default_graph()
     if graph.runs_at_once:
@@ -41,7 +41,7 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
 def add_node(
     graph: Graph, card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None
 ) -> Any:
-    """Adds a node of `card` to `graph`; see `apply`."""
+    """Add a node of `card` to `graph`; see `apply`."""
     signature = card.signature
     if len(inputs) != len(signature.inputs):
         raise TypeError(
@@ -58,7 +58,7 @@ def add_node(
     if card.removed:
         _check_not_removed(card.name, graph._producer)
     old = graph._name_stack
-    stack, scope = graph._enter_name_scope(name or card.name)  # what is refused later has a name
+    stack, scope = graph._enter_name_scope(name or card.name)  # what is rejected later has a name
     graph._name_stack = stack
     try:
         tensors: list[Tensor] = []
@@ -76,7 +76,7 @@ def add_node(
 
 
 def _check_not_removed(name: str, producer: int) -> None:
-    """Refuses an op that graphs of this version must not have any more.
+    """Raise an error for an op that was removed before this version of graphs.
 
     Raises:
       NotImplementedError: if so.
@@ -99,7 +99,7 @@ def _with_references(graph: Graph, signature: Signature, tensors: list[Tensor]) 
 
 
 def graph_of(values: Sequence[Any]) -> Graph:
-    """The default graph, which all tensors among `values` must belong to.
+    """Return the default graph, to which all tensors among `values` must belong.
 
     Raises:
       TypeError: if a tensor is in a graph, in eager execution.
@@ -127,7 +127,7 @@ def graph_of(values: Sequence[Any]) -> Graph:
 
 
 def has_symbolic(values: Sequence[Any]) -> bool:
-    """Whether there is a tensor of a graph among `values`, or in lists among them."""
+    """Return True if `values`, or the lists in it, contain a tensor of a graph."""
     for value in values:
         if type(value) is Tensor:
             return True
@@ -137,7 +137,7 @@ def has_symbolic(values: Sequence[Any]) -> bool:
 
 
 def _refuse_outside(tensor: Tensor) -> None:
-    """Refuses a tensor without a value in eager execution, unless Keras builds a model of it."""
+    """Raise an error for a symbolic tensor in eager execution, except in a Keras graph."""
     if getattr(tensor.op.graph, "name", None) != "keras_graph":
         raise TypeError(
             "An op outside of the function building code is being passed\n"
@@ -147,7 +147,7 @@ def _refuse_outside(tensor: Tensor) -> None:
 
 
 def _check_same_graph(values: Sequence[Any], first: Tensor) -> Graph:
-    """Inputs from a graph that is not the default one: all right if all come from it."""
+    """Check that inputs that are not of the default graph all come from one graph."""
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, Tensor) and item.home not in (None, first.graph):
@@ -156,7 +156,7 @@ def _check_same_graph(values: Sequence[Any], first: Tensor) -> Graph:
 
 
 def _convert(card: Card, arg: Arg, value: Any, known: dict[str, Any]) -> list[Tensor]:
-    """Turns one argument into tensors and records the attributes that it determines."""
+    """Turn one argument into tensors and record the attributes that it determines."""
     if not arg.is_list:
         if type(value) is Tensor and not arg.is_ref:  # by far the most frequent case
             tensor = value
@@ -190,7 +190,7 @@ def _convert(card: Card, arg: Arg, value: Any, known: dict[str, Any]) -> list[Te
 
 
 def _expected(card: Card, arg: Arg, known: dict[str, Any]) -> tuple[DType | None, DType | None]:
-    """The dtype an argument must have, or else the one it should preferably have."""
+    """Return the dtype an argument must have, or else the one it should preferably have."""
     if arg.dtype is not None:
         return arg.dtype, None
     if arg.type_attr in known:
@@ -320,7 +320,7 @@ def _record_number(card: Card, arg: Arg, number: int, known: dict[str, Any]) -> 
 
 
 def given_attrs(card: Card, attrs: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a call in inside form, as yet unchecked; None stands for a default.
+    """Return the attributes of a call in internal form, not yet checked; None stands for a default.
 
     Raises:
       TypeError: if a value is of the wrong kind, as None is where there is no default.
@@ -335,7 +335,7 @@ def given_attrs(card: Card, attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_attrs(card: Card, known: dict[str, Any]) -> None:
-    """Fills in defaults and refuses what is missing, unknown or not allowed."""
+    """Fill in defaults; raise an error for attributes that are missing, unknown or not allowed."""
     declared = card.signature.attrs
     for name, attr in declared.items():
         value = known.get(name)
@@ -355,7 +355,7 @@ def check_attrs(card: Card, known: dict[str, Any]) -> None:
 
 
 def complete_attrs(card: Card, attrs: dict[str, Any], inputs: Sequence[Tensor]) -> None:
-    """Derives the attributes that inputs determine and fills in defaults, checking both.
+    """Derive the attributes that inputs determine and fill in defaults, checking both.
 
     For operations built from bare parts: `Graph.create_op` and imported GraphDefs.
     """
@@ -387,12 +387,12 @@ def complete_attrs(card: Card, attrs: dict[str, Any], inputs: Sequence[Tensor]) 
 
 
 def output_types(card: Card, attrs: dict[str, Any]) -> list[DType]:
-    """The dtype of every output, lists spelled out."""
+    """Return the dtype of every output, lists spelled out."""
     return _types(card.signature.outputs, attrs)
 
 
 def input_types(card: Card, attrs: dict[str, Any]) -> list[DType]:
-    """The dtype of every input, lists spelled out."""
+    """Return the dtype of every input, lists spelled out."""
     return _types(card.signature.inputs, attrs)
 
 
@@ -413,7 +413,7 @@ _MOST_TENSORS = 1 << 20  # of one argument of an operation
 
 
 def _count(attrs: dict[str, Any], name: str) -> int:
-    """How many tensors a list argument has, before there are so many.
+    """Return the number of tensors of a list argument, before the tensors exist.
 
     Raises:
       ValueError: if there are more than an operation can have.
@@ -427,12 +427,12 @@ def _count(attrs: dict[str, Any], name: str) -> int:
 
 
 def results(op: Operation) -> Any:
-    """What calling a card gives: a tensor, a list, a named tuple of those, or the operation."""
+    """Return the result of a card's call: a tensor, list, named tuple, or the operation."""
     return result_structure(op.card, op.attrs, op._outputs, op)
 
 
 def result_structure(card: Card, attrs: dict[str, Any], outputs: list[Any], nothing: Any) -> Any:
-    """An op's outputs as calling its card gives them; `nothing` where there are none."""
+    """Return an op's outputs as a call of its card does; `nothing` if there are none."""
     args = card.signature.outputs
     if not args:
         return nothing
@@ -454,7 +454,7 @@ def result_structure(card: Card, attrs: dict[str, Any], outputs: list[Any], noth
 
 
 def arg_length(signature: Signature, arg: Arg, attrs: dict[str, Any]) -> int:
-    """How many tensors an argument stands for."""
+    """Return the number of tensors that an argument stands for."""
     del signature
     if arg.number_attr is not None:
         return int(attrs[arg.number_attr])

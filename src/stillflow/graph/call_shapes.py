@@ -25,11 +25,11 @@ _POINTERS = ("resource", "variant")
 
 
 class RefusedInside(dims_lib.InvalidSize):
-    """An operation of a body refuses the arguments of a call; TF names it, not the call."""
+    """Error: an operation of a body rejects the arguments of a call; TF names it, not the call."""
 
 
 class _CallFacts(Known):
-    """What one call knows of the tensors of a body."""
+    """Values and shapes known of a body's tensors in one call."""
 
     def __init__(self, body: FuncGraph, inputs: list[Tensor], shapes: list[Dims]) -> None:
         self.shapes: dict[Tensor, Dims] = {}  # where the call knows more than the body
@@ -49,7 +49,7 @@ class _CallFacts(Known):
         return self.values.get(tensor) if found is None else found
 
     def differ(self, op: Operation) -> bool:
-        """Whether the call knows more of an operation's inputs than the body."""
+        """Return True if the call knows more about an operation's inputs than the body."""
         return any(
             tensor in self.shapes or tensor in self.values or tensor in self.handles
             for tensor in op._inputs
@@ -84,7 +84,7 @@ class _CalledNode(Node):
 
 
 def shapes_of_call(body: FuncGraph, inputs: list[Tensor], shapes: list[Dims]) -> list[Dims]:
-    """The shapes of what a call gives.
+    """Return the shapes of the results of a call.
 
     Args:
       body: of the function.
@@ -92,7 +92,7 @@ def shapes_of_call(body: FuncGraph, inputs: list[Tensor], shapes: list[Dims]) ->
       shapes: their dimensions.
 
     Raises:
-      RefusedInside: if an operation inside refuses these shapes.
+      RefusedInside: if an operation inside rejects these shapes.
     """
     facts = _CallFacts(body, inputs, shapes)
     if facts.shapes or facts.handles:
@@ -103,7 +103,7 @@ def shapes_of_call(body: FuncGraph, inputs: list[Tensor], shapes: list[Dims]) ->
 
 
 def _infer(op: Operation, facts: _CallFacts) -> None:
-    """Notes what a call knows of the outputs of an operation."""
+    """Record the known values and shapes of an operation's outputs in a call."""
     card, node = op.card, _CalledNode(op, facts)
     if card.shape_part is None or any(t.dtype.name in _POINTERS for t in op._outputs):
         return
@@ -130,6 +130,6 @@ def _infer(op: Operation, facts: _CallFacts) -> None:
 
 
 def _both(inferred: Dims, built: Dims) -> Dims:
-    """What a rule says of a call, and what the program may have said of the body beside."""
+    """Merge the shape inferred for a call with the shape that the program stated for the body."""
     compatible = dims_lib.is_compatible(inferred, built)
     return dims_lib.merge(inferred, built) if compatible else inferred

@@ -59,9 +59,9 @@ class Card(Traits):
       harmless: a function of the node, True where attributes and known values rule the effect out,
         as the empty file name of a cache does.
       calls: whether it calls functions, which may have any effect.
-      beside: whether another thread may do its work while the plan goes on; only for pure ops
-        with one output whose kernels take long and release Python's lock. A function of the
-        operation says which of them do; the others run early as well, but in the plan's thread.
+      beside: True if another thread may run its kernel while the plan continues; only for pure ops
+        with one output whose kernels take long and release the GIL. A function of the operation
+        selects them; the other ones run early as well, but in the plan's thread.
       differentiable: False where gradients stop silently, as TF's `NotDifferentiable` ops do.
       elsewhere: whether TF has kernels for devices only that there never are here (TPUs).
       traits: other facts of the operation, see `Traits`.
@@ -116,18 +116,18 @@ class Card(Traits):
 
     @cached_property
     def foldable(self) -> bool:
-        """Whether equal inputs always give equal outputs and nothing else happens."""
+        """True if equal inputs always give equal outputs, without side effects."""
         args = (*self.signature.inputs, *self.signature.outputs)
         return self.effect == "pure" and not any(arg.is_ref for arg in args)
 
     @cached_property
     def takes_lists(self) -> bool:
-        """Whether an argument stands for several tensors."""
+        """True if an argument stands for several tensors."""
         return any(arg.is_list for arg in self.signature.inputs)
 
     @cached_property
     def gives_one(self) -> bool:
-        """Whether calling it gives a single tensor."""
+        """True if a call gives a single tensor."""
         outputs = self.signature.outputs
         return len(outputs) == 1 and not outputs[0].is_list
 
@@ -147,7 +147,7 @@ class Card(Traits):
         return self._attach("shape_part", part)
 
     def check(self, part: Part) -> Part:
-        """`f(node)` raises ValueError for arguments that the op refuses."""
+        """`f(node)` raises ValueError for arguments that the op rejects."""
         return self._attach("check_part", part)
 
     def value(self, part: Part) -> Part:
@@ -155,7 +155,7 @@ class Card(Traits):
         return self._attach("value_part", part)
 
     def kernel(self, part: Part) -> Part:
-        """`f(node)` gives what runs at every step: a callable over the inputs."""
+        """`f(node)` returns the kernel that runs at every step: a callable over the inputs."""
         return self._attach("kernel_part", part)
 
     def gradient(self, part: Part) -> Part:
@@ -167,7 +167,7 @@ class Card(Traits):
         return self._attach("samples_part", part)
 
     def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
-        """Adds a node of this op to the default graph; gives its output(s), or the operation."""
+        """Add a node of this op to the default graph and return its output(s), or the operation."""
         return _building.apply(self, inputs, attrs, name)
 
     def __repr__(self) -> str:
@@ -175,7 +175,7 @@ class Card(Traits):
 
 
 def op(text: str, kind: type[Card] = Card, **options: Any) -> Card:
-    """Makes the card of one operation and registers it. Options are those of `Card`.
+    """Make the card of one operation and register it. Options are those of `Card`.
 
     Args:
       text: the signature.
@@ -193,7 +193,7 @@ def op(text: str, kind: type[Card] = Card, **options: Any) -> Card:
 
 
 def _place_in_module() -> tuple[str, int]:
-    """The file and line of the statement of a module that leads here."""
+    """Return the file and line of the module-level statement that leads here."""
     frame = sys._getframe(2)
     while frame.f_code.co_name != "<module>" and frame.f_back is not None:
         frame = frame.f_back
@@ -201,7 +201,7 @@ def _place_in_module() -> tuple[str, int]:
 
 
 def find(op_type: str) -> Card | None:
-    """The card of an op type, or None if Stillflow has none."""
+    """Return the card of an op type, or None if Stillflow has none."""
     card = _cards.get(op_type) or _library_cards.get(op_type)
     if card is None:
         load_all()
@@ -210,7 +210,7 @@ def find(op_type: str) -> Card | None:
 
 
 def get(op_type: str) -> Card:
-    """The card of an op type.
+    """Return the card of an op type.
 
     Raises:
       NotFoundError: if Stillflow has none.
@@ -222,7 +222,7 @@ def get(op_type: str) -> Card:
 
 
 def register_library(cards: Iterable[Card]) -> dict[str, Card]:
-    """Registers the ops of a library, which `load_all` does not list; gives them by op type.
+    """Register the ops of a library, which `load_all` does not list; return them by op type.
 
     Raises:
       ValueError: if an op has a card already.
@@ -236,7 +236,7 @@ def register_library(cards: Iterable[Card]) -> dict[str, Card]:
 
 
 def unregistered(op_type: str) -> errors.NotFoundError:
-    """The error for an op type without a card, in TF's words."""
+    """Return the error for an op type without a card, with TF's message."""
     return errors.not_found(
         f"Op type not registered '{op_type}' in binary running on {platform.node()}. Make sure "
         "the Op and Kernel are registered in the binary running in this process. Note that if "
@@ -247,6 +247,6 @@ def unregistered(op_type: str) -> errors.NotFoundError:
 
 
 def load_all() -> dict[str, Card]:
-    """Imports every module of cards; gives all cards by op type."""
+    """Import every module of cards; return all cards by op type."""
     load_families.value()
     return _cards

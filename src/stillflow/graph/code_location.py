@@ -1,4 +1,4 @@
-"""Where in a program a scope was entered."""
+"""Objects together with the program line where they entered a scope."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class CodeLocation:
-    """Something together with the line of the program that said so.
+    """An object and the line of the program that set it.
 
     Attributes:
       obj: what it is.
@@ -22,7 +22,7 @@ class CodeLocation:
         self.lineno = lineno
 
     def copy_metadata(self) -> CodeLocation:
-        """The line alone."""
+        """Return the line alone."""
         return CodeLocation(None, self.filename, self.lineno)
 
 
@@ -33,7 +33,7 @@ def entered_here(obj: Any) -> CodeLocation:
 
 
 def device_text(spec: Any) -> str:
-    """What a device scope was given, functions as their name and line."""
+    """Return the text of a device scope's argument, functions as their name and line."""
     code = getattr(spec, "__code__", None)
     if code is None:
         return str(spec)

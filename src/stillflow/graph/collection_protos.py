@@ -1,4 +1,4 @@
-"""How what stands in collections is written into MetaGraphs, and read from there."""
+"""Conversion of collections to and from MetaGraph messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stillflow.graph.graph_keys import GraphKeys
 
 
 class ProtoFunctions(NamedTuple):
-    """What is known of a collection."""
+    """Message type and conversion functions of a collection."""
 
     proto_type: Any
     to_proto: Callable[..., Any] | None
@@ -19,7 +19,7 @@ class ProtoFunctions(NamedTuple):
 
 _registered: dict[Any, ProtoFunctions] = {}
 
-# The classes of what stands in collections of TensorFlow's own.
+# The item classes of TensorFlow's own collections.
 variable: Hook[Any] = Hook("graph.collection_protos.variable")
 cond_context: Hook[Any] = Hook("graph.collection_protos.cond_context")
 while_context: Hook[Any] = Hook("graph.collection_protos.while_context")
@@ -73,7 +73,7 @@ def register_proto_function(
 
 
 def proto_functions(collection_name: Any) -> ProtoFunctions:
-    """What is known of a collection; all None if that is nothing."""
+    """Return the type and conversion functions of a collection; all None if none are registered."""
     found = _registered.get(collection_name)
     if found is None:
         found = _find(collection_name) or ProtoFunctions(None, None, None)
@@ -96,15 +96,15 @@ def _find(collection_name: Any) -> ProtoFunctions | None:
 
 
 def get_collection_proto_type(collection_name: str) -> Any:
-    """The message for the things in a collection, or None."""
+    """Return the message for the things in a collection, or None."""
     return proto_functions(collection_name).proto_type
 
 
 def get_to_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    """What turns the things in a collection into messages, or None."""
+    """Return the function that converts a collection's items to messages, or None."""
     return proto_functions(collection_name).to_proto
 
 
 def get_from_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    """What turns messages into the things of a collection, or None."""
+    """Return the function that converts messages to a collection's items, or None."""
     return proto_functions(collection_name).from_proto

@@ -24,22 +24,22 @@ class Collections:
         return [key for key in self._collections if isinstance(key, str)]
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Appends `value` to the collection `name`; duplicates are kept."""
+        """Append `value` to the collection `name`; duplicates are kept."""
         self._check_not_finalized()
         self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
-        """Appends `value` to each of `names` (a string is one name)."""
+        """Append `value` to each of `names` (a string is one name)."""
         names = (names,) if isinstance(names, str) else set(names)
         for name in names:
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection itself: changing the list changes the collection."""
+        """Return the collection itself: changing the list changes the collection."""
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with `scope`, the items whose name matches it as a regex."""
+        """Return a copy of the collection; with `scope`, the items whose names match this regex."""
         items = self._collections.get(name)
         if items is None:
             return []

@@ -34,7 +34,7 @@ class SparseTensorSpec(BatchableTypeSpec):
     __slots__ = ("_dtype", "_shape")
 
     def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
-        """Makes a type; without a shape, that of tensors of any shape."""
+        """Make a type; without a shape, that of tensors of any shape."""
         self._shape = as_shape(shape)
         self._dtype = dtypes.as_dtype(dtype)
 
@@ -52,7 +52,7 @@ class SparseTensorSpec(BatchableTypeSpec):
 
     @classmethod
     def from_value(cls, value: Any) -> Any:
-        """Returns the type of a `SparseTensor` or `SparseTensorValue`.
+        """Return the type of a `SparseTensor` or `SparseTensorValue`.
 
         Raises:
           TypeError: If `value` is neither.
@@ -157,7 +157,7 @@ class IndexedSlicesSpec(TypeSpec):
         dense_shape_dtype: Any = None,
         indices_shape: Any = None,
     ) -> None:
-        """Makes a type.
+        """Make a type.
 
         Args:
           shape: The shape of the whole tensor; None for any.
@@ -210,7 +210,7 @@ class IndexedSlicesSpec(TypeSpec):
 
 
 def spec_of_slices(value: IndexedSlices, shape: TensorShape | None = None) -> IndexedSlicesSpec:
-    """Returns the type of `value`, or of slices like it whose values have the given shape."""
+    """Return the type of `value`, or of slices like it whose values have the given shape."""
     known = value.dense_shape
     if shape is None:
         indices_shape = value.indices.shape.merge_with(value.values.shape[:1])
@@ -227,7 +227,7 @@ def spec_of_slices(value: IndexedSlices, shape: TensorShape | None = None) -> In
 
 
 def spec_of_sparse(value: SparseTensor, shape: TensorShape | None = None) -> SparseTensorSpec:
-    """Returns the type of `value`, or of those like it whose `dense_shape` has the given shape."""
+    """Return the type of `value`, or of those like it whose `dense_shape` has the given shape."""
     if shape is None:
         return SparseTensorSpec(value.shape, value.dtype)
     if shape.ndims is not None and shape.ndims != 1:

@@ -17,7 +17,7 @@ class CompositeTensor(abc.ABC):
         """The `TypeSpec` of this value."""
 
     def _to_components(self) -> Any:
-        """The tensors (or nested composites) that this value is made of."""
+        """Return the tensors (or nested composites) that this value is made of."""
         return self._type_spec._to_components(self)
 
     def _component_metadata(self) -> Any:
@@ -28,7 +28,7 @@ class CompositeTensor(abc.ABC):
         return metadata._from_components(components)
 
     def _shape_invariant_to_type_spec(self, shape: Any) -> Any:
-        """The `TypeSpec` that a loop variable has whose shape invariant is `shape`."""
+        """Return the `TypeSpec` of a loop variable whose shape invariant is `shape`."""
         raise NotImplementedError(f"{type(self).__name__}._shape_invariant_to_type_spec")
 
     @property
@@ -37,7 +37,7 @@ class CompositeTensor(abc.ABC):
         return any(hasattr(component, "graph") for component in components)
 
     def _consumers(self) -> list[Any]:
-        """The operations that use a component."""
+        """Return the operations that use a component."""
         consumers: dict[Any, None] = {}
         for component in nest.flatten(self._to_components()):
             if getattr(component, "graph", None) is not None:
@@ -46,7 +46,7 @@ class CompositeTensor(abc.ABC):
 
 
 def replace_composites_with_components(structure: Any) -> Any:
-    """Returns a structure with every composite tensor replaced by its components."""
+    """Return a structure with every composite tensor replaced by its components."""
     if isinstance(structure, CompositeTensor):
         return replace_composites_with_components(structure._to_components())
     if not nest.is_sequence(structure):

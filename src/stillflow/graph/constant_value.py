@@ -23,7 +23,7 @@ MAX_ELEMENTS = 4096
 
 
 def constant_value(tensor: Tensor) -> np.ndarray | None:
-    """The value of `tensor` if constants and static shapes determine it, else None."""
+    """Return the value of `tensor` if constants and static shapes determine it, else None."""
     if tensor.holds_value:
         found: np.ndarray | None = tensor._array()  # type: ignore[attr-defined]
         return found
@@ -32,7 +32,7 @@ def constant_value(tensor: Tensor) -> np.ndarray | None:
 
 
 def value_of(function: Callable[..., Any]) -> Callable[[Node], np.ndarray | None]:
-    """A value part that applies a numpy function to all inputs' values once they are known."""
+    """Return a value part that applies a numpy function to all inputs' values, once known."""
 
     def value(node: Node) -> np.ndarray | None:
         arrays = []
@@ -52,7 +52,7 @@ def value_of(function: Callable[..., Any]) -> Callable[[Node], np.ndarray | None
 
 
 def as_dims(vector: np.ndarray | None) -> Dims:
-    """An integer vector as dims (negative: unknown); a scalar -1 is an unknown shape."""
+    """Return an integer vector as dims (negative: unknown); a scalar -1 is an unknown shape."""
     if vector is None or vector.ndim == 0:
         return None
     return tuple(None if size < 0 else int(size) for size in vector.tolist())
@@ -62,7 +62,7 @@ _CONCATENATIONS = ("Concat", "ConcatV2")
 
 
 class Known:
-    """Where `partial_shape` looks things up: here, what the graph knows statically."""
+    """Known values for `partial_shape`: here, the static values of the graph."""
 
     fed: Collection[Tensor] = ()
     # Whether arguments of functions count as what they stand for outside.
@@ -84,7 +84,7 @@ class KnownOutside(Known):
 
 
 def _outside(tensor: Tensor) -> Tensor:
-    """What a tensor is outside of the functions that captured it."""
+    """Return the tensor outside of the functions that captured it."""
     while not tensor.holds_value and getattr(tensor.graph, "is_legacy", True) is False:
         source: Tensor = tensor.graph.source_of(tensor)  # type: ignore[attr-defined]
         if source is tensor:
@@ -94,7 +94,7 @@ def _outside(tensor: Tensor) -> Tensor:
 
 
 def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
-    """Reads an integer vector as a shape, None for every element that is not known.
+    """Read an integer vector as a shape, None for every element that is not known.
 
     Args:
       tensor: rank 1 (or a scalar -1 for an unknown shape), int32 or int64.
@@ -145,7 +145,7 @@ def _concatenated(source: Any, known: Any) -> Dims:
 
 
 def _part(tensor: Tensor, known: Any) -> Dims:
-    """`partial_shape` of a part; TF knows nothing of one that is no plain slice, not its length."""
+    """Return `partial_shape` of a slice; for a slice that is not plain, TF infers nothing."""
     if not tensor.holds_value and tensor not in known.fed:
         if tensor.op.type in _CONCATENATIONS:
             return _concatenated(tensor.op, known)

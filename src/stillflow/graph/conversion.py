@@ -35,7 +35,7 @@ _PLAIN = (bool, int, float, str, bytes, complex, np.ndarray, np.generic)
 def register_tensor_conversion_function(
     base_type: Any, conversion_func: ConversionFunction, priority: int = 100
 ) -> None:
-    """Registers how objects of `base_type` become tensors.
+    """Register how objects of `base_type` become tensors.
 
     Args:
       base_type: a type or a tuple of types.
@@ -78,7 +78,7 @@ def convert_to_tensor_public(
     preferred_dtype: Any = None,
     dtype_hint: Any = None,
 ) -> Tensor:
-    """Converts `value` to a tensor.
+    """Convert `value` to a tensor.
 
     Args:
       value: a tensor, variable, number, string, array, (nested) list of these, or an object whose
@@ -153,7 +153,7 @@ def convert_to_tensor(
 
 
 def _taken_in(value: Tensor, name: str | None) -> Tensor:
-    """What stands for a tensor with a value where operations are added to functions."""
+    """Return a stand-in for an eager tensor where operations are added to functions."""
     graph = get_default_graph()
     if graph.runs_at_once:
         return value
@@ -193,7 +193,7 @@ def constant_op(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Tensor:
-    """Adds a Const node to the default graph; the arguments are those of `as_array`."""
+    """Add a Const node to the default graph; the arguments are those of `as_array`."""
     from stillflow.graph.arrays import as_array
 
     graph = get_default_graph()
@@ -206,7 +206,7 @@ def constant_op(
 
 
 def _eager_constant(graph: Any, value: Any, dtype: Any, shape: Any, verify_shape: bool) -> Tensor:
-    """A tensor of a value that nobody else changes, where operations run when they are called."""
+    """Return a tensor of a value that nobody else changes, in eager execution."""
     from stillflow.graph.eager_arrays import as_eager_array, fill_to_shape
 
     wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
@@ -227,7 +227,7 @@ def _eager_constant(graph: Any, value: Any, dtype: Any, shape: Any, verify_shape
 
 
 def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tensor:
-    """Adds a Const node holding `array` (or a message), which must not be changed afterwards."""
+    """Add a Const node holding `array` (or a message), which must not be changed afterwards."""
     if dtype is None:
         dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
     dtype = dtypes.as_dtype(dtype).base_dtype
@@ -243,7 +243,7 @@ def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tens
 def constant_conversion(
     value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
-    """The conversion of anything numpy understands."""
+    """Convert anything that numpy understands."""
     del as_ref
     return constant_op(value, dtype, None, name or "Const")
 
@@ -255,7 +255,7 @@ def convert_n_to_tensor(
     preferred_dtype: Any = None,
     as_ref: bool = False,
 ) -> list[Tensor]:
-    """Converts each of `values`; the name of number i is `name_i`."""
+    """Convert each of `values`; the name of number i is `name_i`."""
     return [
         convert_to_tensor(
             value,

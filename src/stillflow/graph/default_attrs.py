@@ -10,7 +10,7 @@ from stillflow.graph.card import Card, find
 
 
 def add_default_attrs(graph_def: Any) -> None:
-    """Writes the defaults of attributes that nodes lack into a GraphDef, as importing it does."""
+    """Write defaults of missing attributes into a GraphDef, as importing it does."""
     for node in graph_def.node:
         card = find(node.op)
         if card is None:

@@ -18,11 +18,11 @@ class _Stack(threading.local):
         self.sessions: list[Any] = []
 
     def get_default(self) -> Any:
-        """The session entered last, or None."""
+        """Return the session entered last, or None."""
         return self.sessions[-1] if self.sessions else None
 
     def reset(self) -> None:
-        """Forgets all sessions."""
+        """Forget all sessions."""
         self.sessions = []
 
 
@@ -31,13 +31,13 @@ _stack = _Stack()
 
 @export("get_default_session")
 def get_default_session() -> Any:
-    """The session entered last in this thread, or None."""
+    """Return the session entered last in this thread, or None."""
     return _stack.get_default()
 
 
 @contextlib.contextmanager
 def default_session(session: Any) -> Iterator[Any]:
-    """Makes `session` the default one of this thread."""
+    """Make `session` the default one of this thread."""
     _stack.sessions.append(session)
     try:
         yield session
@@ -49,7 +49,7 @@ def default_session(session: Any) -> Iterator[Any]:
 
 
 def push(session: Any) -> None:
-    """Makes `session` the default until `remove`, whatever the order (InteractiveSession)."""
+    """Make `session` the default until `remove`, in any order (InteractiveSession)."""
     _stack.sessions.append(session)
 
 
@@ -59,7 +59,7 @@ def remove(session: Any) -> None:
 
 
 def session_for(graph: Graph, session: Any, purpose: str) -> Any:
-    """The session to run `graph` in: the one given, else the default one.
+    """Return the session to run `graph` in: the one given, else the default one.
 
     Raises:
       ValueError: if there is none, or it runs another graph.

@@ -101,7 +101,7 @@ class DeviceSpecV2:
         device_type: Any = None,
         device_index: Any = None,
     ) -> None:
-        """Makes a specification; what is None stays open.
+        """Make a specification; what is None stays open.
 
         Raises:
           ValueError: If `replica`, `task` or `device_index` is no number.
@@ -140,12 +140,12 @@ class DeviceSpecV2:
         return self._device_index
 
     def to_string(self) -> str:
-        """Returns the string form, such as "/job:ps/task:0/device:CPU:0"."""
+        """Return the string form, such as "/job:ps/task:0/device:CPU:0"."""
         return _format(*self._parts)
 
     @classmethod
     def from_string(cls, spec: str | None) -> Any:
-        """Returns the specification that a device string (or None: nothing said) stands for.
+        """Return the specification that a device string (or None: nothing said) stands for.
 
         Raises:
           ValueError: If the string is no device string.
@@ -153,15 +153,15 @@ class DeviceSpecV2:
         return cls(*_parse_any(spec))
 
     def parse_from_string(self, spec: str | None) -> Any:
-        """Returns the specification that a device string stands for."""
+        """Return the specification that a device string stands for."""
         return self.from_string(spec)
 
     def make_merged_spec(self, dev: DeviceSpecV2) -> Any:
-        """Returns this specification with every part that `dev` states replaced by it."""
+        """Return this specification with every part that `dev` states replaced by it."""
         return type(self)(*_merged(self._parts, dev._parts))
 
     def replace(self, **kwargs: Any) -> Any:
-        """Returns this specification with the given parts (by name) replaced."""
+        """Return this specification with the given parts (by name) replaced."""
         names = ("job", "replica", "task", "device_type", "device_index")
         return type(self)(**{**dict(zip(names, self._parts)), **kwargs})
 
@@ -176,7 +176,7 @@ class DeviceSpecV2:
 
 
 def _assignable(index: int) -> Any:
-    """The property that reads and writes one of the parts."""
+    """Return the property that reads and writes one of the parts."""
 
     def read(self: DeviceSpec) -> Any:
         return self._parts[index]
@@ -202,12 +202,12 @@ class DeviceSpec(DeviceSpecV2):
     device_index = _assignable(4)
 
     def parse_from_string(self, spec: str | None) -> DeviceSpec:
-        """Sets all parts from a device string and returns this specification."""
+        """Set all parts from a device string and return this specification."""
         self._set(_parse_any(spec))
         return self
 
     def merge_from(self, dev: DeviceSpecV2) -> None:
-        """Takes over every part that `dev` states."""
+        """Take over every part that `dev` states."""
         self._set(_merged(self._parts, dev._parts))
 
 
@@ -225,24 +225,24 @@ def _merged(outer: _Parts, inner: _Parts) -> Any:
 
 
 def is_device_spec(obj: Any) -> bool:
-    """Whether `obj` is a device specification."""
+    """Return True if `obj` is a device specification."""
     return isinstance(obj, DeviceSpecV2)
 
 
 def check_valid(spec: str) -> None:
-    """Raises ValueError unless `spec` is a device string."""
+    """Raise ValueError unless `spec` is a device string."""
     _parse_any(spec)
 
 
 def canonical_name(device: Any) -> str:
-    """Returns the full form of a device given as a string, a `DeviceSpec` or None."""
+    """Return the full form of a device given as a string, a `DeviceSpec` or None."""
     if isinstance(device, DeviceSpecV2):
         return device.to_string()
     return _format(*_parse_any(device))
 
 
 def canonical(device: Any) -> str:
-    """Returns the string to store for an operation: a string exactly as it was written.
+    """Return the string to store for an operation: a string exactly as it was written.
 
     Raises:
       TypeError: If `device` is neither a string nor a `DeviceSpec`.
@@ -257,7 +257,7 @@ def canonical(device: Any) -> str:
 
 
 def merge_over(spec: Any, current: str | None) -> str:
-    """Returns what an enclosing scope makes of an operation's device.
+    """Return what an enclosing scope makes of an operation's device.
 
     Args:
       spec: The scope's device, a string or a `DeviceSpec`; it fills in what is still open.
@@ -285,14 +285,14 @@ class MergeDevice:
 
     @property
     def is_null_merge(self) -> bool:
-        """Whether it never changes anything."""
+        """True if it never changes a device."""
         return not self._name
 
     def __call__(self, node_def: Any) -> DeviceSpec:
         return DeviceSpec.from_string(merge_over(self._name, node_def.device))
 
     def shortcut_string_merge(self, node_def: Any) -> str:
-        """The merged device as a string."""
+        """Return the merged device as a string."""
         return merge_over(self._name, node_def.device)
 
     def __repr__(self) -> str:
@@ -305,5 +305,5 @@ def _merger(name: str) -> MergeDevice:
 
 
 def merge_device(spec: Any) -> MergeDevice:
-    """Returns the device function that merges `spec` (string, `DeviceSpec`) into operations."""
+    """Return the device function that merges `spec` (string, `DeviceSpec`) into operations."""
     return spec if isinstance(spec, MergeDevice) else _merger(canonical_name(spec))

@@ -1,8 +1,8 @@
 """Arithmetic on static shapes as plain tuples, for shape rules.
 
 A shape is a tuple of sizes, with None for a size that is not known, or None altogether when not
-even the rank is known. All refusals are ValueErrors worded as TensorFlow's shape functions word
-them; the graph adds which operation they concern.
+even the rank is known. All errors are ValueErrors worded as TensorFlow's shape functions word them;
+the graph adds which operation they concern.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _MAX_SIZE = 2**63 - 1
 
 
 def is_known(dims: Dims) -> bool:
-    """Whether rank and every size are known."""
+    """Return True if rank and every size are known."""
     return dims is not None and None not in dims
 
 
 def rank(dims: Dims) -> int | None:
-    """The rank, or None if it is not known."""
+    """Return the rank, or None if it is not known."""
     return None if dims is None else len(dims)
 
 
 def unknown(rank: int | None) -> Dims:
-    """A shape of the given rank with no known size."""
+    """Return a shape of the given rank with no known size."""
     return None if rank is None else (None,) * rank
 
 
 def num_elements(dims: Dims) -> Dim:
-    """The number of elements; 0 as soon as one size is 0, None if it cannot be told."""
+    """Return the number of elements; 0 as soon as one size is 0, None if it is not known."""
     if dims is None:
         return None
     if None in dims:
@@ -44,17 +44,17 @@ def num_elements(dims: Dims) -> Dim:
 
 
 def same(a: Dims, b: Dims) -> bool:
-    """Whether both shapes are fully known and equal."""
+    """Return True if both shapes are fully known and equal."""
     return a == b and a is not None and None not in a
 
 
 def to_string(dims: Dims) -> str:
-    """The shape as messages of shape inference show it: "[2,?]", or "?" if nothing is known."""
+    """Return the shape as in messages of shape inference: "[2,?]", or "?" if unknown."""
     return "?" if dims is None else shape_text(dims)
 
 
 def shape_text(dims: Iterable[Any] | None) -> str:
-    """The shape as messages of kernels show it: "[2,?]", or "<unknown>" if nothing is known.
+    """Return the shape as messages of kernels show it: "[2,?]", or "<unknown>" if nothing is known.
 
     Args:
       dims: the sizes; a tensor of integers will do, as will the indices of an element.
@@ -65,7 +65,7 @@ def shape_text(dims: Iterable[Any] | None) -> str:
 
 
 def merge_dim(a: Dim, b: Dim) -> Dim:
-    """The size that both sizes allow.
+    """Return the size that both sizes allow.
 
     Raises:
       ValueError: If they are known and differ.
@@ -78,7 +78,7 @@ def merge_dim(a: Dim, b: Dim) -> Dim:
 
 
 def with_value(dim: Dim, value: int) -> int:
-    """The size, given that it is `value`.
+    """Return the size, given that it is `value`.
 
     Raises:
       ValueError: If the size is known to be another.
@@ -89,7 +89,7 @@ def with_value(dim: Dim, value: int) -> int:
 
 
 def merge(a: Dims, b: Dims) -> Dims:
-    """The shape that knows what either shape knows.
+    """Return the shape with all sizes known from either shape.
 
     Raises:
       ValueError: If ranks or sizes contradict each other.
@@ -110,7 +110,7 @@ def merge(a: Dims, b: Dims) -> Dims:
 
 
 def merge_prefix(dims: Dims, prefix: Dims) -> tuple[Dims, Dims]:
-    """Merges the leading sizes of `dims` with `prefix`; returns both with what they learned.
+    """Merge the leading sizes of `dims` with `prefix`; return both with what they learned.
 
     Raises:
       ValueError: If `dims` is shorter than `prefix` or a size contradicts.
@@ -123,14 +123,14 @@ def merge_prefix(dims: Dims, prefix: Dims) -> tuple[Dims, Dims]:
 
 
 def relax(a: Dims, b: Dims) -> Dims:
-    """The most specific shape that describes tensors of either shape."""
+    """Return the most specific shape that describes tensors of either shape."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple([x if x == y else None for x, y in zip(a, b)])
 
 
 def is_compatible(a: Dims, b: Dims) -> bool:
-    """Whether one tensor could have both shapes."""
+    """Return True if one tensor could have both shapes."""
     if a is None or b is None:
         return True
     if len(a) != len(b):
@@ -139,7 +139,7 @@ def is_compatible(a: Dims, b: Dims) -> bool:
 
 
 def broadcast(a: Dims, b: Dims) -> Dims:
-    """The shape of an elementwise operation on two shapes that are broadcast.
+    """Return the shape of an elementwise operation on two shapes that are broadcast.
 
     Raises:
       ValueError: If two known sizes differ and neither is 1.
@@ -170,7 +170,7 @@ def _broadcast_dim(x: Dim, y: Dim) -> Dim:
 
 
 def with_rank(dims: Dims, rank: int) -> tuple[Dim, ...]:
-    """The shape, given that its rank is `rank`.
+    """Return the shape, given that its rank is `rank`.
 
     Raises:
       ValueError: If it has another rank.
@@ -184,21 +184,21 @@ def with_rank(dims: Dims, rank: int) -> tuple[Dim, ...]:
 
 
 def with_rank_at_least(dims: Dims, rank: int) -> Dims:
-    """Returns the shape unless its rank is below `rank`, which raises ValueError."""
+    """Return the shape unless its rank is below `rank`, which raises ValueError."""
     if dims is not None and len(dims) < rank:
         raise ValueError(f"Shape must be at least rank {rank} but is rank {len(dims)}")
     return dims
 
 
 def with_rank_at_most(dims: Dims, rank: int) -> Dims:
-    """Returns the shape unless its rank is above `rank`, which raises ValueError."""
+    """Return the shape unless its rank is above `rank`, which raises ValueError."""
     if dims is not None and len(dims) > rank:
         raise ValueError(f"Shape must be at most rank {rank} but is rank {len(dims)}")
     return dims
 
 
 def concat(a: Dims, b: Dims) -> Dims:
-    """The sizes of `a` followed by those of `b`; unknown if either rank is."""
+    """Return the sizes of `a` followed by those of `b`; unknown if either rank is."""
     return None if a is None or b is None else a + b
 
 
@@ -208,7 +208,7 @@ def dim(dims: Dims, index: int) -> Dim:
 
 
 def replace_dim(dims: Dims, index: int, value: Dim) -> Dims:
-    """The shape with one size replaced.
+    """Return the shape with one size replaced.
 
     Raises:
       ValueError: If the shape has no such dimension.
@@ -222,7 +222,7 @@ def replace_dim(dims: Dims, index: int, value: Dim) -> Dims:
 
 
 def subshape(dims: Dims, start: int, end: int | None = None) -> Dims:
-    """The sizes from `start` up to `end`; both may count from the back.
+    """Return the sizes from `start` up to `end`; both may count from the back.
 
     Raises:
       ValueError: If the range does not lie within the shape.
@@ -248,7 +248,7 @@ def subshape(dims: Dims, start: int, end: int | None = None) -> Dims:
 
 
 def make_dim(value: int, index: int) -> Dim:
-    """The size given by the value of the scalar input number `index`.
+    """Return the size given by the value of the scalar input number `index`.
 
     Raises:
       ValueError: If it is negative.
@@ -265,7 +265,7 @@ class InvalidSize(ValueError):
 
 
 def from_values(values: list[int]) -> tuple[Dim, ...]:
-    """The shape held in a shape tensor, where -1 stands for an unknown size.
+    """Return the shape held in a shape tensor, where -1 stands for an unknown size.
 
     Raises:
       InvalidSize: If a value is below -1.
@@ -277,7 +277,7 @@ def from_values(values: list[int]) -> tuple[Dim, ...]:
 
 
 def divide(dim: Dim, divisor: int, evenly: bool = True) -> Dim:
-    """The size divided by `divisor`.
+    """Return the size divided by `divisor`.
 
     Raises:
       ValueError: If `divisor` is not positive, or `evenly` and something remains.
@@ -292,7 +292,7 @@ def divide(dim: Dim, divisor: int, evenly: bool = True) -> Dim:
 
 
 def add(a: Dim, b: Dim) -> Dim:
-    """The sum of two sizes; ValueError if it does not fit in 64 bits."""
+    """Return the sum of two sizes; ValueError if it does not fit in 64 bits."""
     if a is None or b is None:
         return None
     if a + b > _MAX_SIZE:
@@ -301,7 +301,7 @@ def add(a: Dim, b: Dim) -> Dim:
 
 
 def subtract(a: Dim, b: Dim) -> Dim:
-    """The difference of two sizes.
+    """Return the difference of two sizes.
 
     Raises:
       ValueError: If it would be negative.
@@ -314,7 +314,7 @@ def subtract(a: Dim, b: Dim) -> Dim:
 
 
 def multiply(a: Dim, b: Dim) -> Dim:
-    """The product of two sizes, 0 if either is 0; ValueError if it does not fit in 64 bits."""
+    """Return the product of two sizes, 0 if either is 0; ValueError if it exceeds 64 bits."""
     if a == 0 or b == 0:
         return 0
     if a is None or b is None:
@@ -325,19 +325,19 @@ def multiply(a: Dim, b: Dim) -> Dim:
 
 
 def minimum(a: Dim, b: Dim) -> Dim:
-    """The smaller of two sizes; 0 if either is 0."""
+    """Return the smaller of two sizes; 0 if either is 0."""
     if a == 0 or b == 0:
         return 0
     return None if a is None or b is None else min(a, b)
 
 
 def maximum(a: Dim, b: Dim) -> Dim:
-    """The larger of two sizes."""
+    """Return the larger of two sizes."""
     return None if a is None or b is None else max(a, b)
 
 
 def in_context(text: str, function: Callable[..., Result], *args: Any) -> Result:
-    """Calls `function(*args)`; what it refuses is told together with where that happened.
+    """Call `function(*args)`; add the text to the error that it raises.
 
     Raises:
       ValueError: what `function` raises, with `text` on a second line.
@@ -349,7 +349,7 @@ def in_context(text: str, function: Callable[..., Result], *args: Any) -> Result
 
 
 def scalar_axis(value: int, rank: int | None) -> int | None:
-    """The axis that a scalar input names, counted from the front; None if that cannot be told.
+    """Return the axis that a scalar input names, counted from the front; None if unknown.
 
     Raises:
       ValueError: If it is out of range.

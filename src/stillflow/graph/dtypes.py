@@ -1,8 +1,8 @@
 """Element types of tensors.
 
-Every `DType` exists once: the constructor, `as_dtype` and unpickling all return the same object,
-so `is` works as well as `==`. Whatever can be known about a type is computed when the module
-loads and read as a plain attribute, since graph construction asks for it all the time.
+Every `DType` exists once: the constructor, `as_dtype` and unpickling all return the same object, so
+`is` works as well as `==`. All facts about a type are computed when the module loads and read as
+plain attributes, since graph construction asks for them all the time.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class DType:
     _type_enum: int
 
     def __new__(cls, type_enum: int) -> DType:
-        """Returns the type with this number in the `DataType` enum.
+        """Return the type with this number in the `DataType` enum.
 
         Raises:
           TypeError: If no type has this number.
@@ -160,7 +160,7 @@ class DType:
         raise KeyError(self.as_numpy_dtype)
 
     def is_compatible_with(self, other: Any) -> builtins.bool:
-        """Whether a tensor of type `other` can be used where this type is wanted."""
+        """Return True if a tensor of type `other` can be used where this type is wanted."""
         other = as_dtype(other)
         return self is other or self is other.base_dtype
 
@@ -359,7 +359,7 @@ _ANY_TO_TF: dict[Any, DType] = {
 
 @export("dtypes.as_dtype", "as_dtype")
 def as_dtype(type_value: Any) -> DType:
-    """Converts what names a type to the `DType`.
+    """Convert any name of a type to the `DType`.
 
     Args:
       type_value: A `DType`, a name ("float32"), a `DataType` number, a numpy type or dtype, or
@@ -386,13 +386,13 @@ _CPP_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 
 def cpp_name(dtype: Any) -> str:
-    """The name that messages of TF's C++ code give a type: "float" for float32."""
+    """Return the name that messages of TF's C++ code give a type: "float" for float32."""
     name, reference, _ = as_dtype(dtype).name.partition("_ref")
     return _CPP_NAMES.get(name, name) + ("_ref" if reference else "")
 
 
 def torch_name(dtype: Any) -> str:
-    """Returns the name of the torch dtype that holds values of `dtype` ("int8" for qint8).
+    """Return the name of the torch dtype that holds values of `dtype` ("int8" for qint8).
 
     Raises:
       TypeError: For string, resource and variant, whose values are not torch tensors.
@@ -411,7 +411,7 @@ _TORCH_TO_TF = {
 
 
 def from_torch_name(name: str) -> DType:
-    """Returns the type with the values of a torch dtype, given as "float32" or "torch.float32".
+    """Return the type with the values of a torch dtype, given as "float32" or "torch.float32".
 
     Raises:
       TypeError: If no type corresponds to it.

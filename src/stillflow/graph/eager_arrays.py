@@ -48,7 +48,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def as_eager_array(value: Any, dtype: DType | None) -> Array:
-    """Returns the value of a constant made outside of graphs.
+    """Return the value of a constant made outside of graphs.
 
     Args:
       value: A Python number, bool, str or bytes, nested sequences of these or of arrays, or an
@@ -81,7 +81,7 @@ def as_eager_array(value: Any, dtype: DType | None) -> Array:
 
 
 def fill_to_shape(array: Array, shape: Any, verify_shape: bool) -> Array:
-    """Returns an array of the shape that was asked for.
+    """Return an array of the requested shape.
 
     Raises:
       TypeError: If it has another number of elements, which is not one.
@@ -125,7 +125,7 @@ def _refuse_array(what: str) -> NoReturn:
 
 
 def _flat(value: Any) -> tuple[list[int], list[Any]]:
-    """The sizes of nested sequences, and what they hold in the end."""
+    """Return the sizes of nested sequences, and their leaves."""
     dims: list[int] = []
     level = [value]
     while level and _is_sequence(level[0]):
@@ -176,13 +176,13 @@ def _members(row: Any) -> list[Any]:
 
 
 def _lacks_first(row: Any) -> bool:
-    """Whether a series of pandas, which numbers find by its labels, has none of the label 0."""
+    """Return True if a pandas series has no label 0, by which numbers are found."""
     index: Any = getattr(row, "index", None)
     return getattr(index, "inferred_type", None) == "integer" and 0 not in index
 
 
 def _directly(leaves: list[Any], dtype: DType) -> Array | None:
-    """The members as an array of the wanted type, if all may stand in a list of it."""
+    """Return the members as an array of the wanted type, if a list of it allows all of them."""
     members = _MEMBERS.get(dtype)
     if not leaves or members is None or not _are(leaves, members):
         return None
@@ -194,7 +194,7 @@ def _are(leaves: list[Any], members: tuple[type, ...]) -> bool:
 
 
 def _array(leaves: list[Any], dtype: DType) -> Array | None:
-    """An array of members that were looked at; None if an integer does not fit."""
+    """Return an array of members that were looked at; None if an integer does not fit."""
     if dtype is dtypes.string:
         strings = np.empty(len(leaves), object)
         strings[:] = [as_bytes(leaf) for leaf in leaves]
@@ -211,7 +211,7 @@ def _array(leaves: list[Any], dtype: DType) -> Array | None:
 
 
 def _inferred(leaves: list[Any]) -> Array:
-    """An array of the type that the first member decides."""
+    """Return an array of the type that the first member decides."""
     if not leaves:
         return np.empty(0, np.float32)
     first = leaves[0]
@@ -240,7 +240,7 @@ def _inferred(leaves: list[Any]) -> Array:
 
 
 def _check_finite(leaves: list[Any], array: Array) -> None:
-    """Refuses numbers that float32 turns into infinity."""
+    """Raise an error for numbers that overflow to infinity in float32."""
     if np.isinf(array).any() and not np.isinf(np.array(leaves, np.float64)[np.isinf(array)]).all():
         raise ValueError(
             "Can't convert Python sequence with a value out of range for a double-precision float."
@@ -248,7 +248,7 @@ def _check_finite(leaves: list[Any], array: Array) -> None:
 
 
 def _becomes(wanted: DType, found: DType) -> bool:
-    """Whether values of one type are taken where another was asked for."""
+    """Return True if values of one type are accepted where another was requested."""
     if wanted.is_integer or wanted.is_quantized:
         return found.is_integer
     if wanted.is_floating:

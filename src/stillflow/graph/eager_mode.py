@@ -1,7 +1,7 @@
 """The switch between graphs and eager execution.
 
 `EagerContext` stands among the default graphs where operations run when they are called; a layer
-above provides what runs them.
+above provides the executor.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Era:
 
 
 class EagerContext(Graph):
-    """Stands among the default graphs where operations run at once."""
+    """Entry for eager execution among the default graphs."""
 
     runs_at_once = True
 
@@ -62,12 +62,12 @@ def _context() -> Any:
 
 @export("executing_eagerly", "contrib.eager.executing_eagerly", "contrib.eager.in_eager_mode")
 def executing_eagerly() -> bool:
-    """Whether operations called now would run at once, outside of any graph."""
+    """Return True if operations called now would run at once, outside of any graph."""
     return graphs.runs_at_once()
 
 
 def executing_eagerly_outside_functions() -> bool:
-    """Whether operations called outside of the functions being built would run at once."""
+    """Return True if operations called outside of the functions being built would run at once."""
     return graphs.initial_graph().runs_at_once
 
 
@@ -75,7 +75,7 @@ def executing_eagerly_outside_functions() -> bool:
 def enable_eager_execution(
     config: Any = None, device_policy: Any = None, execution_mode: Any = None
 ) -> None:
-    """Makes operations outside of graphs and functions run when they are called.
+    """Make operations outside of graphs and functions run when they are called.
 
     Args:
       config: a `ConfigProto`.
@@ -101,7 +101,7 @@ def enable_eager_execution(
 
 @export("disable_eager_execution")
 def disable_eager_execution() -> None:
-    """Makes a graph the default again, as it is from the start."""
+    """Make a graph the default again, as it is from the start."""
     if graphs.make_global_graph is _context:
         graphs.make_global_graph = Graph
         forget_context.value()
@@ -110,14 +110,14 @@ def disable_eager_execution() -> None:
 
 @contextlib.contextmanager
 def eager_mode() -> Iterator[None]:
-    """A context in which operations run when they are called."""
+    """Return a context in which operations run when they are called."""
     with _context().as_default():
         yield
 
 
 @contextlib.contextmanager
 def graph_mode() -> Iterator[None]:
-    """A context in which operations are added to a graph."""
+    """Return a context in which operations are added to a graph."""
     if executing_eagerly():
         with Graph().as_default():
             yield

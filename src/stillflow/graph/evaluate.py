@@ -1,8 +1,8 @@
 """Values of constant expressions, computed when a shape rule asks for them.
 
-TF's shape functions see the value of any input that depends on constants alone, whatever ops
-stand between. Most of those ops are integer arithmetic, which cards do in numpy as soon as the op
-is made (`card.value`); for the rest a kernel runs once, and only if somebody asks.
+TF's shape functions see the value of any input that depends on constants alone, through any ops.
+Most of those ops are integer arithmetic, which cards do in numpy as soon as the op is made
+(`card.value`). For the other ops a kernel runs once, and only if the value is requested.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Runs the kernel of a pure operation; None where it fails or its outputs are large.
 compute: Hook[Callable[[Operation], list[np.ndarray] | None]] = Hook("graph.evaluate.compute")
 
-# What stands for something else in another run, or exists in some runs only.
+# Ops whose value differs in another run, or exists in some runs only.
 _NEVER = frozenset((
     "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "Merge", "RefMerge", "Switch",
     "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration",
@@ -33,7 +33,7 @@ _OF_SHAPES = frozenset(("Shape", "ShapeN"))
 
 
 def evaluated(tensor: Tensor) -> np.ndarray | None:
-    """The value of `tensor` if it depends on constants and static shapes alone, else None."""
+    """Return the value of `tensor` if it depends only on constants and static shapes, else None."""
     if tensor.holds_value:
         return constant_value(tensor)
     op = tensor.op
@@ -45,12 +45,12 @@ def evaluated(tensor: Tensor) -> np.ndarray | None:
 
 
 def _is_known(op: Operation) -> bool:
-    """Whether the values of all outputs are known; a value part may tell some of them only."""
+    """Return True if the values of all outputs are known; a value part may give only some."""
     return op._values is not None and all(value is not None for value in op._values)
 
 
 class Evaluated(Known):
-    """Where `partial_shape` looks things up for shape rules."""
+    """Known values for `partial_shape` in shape rules."""
 
     @staticmethod
     def value(tensor: Tensor) -> np.ndarray | None:
@@ -68,7 +68,7 @@ class EvaluatedOutside(Evaluated):
 
 
 def _evaluate(op: Operation, visited: set[Operation]) -> None:
-    """Computes the values of an operation's outputs, as far as they can be known."""
+    """Compute the values of an operation's outputs, as far as they can be known."""
     stack = [op]
     while stack:
         top = stack[-1]
@@ -86,7 +86,7 @@ def _evaluate(op: Operation, visited: set[Operation]) -> None:
 
 
 def _settled(op: Operation) -> bool:
-    """Whether it is decided that the values of `op` are known, or that some of them vary."""
+    """Return True if it is decided that the values of `op` are known, or that some of them vary."""
     if _is_known(op) or op._varies:
         return True
     card = op.card
@@ -108,14 +108,14 @@ def _is_small(tensor: Tensor) -> bool:
 
 
 def _told_by_shapes(op: Operation) -> bool:
-    """Whether static shapes alone give the values of the op, whatever its inputs are."""
+    """Return True if static shapes alone determine the values of the op."""
     return op.type in _OF_SHAPES and all(
         tensor._dims is not None and None not in tensor._dims for tensor in op._inputs
     )
 
 
 def _unsettled_inputs(op: Operation, visited: set[Operation]) -> list[Operation] | None:
-    """The inputs that have to be looked at first; None if one of them is not known."""
+    """Return the inputs that have to be looked at first; None if one of them is not known."""
     waiting = []
     for tensor in op._inputs:
         if tensor.holds_value:
@@ -133,7 +133,7 @@ def _unsettled_inputs(op: Operation, visited: set[Operation]) -> list[Operation]
 
 
 def _compute(op: Operation) -> None:
-    """Runs the value part and, where that does not tell all, the kernel if inputs are known."""
+    """Run the value part and, where that is not enough, the kernel if the inputs are known."""
     from stillflow.graph.node import Node
 
     if op.card.value_part is not None:

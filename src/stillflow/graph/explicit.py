@@ -23,7 +23,7 @@ _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 def node_def(
     op_type: str, name: str, device: Any = None, attrs: dict[str, Any] | None = None
 ) -> Any:
-    """A `NodeDef` of its parts.
+    """Return a `NodeDef` of its parts.
 
     Args:
       op_type: the op's type.
@@ -51,11 +51,11 @@ def fill(
     input_types: Sequence[Any] | None,
     original_op: Operation | None,
 ) -> None:
-    """Makes `op` what a `NodeDef` describes and adds it to the graph, scopes notwithstanding.
+    """Make `op` the operation that a `NodeDef` describes and add it to the graph, without scopes.
 
     Raises:
       TypeError: if an argument is of the wrong kind or the inputs are of the wrong types.
-      ValueError: if the name is not valid or taken, or the inputs' shapes are refused.
+      ValueError: if the name is not valid or taken, or the inputs' shapes are rejected.
       tf.errors.NotFoundError: if there is no op of that type.
     """
     _check(message, graph, inputs)

@@ -45,7 +45,7 @@ class FuncGraph(Graph):
     Args:
       name: what the function is called.
       outer: the graph that calls it, by default the one that is the default now.
-      capture_by_value: whether what makes a tensor of another graph is copied into the body.
+      capture_by_value: True if the producers of another graph's tensors are copied into the body.
       stateful_allowed: stateful operations that may be copied nevertheless.
 
     Attributes:
@@ -110,13 +110,13 @@ class FuncGraph(Graph):
         return list(self._passed.items())
 
     def reset_captures(self, captures: Iterable[tuple[Tensor, Tensor]]) -> None:
-        """Makes other pairs of a tensor outside and its placeholder what is captured."""
+        """Replace the captures by other pairs of an outer tensor and its placeholder."""
         self._passed = dict(captures)
         self._captured = dict(self._passed)
         self._sources = {inside: outside for outside, inside in self._passed.items()}
 
     def source_of(self, tensor: Tensor) -> Tensor:
-        """The tensor outside that a placeholder stands for; any other tensor as it is."""
+        """Return the tensor outside that a placeholder stands for; any other tensor as it is."""
         return self._sources.get(tensor, tensor)
 
     @property
@@ -125,12 +125,12 @@ class FuncGraph(Graph):
         return self.inputs[: len(self.inputs) - len(self._passed)]
 
     def capture_name(self, tensor: Tensor) -> str | None:
-        """What the placeholder of a captured tensor is called; None for the op's own name."""
+        """Return the name of a captured tensor's placeholder; None for the op's own name."""
         del tensor
         return None
 
     def add_argument(self, dtype: Any, dims: Any = None, name: str | None = None) -> Tensor:
-        """Adds a placeholder as the next argument.
+        """Add a placeholder as the next argument.
 
         Args:
           dtype: its type; a reference type is taken as it is.
@@ -142,7 +142,7 @@ class FuncGraph(Graph):
         return placeholder
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
-        """What stands for a tensor of another graph in this one.
+        """Return the stand-in of another graph's tensor in this graph.
 
         Raises:
           InaccessibleTensorError: if it is a tensor of a function that is built inside this one.
@@ -183,7 +183,7 @@ class FuncGraph(Graph):
         return f"FuncGraph(name={self.name}, id={id(self)})"
 
     def captured(self, tensor: Tensor) -> Tensor | None:
-        """What stands for a tensor of another graph in this one; None if it was not captured."""
+        """Return the stand-in of another graph's tensor; None if it was not captured."""
         return self._captured.get(tensor)
 
     def add_op(
@@ -195,7 +195,7 @@ class FuncGraph(Graph):
         name: str,
         device: bool = True,
     ) -> Operation:
-        """Adds an operation; inputs from other graphs are captured."""
+        """Add an operation; inputs from other graphs are captured."""
         inputs = [t if t.home is self else self.capture(t) for t in inputs]
         return super().add_op(card, inputs, attrs, output_types, name, device)
 
@@ -209,13 +209,13 @@ class FuncGraph(Graph):
         return op._outputs[0]
 
     def _constant(self, tensor: Tensor, name: str | None) -> Tensor:
-        """What a captured tensor holds, so that it is known while the body is built."""
+        """Return the value of a captured tensor, so that it is known while the body is built."""
         stack, scope = self._enter_name_scope(name or "Const")
         del stack
         return constant_from_array(self, constant_value(tensor), tensor.dtype, scope)
 
     def _copy(self, tensor: Tensor) -> Tensor:
-        """A copy of a tensor with all that it depends on.
+        """Return a copy of a tensor with all that it depends on.
 
         Raises:
           ValueError: if it depends on a stateful operation or a placeholder.
@@ -250,7 +250,7 @@ def trace(
     body: FuncGraph | None = None,
     structure: Callable[[list[Tensor]], tuple[Any, ...]] | None = None,
 ) -> FuncGraph:
-    """Calls a Python function on placeholders; gives the graph of what it built.
+    """Call a Python function on placeholders and return the graph that it built.
 
     Args:
       function: what to call; it gives tensors, or what becomes tensors, in any structure.
@@ -271,7 +271,7 @@ def trace(
 
 
 def set_outputs(graph: FuncGraph, results: Any) -> None:
-    """Makes `results` what the function gives, converted to tensors of the body."""
+    """Make `results` the outputs of the function, converted to tensors of the body."""
 
     def convert(value: Any) -> Any:
         tensor = convert_to_tensor(value)

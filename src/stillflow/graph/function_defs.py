@@ -34,7 +34,7 @@ class _Names:
         return result
 
     def argument(self, name: str) -> str:
-        """The name of an argument: lower case, letters first."""
+        """Return the name of an argument: lower case, letters first."""
         plain = re.sub(r"[^a-z0-9]", "_", name.lower())
         return self.free(re.sub(r"^[^a-z]+", "", plain) or "unknown")
 
@@ -46,7 +46,7 @@ def function_def(
     description: str | None = None,
     append_hash: bool = False,
 ) -> Any:
-    """The `FunctionDef` of a body.
+    """Return the `FunctionDef` of a body.
 
     Args:
       body: the graph.
@@ -174,7 +174,7 @@ def body_of(
     body: FuncGraph | None = None,
     shapes: Sequence[Dims] | None = None,
 ) -> FuncGraph:
-    """The body that a `FunctionDef` describes.
+    """Return the body that a `FunctionDef` describes.
 
     Args:
       message: the `FunctionDef`.
@@ -221,7 +221,7 @@ def body_of(
 
 
 def _add_attributes(message: Any, op: Operation, body: FuncGraph) -> None:
-    """Gives the last argument of a body the private attributes that the message has for it."""
+    """Give the last argument of a body the private attributes that the message has for it."""
     place = len(body.inputs) - 1
     if place in message.arg_attr:  # looking a missing key up would add it
         for key, value in message.arg_attr[place].attr.items():
@@ -254,7 +254,7 @@ def _attr(message: Any, attrs: dict[str, Any], name: str) -> Any:
 
 
 def _given(message: Any, body: FuncGraph, attrs: dict[str, Any]) -> dict[str, Tensor]:
-    """The arguments by the names that nodes of the body have for them."""
+    """Return the arguments by the names that nodes of the body have for them."""
     given: dict[str, Tensor] = {}
     position = 0
     for arg in message.signature.input_arg:
@@ -273,7 +273,7 @@ def _fill_placeholders(node: Any, attrs: dict[str, Any]) -> None:
 
 
 def _leave_colocations(node: Any, nodes: dict[str, Any]) -> None:
-    """A body keeps colocations among its nodes: arguments have no place of their own."""
+    """Drop colocations with nodes outside of the body: arguments have no place of their own."""
     if "_class" not in node.attr:
         return
     groups = [g for g in node.attr["_class"].list.s if g[5:].decode() in nodes]
@@ -285,7 +285,7 @@ def _leave_colocations(node: Any, nodes: dict[str, Any]) -> None:
 def _source(
     text: str, nodes: dict[str, Any], graph: Graph, attrs: dict[str, Any], given: dict[str, Any]
 ) -> str:
-    """An input as graphs write it: `node:index` for `node:argument:index`."""
+    """Return an input as graphs write it: `node:index` for `node:argument:index`."""
     if text.startswith("^") or text in given:
         return text
     name, _, rest = text.partition(":")

@@ -21,14 +21,14 @@ _MASK = (1 << 64) - 1
 
 
 def name_suffix(definition: Any) -> str:
-    """What TensorFlow appends to the names of functions that were given none."""
+    """Return the suffix that TensorFlow appends to the names of unnamed functions."""
     digest = definition_hash(definition).to_bytes(8, "little")
     text = base64.urlsafe_b64encode(digest).decode().rstrip("=")
     return text.replace("-", "a").replace("_", "A")
 
 
 def definition_hash(definition: Any) -> int:
-    """The 64 bits that stand for a `FunctionDef`."""
+    """Return the 64-bit hash of a `FunctionDef`."""
     result = _signature(definition.signature)
     for name, value in sorted(definition.attr.items()):
         if value.WhichOneof("value") is not None:
@@ -104,7 +104,7 @@ def _attr_value(value: Any) -> int:
 
 
 def _with_content(proto: Any) -> Any:
-    """The same tensor with its values as bytes, however they were written."""
+    """Return the same tensor with its values as bytes, however they were written."""
     message = type(proto)(dtype=proto.dtype)
     message.tensor_shape.CopyFrom(proto.tensor_shape)
     array = make_ndarray(proto)

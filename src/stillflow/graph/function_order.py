@@ -1,4 +1,4 @@
-"""Whether the nodes of a function's body can be put in order at all."""
+"""Check that the nodes of a function's body can be ordered."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def check_order(definition: Any) -> None:
-    """Refuses a body that no order of its nodes can compute.
+    """Raise an error for a body whose nodes have no order of execution.
 
     Args:
       definition: A `FunctionDef`.
@@ -37,5 +37,5 @@ def check_order(definition: Any) -> None:
 
 
 def _source(text: str) -> str:
-    """The node or argument that an input of a body names: `Add:z:0`, `x`, `^Add`."""
+    """Return the node or argument that an input of a body names: `Add:z:0`, `x`, `^Add`."""
     return str(text).removeprefix("^").partition(":")[0]

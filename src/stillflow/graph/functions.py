@@ -29,7 +29,7 @@ _numbers = itertools.count(1)
 
 
 def uid() -> int:
-    """A number that no other function of the process has in its name."""
+    """Return a number that is in the name of no other function of the process."""
     return next(_numbers)
 
 
@@ -74,7 +74,7 @@ class LibraryFunction:
         self.card = FunctionCard(definition.signature, self)
 
     def add_to_graph(self, graph: Graph) -> None:
-        """Adds it, and what it calls, to the library of `graph`."""
+        """Add it, and what it calls, to the library of `graph`."""
         if self.name in graph._functions:
             return
         graph._add_function(self)
@@ -82,7 +82,7 @@ class LibraryFunction:
             function.add_to_graph(graph)
 
     def instantiate(self, graph: Graph, attrs: Any = None) -> FuncGraph:
-        """The body for these attribute values.
+        """Return the body for these attribute values.
 
         Args:
           graph: where the functions are looked up that it calls.
@@ -99,7 +99,7 @@ class LibraryFunction:
             return self._bodies[key]
 
     def attribute(self) -> Any:
-        """The `NameAttrList` that stands for it in attributes."""
+        """Return the `NameAttrList` that stands for it in attributes."""
         from stillflow.protos import NameAttrList
 
         return NameAttrList(name=self.name)
@@ -114,7 +114,7 @@ def define(
     description: str | None = None,
     append_hash: bool = False,
 ) -> LibraryFunction:
-    """Makes a function of a body.
+    """Make a function of a body.
 
     Args:
       body: what it does.
@@ -136,7 +136,7 @@ def define(
 
 
 def from_library(library: Any) -> list[LibraryFunction]:
-    """The functions of a `FunctionDefLibrary` message.
+    """Return the functions of a `FunctionDefLibrary` message.
 
     Raises:
       ValueError: if it names functions that it does not have, or has two of one name.
@@ -176,7 +176,7 @@ def check_same(known: LibraryFunction, function: LibraryFunction) -> None:
 
 
 def _content(function: LibraryFunction) -> tuple[Any, ...]:
-    """A definition, whatever order its nodes are in."""
+    """Return a definition in a form that does not depend on the order of its nodes."""
     message = function.definition
     nodes = sorted(node.SerializeToString(deterministic=True) for node in message.node_def)
     return (
@@ -192,7 +192,7 @@ def _copied(message: Any) -> Any:
 
 
 def find_function(graph: Graph, name: str | bytes) -> LibraryFunction | None:
-    """The function of that name which nodes of `graph` see, or None."""
+    """Return the function of that name which nodes of `graph` see, or None."""
     found = graph._get_function(name)
     if found is None:
         return None
@@ -206,7 +206,7 @@ def call(
     name: str | None = None,
     attrs: dict[str, Any] | None = None,
 ) -> Any:
-    """Adds the node of type `function.name`; gives the operation."""
+    """Add the node of type `function.name`; give the operation."""
     from stillflow.graph.build import output_types
 
     name = graph.unique_name(name or function.name)
@@ -218,7 +218,7 @@ def call(
 
 
 def signature_of(op_def: Any) -> Signature:
-    """An `OpDef` message as a signature."""
+    """Return an `OpDef` message as a signature."""
     flags = {
         "stateful": op_def.is_stateful, "commutative": op_def.is_commutative,
         "aggregate": op_def.is_aggregate, "uninitialized": op_def.allows_uninitialized_input,
@@ -255,7 +255,7 @@ def _attr(message: Any) -> Attr:
 
 
 def card_for(graph: Graph, op_type: str) -> Card:
-    """The card of an op type, which may be a function that nodes of `graph` see.
+    """Return the card of an op type, which may be a function that nodes of `graph` see.
 
     Raises:
       NotFoundError: if there is neither.

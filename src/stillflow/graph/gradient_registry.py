@@ -1,4 +1,4 @@
-"""Which function builds the gradient of an operation."""
+"""Registry of gradient functions by op type."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _register(op_type: str, function: Callable[..., Any] | None) -> None:
 
 
 def gradient_function(op: Operation) -> Callable[..., Any] | None:
-    """The function that builds the gradient of `op`, or None if gradients stop there.
+    """Return the function that builds the gradient of `op`, or None if gradients stop there.
 
     Raises:
       LookupError: if there is none.
@@ -86,7 +86,7 @@ _CONTROL_FLOW = ("Switch", "RefSwitch", "Exit", "RefExit")
 
 
 def backward_function(op: Operation) -> Callable[[Sequence[Any], frozenset[int]], list[Any]]:
-    """The gradient of one operation for a tape, which goes by the type of the op alone.
+    """Return the gradient of one operation for a tape, which goes by the type of the op alone.
 
     The function takes the gradients of the outputs and the positions of the inputs whose gradient
     nobody wants, and gives one gradient or None for each input.

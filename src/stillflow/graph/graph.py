@@ -58,7 +58,7 @@ class Graph(Scopes, Collections):
         self._producer = PRODUCER
         self._building_function = False
         self._outer_graph: Graph | None = None
-        # Once there are loops: refuses an operation that takes a value out of one.
+        # Once there are loops: rejects an operation that takes a value out of one.
         self._loop_check: Callable[[Operation], None] | None = None
 
     # ---- what is in it
@@ -74,11 +74,11 @@ class Graph(Scopes, Collections):
 
     @property
     def of_sessions(self) -> Graph:
-        """What sessions run that are given no graph while this is the default one."""
+        """The graph of sessions that are given no graph while this is the default one."""
         return self
 
     def next_op_seed(self) -> int:
-        """The seed of an operation that has none of its own, where the graph has one."""
+        """Return the seed of an operation that has none of its own, where the graph has one."""
         return self._version
 
     @property
@@ -106,7 +106,7 @@ class Graph(Scopes, Collections):
         return self._building_function
 
     def finalize(self) -> None:
-        """Makes the graph read-only."""
+        """Make the graph read-only."""
         self._finalized = True
 
     def _unsafe_unfinalize(self) -> None:
@@ -127,7 +127,7 @@ class Graph(Scopes, Collections):
         return self.get_operation_by_name(name)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation called `name`."""
+        """Return the operation called `name`."""
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         found = self.as_graph_element(name, allow_tensor=False, allow_operation=True)
@@ -135,7 +135,7 @@ class Graph(Scopes, Collections):
         return found
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor called `operation:index`."""
+        """Return the tensor called `operation:index`."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         found = self.as_graph_element(name, allow_tensor=True, allow_operation=False)
@@ -145,7 +145,7 @@ class Graph(Scopes, Collections):
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Tensor | Operation:
-        """What `obj` (a name, tensor, operation or convertible object) means in this graph.
+        """Return the element of this graph for a name, tensor, operation or convertible object.
 
         Raises:
           TypeError: if it is of a kind not asked for.
@@ -208,7 +208,7 @@ class Graph(Scopes, Collections):
         name: str,
         device: bool = True,
     ) -> Operation:
-        """Adds an operation whose attributes are already checked. `name` is final."""
+        """Add an operation whose attributes are already checked. `name` is final."""
         if self._finalized:
             self._check_not_finalized()
         if not _VALID_OP_NAME.match(name):
@@ -224,7 +224,8 @@ class Graph(Scopes, Collections):
             try:
                 infer_shapes(op)
             except Exception:
-                self._version += 1  # the number is gone, and seeds are made of such numbers
+                # the removed number is not reused: seeds are made of such numbers
+                self._version += 1
                 self._forget(op)
                 raise
             op._original_op = self._default_original_op
@@ -254,7 +255,7 @@ class Graph(Scopes, Collections):
         self._operations.append(op)
 
     def _remove(self, ops: list[Operation]) -> None:
-        """Takes operations out again that nothing else uses."""
+        """Remove operations that nothing else uses."""
         gone = set(ops)
         self._operations = [op for op in self._operations if op not in gone]
         self._edition += 1
@@ -280,7 +281,7 @@ class Graph(Scopes, Collections):
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
-        """Adds an operation from its type name and `AttrValue` messages, as TF's `create_op` does.
+        """Add an operation from its type name and `AttrValue` messages, as TF's `create_op` does.
 
         Raises:
           ValueError: if Stillflow has no op of that type.
@@ -312,7 +313,7 @@ class Graph(Scopes, Collections):
 
     @contextlib.contextmanager
     def as_default(self) -> Iterator[Graph]:
-        """Makes this the graph that ops are added to, in this thread."""
+        """Make this the graph that ops are added to, in this thread."""
         stack = _default.stack
         stack.append(self)
         try:
@@ -327,11 +328,11 @@ class Graph(Scopes, Collections):
 
     @property
     def era(self) -> Any:
-        """As long as it lasts, what bears a name of its own counts on from what did before."""
+        """Context in which explicit names continue the numbering of earlier ones."""
         return self
 
     def begin_anew(self) -> None:
-        """Forgets collections and names, if it is no graph but what runs operations at once."""
+        """Clear collections and names, if this is the context of eager execution and no graph."""
 
     def _session_for(self, session: Any, purpose: str) -> Any:
         from stillflow.graph.default_session import session_for
@@ -340,13 +341,13 @@ class Graph(Scopes, Collections):
 
     @property
     def _c_graph(self) -> Graph:
-        """What functions of `pywrap_tensorflow` take for this graph: it is its own handle."""
+        """The handle of this graph for functions of `pywrap_tensorflow`: the graph itself."""
         return self
 
     # ---- protos
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """The graph as a `GraphDef` message; all of it, whatever `from_version`, as in TF 1.15.
+        """Return the whole graph as a `GraphDef`; `from_version` has no effect, as in TF 1.15.
 
         Args:
           from_version: has no effect.
@@ -388,7 +389,7 @@ class _DefaultGraphs(threading.local):
         self.stand_in: Graph | None = None  # of graphs that were forgotten and not yet left
 
     def reset(self) -> None:
-        """Forgets the graphs of `as_default`, not whether operations run at once.
+        """Forget the graphs of `as_default`; keep the choice of eager execution.
 
         A program that runs operations at once goes on building a graph until it leaves those
         that are forgotten here: an empty one stands in for each of them.
@@ -408,13 +409,13 @@ make_global_graph: Callable[[], Graph] = Graph  # what the default graph is to b
 
 @export("get_default_graph")
 def get_default_graph() -> Graph:
-    """The graph that ops are added to now, in this thread."""
+    """Return the graph that ops are added to now, in this thread."""
     stack = _default.stack
     return stack[-1] if stack else _default.outermost or _global_default_graph()
 
 
 def innermost_graph() -> Graph:
-    """The graph that ops would be added to if none ran at once; what runs them if there is none."""
+    """Return the innermost default graph, or the eager context if there is none."""
     stack = _default.stack
     return next((graph for graph in reversed(stack) if not graph.runs_at_once), get_default_graph())
 
@@ -426,24 +427,24 @@ def _global_default_graph() -> Graph:
 
 
 def runs_at_once() -> bool:
-    """Whether operations called now run at once; makes no graph to find out."""
+    """Return True if operations called now run at once, without creating a graph."""
     stack = _default.stack
     graph = stack[-1] if stack else _default.outermost
     return make_global_graph is not Graph if graph is None else graph.runs_at_once
 
 
 def has_global_graph() -> bool:
-    """Whether something was built, or asked for, outside of `as_default` in this thread."""
+    """Return True if this thread has used the graph outside of `as_default`."""
     return _default.outermost is not None
 
 
 def forget_global_graph() -> None:
-    """Lets the next use of the graph outside of `as_default` make a new one."""
+    """Let the next use of the graph outside of `as_default` make a new one."""
     _default.outermost = None
 
 
 def initial_graph() -> Graph:
-    """The graph that variables are made in: the innermost default one that is no function's."""
+    """Return the graph in which variables are made: the innermost default one outside functions."""
     for graph in reversed(_default.stack):
         if not graph.building_function:
             return graph
@@ -451,7 +452,7 @@ def initial_graph() -> Graph:
 
 
 def innermost_devices() -> list[Any]:
-    """The innermost device scopes among the default graphs up to the initial one."""
+    """Return the innermost device scopes among the default graphs up to the initial one."""
     for graph in reversed(_default.stack):
         if graph._device_stack or not graph.building_function:
             return graph._device_stack
@@ -459,13 +460,13 @@ def innermost_devices() -> list[Any]:
 
 
 def has_default_graph() -> bool:
-    """Whether a graph was made the default one in this thread by `as_default`."""
+    """Return True if `as_default` made a graph the default one in this thread."""
     return any(graph is not _default.stand_in for graph in _default.stack)
 
 
 @export("reset_default_graph")
 def reset_default_graph() -> None:
-    """Replaces this thread's global default graph by an empty one.
+    """Replace this thread's global default graph by an empty one.
 
     Raises:
       AssertionError: inside `with graph.as_default()`.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def node_def(op: Operation, add_shapes: bool = False) -> Any:
-    """An operation as a `NodeDef`."""
+    """Return an operation as a `NodeDef`."""
     from stillflow.protos import NodeDef
 
     node = NodeDef()
@@ -23,7 +23,7 @@ def node_def(op: Operation, add_shapes: bool = False) -> Any:
 
 
 def fill_node(node: Any, op: Operation, add_shapes: bool = False) -> None:
-    """Writes an operation into a `NodeDef` message."""
+    """Write an operation into a `NodeDef` message."""
     node.name = op.name
     node.op = op.type
     node.input.extend(tensor._as_node_def_input() for tensor in op._inputs)
@@ -55,7 +55,7 @@ def graph_def(graph: Graph, add_shapes: bool = False) -> Any:
 
 
 def fill_library(library: Any, functions: dict[str, Any]) -> None:
-    """Writes functions into a `FunctionDefLibrary` message."""
+    """Write functions into a `FunctionDefLibrary` message."""
     for name in table_order(functions):
         library.function.add().CopyFrom(functions[name].definition)
     gradients = {name: f.grad_func_name for name, f in functions.items() if f.grad_func_name}
@@ -64,7 +64,7 @@ def fill_library(library: Any, functions: dict[str, Any]) -> None:
 
 
 def op_def(signature: Signature) -> Any:
-    """A signature as an `OpDef` message."""
+    """Return a signature as an `OpDef` message."""
     from stillflow.protos import OpDef
 
     message = OpDef(name=signature.name)

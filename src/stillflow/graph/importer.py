@@ -38,7 +38,7 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
-    """Adds the nodes of `graph_def` to the default graph.
+    """Add the nodes of `graph_def` to the default graph.
 
     Args:
       graph_def: a `GraphDef`.
@@ -114,7 +114,7 @@ def _check_return_elements(return_elements: Any) -> list[str] | None:
 
 
 class Importer:
-    """Adds one GraphDef to a graph."""
+    """Import of one GraphDef into a graph."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Importer:
         self.functions: dict[str, Any] = {}  # of the GraphDef's library
 
     def run(self, wanted: Sequence[str]) -> list[Any]:
-        """Checks everything, then adds node after node, all of them or none; gives `wanted`."""
+        """Check everything, then add node after node, all of them or none; return `wanted`."""
         self._check_versions()
         self._read_functions()
         self._check_nodes()
@@ -172,7 +172,7 @@ class Importer:
         self._place([self.made[node.name] for node in order])
 
     def element(self, name: str) -> Tensor | Operation:
-        """What a name of the GraphDef became."""
+        """Return the imported element for a name of the GraphDef."""
         if ":" not in name:
             if name not in self.made:
                 raise ValueError(f"Requested return node '{name}' not found in graph def")
@@ -231,14 +231,14 @@ class Importer:
                     raise ValueError(f"Node '{node.name}': Unknown input node '{text}'")
 
     def _is_known(self, text: str) -> bool:
-        """Whether an input's text names a node of the GraphDef, or what is given for one."""
+        """Return True if an input's text names a node of the GraphDef, or a mapped input."""
         try:
             return _split(text.lstrip("^"))[0] in self.nodes or _split(text) in self.input_map
         except ValueError:
             return False
 
     def _function(self, name: str) -> Any:
-        """The function of that name, of this graph or of the GraphDef; None if there is none."""
+        """Return the function of that name, of this graph or of the GraphDef; None if missing."""
         found = self.graph._get_function(name)
         return self.functions.get(name) if found is None else found
 
@@ -265,7 +265,7 @@ class Importer:
                 check_same(getattr(known, "library_function", known), function)
 
     def _sources(self, node: Any) -> list[str]:
-        """The nodes that have to be there first: not what closes a loop that is entered."""
+        """Return the nodes to import first: not those that close a loop that is entered."""
         found, closing, entered = [], [], False
         for text in node.input:
             is_data = not text.startswith("^")
@@ -353,7 +353,7 @@ class Importer:
     def _check_types(
         self, card: Card, node: Any, inputs: list[Tensor], attrs: dict[str, Any]
     ) -> None:
-        """Refuses inputs whose types are not those that the node's attributes say."""
+        """Raise an error if the types of inputs differ from those in the node's attributes."""
         try:
             expected = input_types(card, attrs)
         except KeyError:
@@ -430,7 +430,7 @@ class Importer:
         return False
 
     def _place(self, ops: list[Operation]) -> None:
-        """Gives operations their devices: their own, the scopes', or those they are placed with."""
+        """Set the devices of operations: their own, the scopes', or those of their colocation."""
         colocated: list[tuple[Operation, list[str]]] = []
         for op in ops:
             node = self._node_of(op)
@@ -462,7 +462,7 @@ class Importer:
         return node
 
     def _colocations(self, op: Operation) -> list[str]:
-        """The operations `op` is placed with; their names get the prefix."""
+        """Return the operations `op` is placed with; their names get the prefix."""
         groups = op.attrs.get("_class")
         if not groups:
             return []
@@ -502,7 +502,7 @@ class _Names:
         self._own_and_scopes: set[str] | None = None
 
     def take(self, name: str) -> str:
-        """The name that a node gets; it is in use from now on."""
+        """Return the name that a node gets; it is in use from now on."""
         found, number = name, 0
         while found in self._there or (number and found in self._imported()):
             number += 1
@@ -543,7 +543,7 @@ _STATED_WRONGLY = frozenset({
 
 
 def _take_shapes(op: Operation, shapes: Any) -> None:
-    """A GraphDef may state shapes; they must not contradict what the op's rule says."""
+    """Check the shapes that a GraphDef states against the op's shape rule."""
     if shapes is None:
         return
     if len(shapes) < len(op._outputs):

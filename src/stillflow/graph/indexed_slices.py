@@ -77,7 +77,7 @@ class IndexedSlices(TensorLike, CompositeTensor):
         return self.values.graph
 
     def consumers(self) -> list[Operation]:
-        """The operations that take one of the parts as an input."""
+        """Return the operations that take one of the parts as an input."""
         parts = (self._values, self._indices, self._dense_shape)
         found = [op for part in parts if part is not None for op in part.consumers()]
         return list(dict.fromkeys(found))
@@ -105,7 +105,7 @@ class IndexedSlices(TensorLike, CompositeTensor):
 def convert_to_tensor_or_indexed_slices_public(
     value: Any, dtype: Any = None, name: str | None = None
 ) -> Any:
-    """Converts `value` to a tensor, unless it is an `IndexedSlices` or `SparseTensor`.
+    """Convert `value` to a tensor, unless it is an `IndexedSlices` or `SparseTensor`.
 
     Args:
       value: such an object, or what `tf.convert_to_tensor` takes.
@@ -135,7 +135,7 @@ def convert_to_tensor_or_indexed_slices(
 def convert_n_to_tensor_or_indexed_slices(
     values: Sequence[Any], dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> list[Any]:
-    """Converts each of `values` that is not None; the name of number i is `name_i`.
+    """Convert each of `values` that is not None; the name of number i is `name_i`.
 
     Raises:
       TypeError: if `values` is no sequence.

@@ -17,10 +17,10 @@ def as_dims(dims: Any) -> tuple[int | None, ...] | None:
 
 
 def infer_shapes(op: Operation) -> None:
-    """Sets the outputs' shapes, and their values where they are already known.
+    """Set the outputs' shapes, and their values where they are already known.
 
     Raises:
-      ValueError: if the op refuses its inputs' shapes or values, in TF's words.
+      ValueError: if the op rejects its inputs' shapes or values, in TF's words.
     """
     card = op.card
     node = Node(op)
@@ -54,19 +54,19 @@ def infer_shapes(op: Operation) -> None:
 
 
 def _unusable(op: Operation) -> str:
-    """The message where a shape rule cannot make anything of an op's inputs and attributes."""
+    """Return the message for inputs and attributes that a shape rule cannot use."""
     problem = ValueError(f"{op.type} cannot have these inputs and attributes")
     return describe(problem, op, _Staged(op, set()))
 
 
-# What these take out of a list may be a list too, but not the same.
+# Ops whose outputs may be lists that came out of a list, but not the same list.
 _TAKING_ELEMENTS = frozenset(
     ("TensorListPopBack", "TensorListGetItem", "TensorListStack", "TensorListGather")
 )
 
 
 def _pass_handle_data(op: Operation) -> None:
-    """A handle that passes through Identity, Switch, Enter still points to the same variable."""
+    """Pass handle data through Identity, Switch and Enter, which keep the variable."""
     if op.type in _TAKING_ELEMENTS:
         return
     source = op._inputs[0]
@@ -118,10 +118,10 @@ class _Staged(Node):
 
 
 def explain(op: Operation, error: ValueError) -> str:
-    """The message for a refused operation.
+    """Return the message for a rejected operation.
 
-    TF infers shapes first without looking at values, then with those that were asked for, and so
-    on; what it refuses early is told without values.
+    TF infers shapes first without values, then with the values requested so far, and so on; errors
+    of an early round are reported without values.
     """
     known: set[int] = set()
     while True:

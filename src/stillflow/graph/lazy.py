@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 
 class LazyModule:
-    """Stands for a module until an attribute is read, then fetches it and remembers it.
+    """Module that is imported when an attribute is first read.
 
     Args:
       name: the module to import.

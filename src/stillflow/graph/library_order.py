@@ -14,7 +14,7 @@ _WIDTH, _LOAD = 8, 0.8
 
 
 def table_order(names: Iterable[str]) -> list[str]:
-    """The names as a table lists them into which they were put in the given order."""
+    """Return the names in the order of a table into which they were inserted in the given order."""
     table: list[str | None] = [None] * _WIDTH
     for count, name in enumerate(names):
         if count >= int(len(table) * _LOAD):

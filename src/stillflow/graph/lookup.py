@@ -1,4 +1,4 @@
-"""What a name or object means as a tensor or operation of one graph."""
+"""Look-up of names and objects as tensors or operations of one graph."""
 
 from __future__ import annotations
 

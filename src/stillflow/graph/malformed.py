@@ -1,4 +1,4 @@
-"""What is refused of a node of a GraphDef before anything is made of it, in TF's words."""
+"""Checks of a GraphDef's nodes before anything is made of them, with TF's messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*\Z")
 
 
 def check_form(node: Any) -> None:
-    """Refuses a node without a name or an op, or with inputs in a wrong order.
+    """Raise an error for a node without a name or an op, or with inputs in a wrong order.
 
     Args:
       node: a `NodeDef`.
@@ -36,7 +36,7 @@ def check_form(node: Any) -> None:
 
 
 def unknown_attr(signature: Signature, name: str, key: str) -> ValueError:
-    """The error for an attribute that the op of the node `name` does not have."""
+    """Return the error for an attribute that the op of the node `name` does not have."""
     return ValueError(
         f"NodeDef mentions attr '{key}' not in {op_text(signature)}; NodeDef: {{{{node {name}}}}}. "
         "(Check whether your GraphDef-interpreting binary is up to date with your "
@@ -45,7 +45,7 @@ def unknown_attr(signature: Signature, name: str, key: str) -> ValueError:
 
 
 def missing_attrs(signature: Signature, name: str, keys: Sequence[str]) -> ValueError:
-    """The error for attributes that the node `name` lacks."""
+    """Return the error for missing attributes of the node `name`."""
     listed = ", ".join(f"'{key}'" for key in keys)
     word = "attr" if len(keys) == 1 else "attrs"
     where = f"{op_text(signature)}; NodeDef: {{{{node {name}}}}}"
@@ -53,7 +53,7 @@ def missing_attrs(signature: Signature, name: str, keys: Sequence[str]) -> Value
 
 
 def wrong_count(signature: Signature, name: str, types: Sequence[str], count: int) -> ValueError:
-    """The error for another number of inputs than those of the given types."""
+    """Return the error for another number of inputs than those of the given types."""
     return ValueError(
         f"NodeDef expected inputs '{', '.join(types)}' do not match {count} inputs specified; "
         f"{op_text(signature)}; NodeDef: {{{{node {name}}}}}"

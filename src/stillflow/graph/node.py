@@ -1,4 +1,4 @@
-"""What the parts of a card see of one operation."""
+"""View of one operation for the parts of a card."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stillflow.graph.operation import Operation, Tensor
 
 
-# Shapes that TF puts together from what is known of each element; negative ones are not known.
+# Shapes that TF assembles from the known elements; negative elements are not known.
 _READ_IN_PARTS = frozenset(("Shape", "ShapeN", "Pack", "Concat", "ConcatV2", "StridedSlice"))
 
 
@@ -52,7 +52,7 @@ class Node:
 
     __slots__ = ("asked", "asked_shapes", "evaluates", "op")
 
-    # Whether a plan is being made: refusals are then worded as the op's kernel words them.
+    # True while a plan is made: errors are then worded as the op's kernel words them.
     planning = False
     # Whether it runs eagerly: TensorFlow then has no shape rule, only what the kernel checks.
     is_eager = False
@@ -95,21 +95,21 @@ class Node:
         return self.dims(index) if tensor.dtype._is_ref_dtype else tensor._handle_dims
 
     def dtype(self, index: int) -> DType:
-        """Base dtype of an input."""
+        """Return the base dtype of an input."""
         return self.op._inputs[index].dtype.base_dtype
 
     def value(self, index: int) -> np.ndarray | None:
-        """The value of an input where it is known now, else None."""
+        """Return the value of an input where it is known now, else None."""
         if index not in self.asked:
             self.asked.append(index)
         return self.value_now(self.op._inputs[index])
 
     def value_now(self, tensor: Tensor) -> np.ndarray | None:
-        """The value of any tensor where it is known now."""
+        """Return the value of any tensor where it is known now."""
         return evaluated(tensor) if self.evaluates else constant_value(tensor)
 
     def shape_value(self, index: int) -> Dims:
-        """An integer-vector input read as a shape: None for each element not known now."""
+        """Return an integer-vector input read as a shape: None for each element not known now."""
         if index not in self.asked_shapes:
             self.asked_shapes.append(index)
         tensor = self.op._inputs[index]
@@ -122,15 +122,15 @@ class Node:
         return partial_shape(tensor, Evaluated if self.evaluates else Known)
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:
-        """A kernel that is one call; input tensors among `args` stand for their run-time values."""
+        """Return a kernel that is one call; input tensors in `args` mean their run-time values."""
         return Call(function, args, kwargs)
 
     def same(self, index: int = 0) -> Call:
-        """A kernel that hands an input on as it is."""
+        """Return a kernel that passes an input on unchanged."""
         return Call(None, (self.op._inputs[index],), {})
 
     def handle(self, state: Any) -> Handle:
-        """The kernel of an op whose output is a handle to `state`."""
+        """Return the kernel of an op whose output is a handle to `state`."""
         return Handle(state)
 
     def __getattr__(self, name: str) -> Any:

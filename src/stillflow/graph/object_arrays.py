@@ -10,7 +10,7 @@ from stillflow.graph.operation import Tensor
 
 
 def object_array(nested: list[Any] | tuple[Any, ...]) -> np.ndarray:
-    """An array of objects, in which symbolic tensors are elements.
+    """Return an array of objects, in which symbolic tensors are elements.
 
     NumPy of today asks each tensor for its values, which a symbolic one does not have.
 
@@ -26,7 +26,7 @@ def object_array(nested: list[Any] | tuple[Any, ...]) -> np.ndarray:
 
 
 class _Place:
-    """Stands for a tensor; NumPy sees nothing in it."""
+    """Placeholder for a tensor, opaque to NumPy."""
 
     def __init__(self, number: int) -> None:
         self.number = number

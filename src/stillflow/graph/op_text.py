@@ -1,4 +1,4 @@
-"""How TF's messages write down an op: its signature, its attributes, what it is."""
+"""Texts of ops in TF's messages: signature, attributes, description."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLAGS = {
 
 
 def op_text(signature: Signature) -> str:
-    """The op, as in `Op<name=Rank; signature=input:T -> output:int32; attr=T:type>`."""
+    """Return the op, as in `Op<name=Rank; signature=input:T -> output:int32; attr=T:type>`."""
     inputs, outputs = (
         ", ".join(map(_argument, args)) for args in (signature.inputs, signature.outputs)
     )
@@ -29,7 +29,7 @@ def op_text(signature: Signature) -> str:
 
 
 def attributes_text(signature: Signature, attrs: Mapping[str, Any]) -> str:
-    """The attributes of an operation, as in `[N=2, T=DT_FLOAT]`."""
+    """Return the attributes of an operation, as in `[N=2, T=DT_FLOAT]`."""
     known = (attr for attr in signature.attrs.values() if attr.name in attrs)
     return f"[{', '.join(f'{attr.name}={_value(attrs[attr.name], attr.kind)}' for attr in known)}]"
 

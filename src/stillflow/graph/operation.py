@@ -40,7 +40,7 @@ Frames = list[tuple[CodeType, int]]
 
 
 def caller_frames() -> Frames:
-    """The stack of the code that is building the graph, innermost first, kept cheaply."""
+    """Return the stack of the code that is building the graph, innermost first, kept cheaply."""
     frames = []
     frame = sys._getframe(3)
     while frame is not None:
@@ -125,7 +125,7 @@ class Tensor:
 
     @property
     def home(self) -> Graph | None:
-        """The graph that it is in; None for what holds its value, and is in none."""
+        """The graph of the tensor; None for an eager tensor, which is in none."""
         return self.op.graph
 
     @property
@@ -146,7 +146,7 @@ class Tensor:
         return None if self._dims is None else len(self._dims)
 
     def get_shape(self) -> TensorShape:
-        """The static shape as far as it is known."""
+        """Return the static shape as far as it is known."""
         return self.shape
 
     def _shape_as_list(self) -> list[int | None] | None:
@@ -155,26 +155,26 @@ class Tensor:
     _shape_tuple = property(lambda self: lambda: self._dims)
 
     def set_shape(self, shape: Any) -> None:
-        """Merges what the caller knows about the shape into the static shape.
+        """Merge what the caller knows about the shape into the static shape.
 
         Raises:
-          ValueError: if `shape` contradicts what is known.
+          ValueError: if `shape` contradicts the known shape.
         """
         self._dims = merge(self._dims, TensorShape(shape)._dims)
 
     def consumers(self) -> list[Operation]:
-        """The operations that take this tensor as an input, once for each time they do."""
+        """Return the operations that take this tensor as an input, once for each time they do."""
         return list(self._consumers)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Runs the graph up to this tensor in `session` (or the default one)."""
+        """Run the graph up to this tensor in `session` (or the default one)."""
         return self.graph._session_for(session, "evaluate tensor").run(self, feed_dict)
 
     def _as_node_def_input(self) -> str:
         return self.op.name if self.value_index == 0 else self.name
 
     def _as_tf_output(self) -> Tensor:
-        """What functions of `pywrap_tensorflow` take for this tensor: it is its own handle."""
+        """Return the handle for functions of `pywrap_tensorflow`: the tensor itself."""
         return self
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -202,7 +202,7 @@ class Tensor:
         return copy
 
     def experimental_ref(self) -> Reference:
-        """A hashable reference to this tensor."""
+        """Return a hashable reference to this tensor."""
         return Reference(self)
 
     def __hash__(self) -> int:
@@ -219,7 +219,7 @@ class Tensor:
         return not_equal.value(self, other)
 
     def _is_compared_by_value(self) -> bool:
-        """Whether programs asked for it, where operations run at once or a function is built."""
+        """Return True if the program made `==` compare values here."""
         if not Tensor._USE_EQUALITY:
             return False
         return compared_by_value.value(self)
@@ -281,7 +281,7 @@ class Operation:
         output_types: Sequence[DType],
         control_inputs: list[Operation],
     ) -> Operation:
-        """An operation of checked parts, not yet among those of the graph."""
+        """Return an operation of checked parts, not yet added to the graph."""
         op = cls.__new__(cls)
         op._build(card, graph, name, inputs, attrs, output_types, control_inputs)
         return op
@@ -376,12 +376,12 @@ class Operation:
 
     @property
     def _colocation_dict(self) -> dict[str, CodeLocation]:
-        """Where it was said what it is colocated with, by name of that; innermost first."""
+        """The program lines of the colocations, by name; innermost first."""
         scopes = reversed(self._colocation_scopes)
         return {scope.obj.name: scope.copy_metadata() for scope in scopes}
 
     def colocation_groups(self) -> list[bytes]:
-        """The `loc:@name` groups this operation is placed with."""
+        """Return the `loc:@name` groups this operation is placed with."""
         own = f"loc:@{self.name}".encode()
         groups = [c for c in self.attrs.get("_class", ()) if c.startswith(b"loc:@")]
         return groups or [own]
@@ -390,7 +390,7 @@ class Operation:
         return tuple(self._outputs)
 
     def get_attr(self, name: str) -> Any:
-        """The value of an attribute: DType for types, protos for shapes and tensors.
+        """Return the value of an attribute: DType for types, protos for shapes and tensors.
 
         Raises:
           ValueError: if the operation has no attribute `name`.
@@ -400,12 +400,12 @@ class Operation:
         return attr_values.public_value(self.attrs[name])
 
     def attr_kind(self, name: str) -> str | None:
-        """The declared kind of an attribute ("int", "list(type)", ...), None for extra ones."""
+        """Return the declared kind of an attribute, such as "list(type)"; None if undeclared."""
         attr = self.card.signature.attrs.get(name)
         return None if attr is None else attr.kind
 
     def _set_attr(self, name: str, value: Any) -> None:
-        """Sets an attribute from an `AttrValue` message."""
+        """Set an attribute from an `AttrValue` message."""
         self.attrs[name] = attr_values.from_proto(value, self.attr_kind(name))
 
     def _update_input(self, index: int, tensor: Tensor) -> None:
@@ -447,7 +447,7 @@ class Operation:
 
     @property
     def traceback(self) -> list[tuple[str, int, str, str | None]]:
-        """Where it was made, outermost first: (file, line, function, source text)."""
+        """The stack where it was created, outermost first: (file, line, function, source text)."""
         from linecache import getline
 
         return [
@@ -456,7 +456,7 @@ class Operation:
         ]
 
     def _from_program_on(self) -> list[Any]:
-        """The frames from the program's own on: not those of the launcher, around it."""
+        """Return the frames from the program's own on: not those of the launcher, around it."""
         frames = list(reversed(self._frames))
         outside = itertools.takewhile(lambda frame: is_ours(frame[0].co_filename), frames)
         return frames[sum(1 for _ in outside) :] or frames
@@ -467,12 +467,12 @@ class Operation:
 
     @property
     def traceback_with_start_lines(self) -> list[tuple[str, int, str, str | None, int]]:
-        """Like `traceback`, with the line where each function begins."""
+        """`traceback` with the first line of each function."""
         starts = [code.co_firstlineno for code, _ in self._from_program_on()]
         return [(*frame, start) for frame, start in zip(self.traceback, starts, strict=True)]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Runs the graph up to this operation in `session` (or the default one)."""
+        """Run the graph up to this operation in `session` (or the default one)."""
         self.graph._session_for(session, "execute operation").run(self, feed_dict)
 
     def __str__(self) -> str:

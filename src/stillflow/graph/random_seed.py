@@ -11,7 +11,7 @@ _MAXINT32 = 2**31 - 1
 
 @export("random.get_seed", "get_seed")
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """Returns the two seeds of an operation that is about to be created.
+    """Return the two seeds of an operation that is about to be created.
 
     With a graph seed and no operation seed, the number of operations in the graph serves as the
     latter, so that a program that is run again draws the same values everywhere.
@@ -43,7 +43,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
 @export("random.set_random_seed", "set_random_seed")
 def set_random_seed(seed: int | None) -> None:
-    """Sets the seed of the default graph, from which operations without one derive theirs."""
+    """Set the seed of the default graph, from which operations without one derive theirs."""
     from stillflow.graph.graph import get_default_graph
 
     get_default_graph().seed = seed

@@ -1,4 +1,4 @@
-"""What sets and dicts hold instead of an object that they are to tell apart by identity."""
+"""Keys of sets and dicts that compare objects by identity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Reference:
         self._wrapped = wrapped
 
     def deref(self) -> Any:
-        """The object."""
+        """Return the object."""
         return self._wrapped
 
     def __hash__(self) -> int:

@@ -115,7 +115,7 @@ _REMOVED: dict[int, dict[str, str]] = {
         "StatefulStandardNormal": "Use StatefulStandardNormalV2 instead",
     },
 }
-#: Name of an op: the version of graphs from which on it is gone, and what TensorFlow says about it.
+#: Op name: the version of graphs that removed it, and TensorFlow's message.
 REMOVED = {
     name: (version, explanation)
     for version, ops in _REMOVED.items()
@@ -135,10 +135,10 @@ def refusal(name: str, producer: int) -> str | None:
 
 
 def check(name: str, producer: int) -> None:
-    """Refuses an op in a GraphDef of this version.
+    """Raise an error for an op that GraphDefs of this version must not have.
 
     Raises:
-      UnimplementedError: If it was gone by then.
+      UnimplementedError: If the op was removed by then.
     """
     message = refusal(name, producer)
     if message is not None:

@@ -1,4 +1,4 @@
-"""Changes of edges of a graph that is there already, and what may be wrong with it then."""
+"""Changes to edges of an existing graph, and checks of the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def update_input(op: Operation, index: int, tensor: Any) -> None:
-    """Makes `tensor` the input of `op` at a position.
+    """Make `tensor` the input of `op` at a position.
 
     Raises:
       TypeError: if it is no tensor.
@@ -41,13 +41,13 @@ def update_input(op: Operation, index: int, tensor: Any) -> None:
 
 
 def replace_input(op: Operation, index: int, tensor: Tensor) -> None:
-    """Makes `tensor` the input of `op` at a position, without looking at it."""
+    """Make `tensor` the input of `op` at a position, without looking at it."""
     old = op._inputs[index]
     if old is not tensor:
         op._inputs[index] = tensor
         old._consumers.remove(op)
         tensor._consumers.append(op)
-        # What was known by the input so far is asked for anew: what enters a loop is not known.
+        # A known value of the former input is no longer valid: the input of a loop is not known.
         op._values, op._varies = None, False
     op.graph._changed()
 
@@ -63,7 +63,7 @@ def _check_shapes(old: Tensor, new: Tensor) -> None:
 
 
 def check(graph: Graph) -> None:
-    """Refuses a graph whose edges were changed into something that cannot run.
+    """Raise an error for a graph whose changed edges cannot run.
 
     Raises:
       tf.errors.InvalidArgumentError: if an input has another type than its operation takes.
@@ -87,7 +87,7 @@ def _check_types(op: Operation) -> None:
 
 
 def _input_types(op: Operation) -> list[Any]:
-    """The types that the signature of an operation asks for, by its attributes."""
+    """Return the input types that the signature of an operation requires, by its attributes."""
     types: list[Any] = []
     for arg in op.card.signature.inputs:
         if arg.type_list_attr is not None:

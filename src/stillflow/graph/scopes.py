@@ -78,7 +78,7 @@ class _StacksOfThread(threading.local, _Stacks):
 
 
 def _held(holder: str, field: str) -> Any:
-    """A property of the graph that another object keeps, `self.<holder>.<field>`."""
+    """Return a property of the graph that another object keeps, `self.<holder>.<field>`."""
 
     def write(self: Any, value: Any) -> None:
         setattr(getattr(self, holder), field, value)
@@ -106,7 +106,7 @@ class Scopes:
         self._kernel_labels: dict[str, str] = {}
 
     def switch_to_thread_local(self) -> None:
-        """Gives each thread its own device, colocation and control scopes from now on."""
+        """Give each thread its own device, colocation and control scopes from now on."""
         if not isinstance(self._stacks, _StacksOfThread):
             self._stacks = _StacksOfThread(self._stacks)
 
@@ -114,7 +114,7 @@ class Scopes:
 
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Puts names made inside under `name/`; yields the scope with its closing slash.
+        """Put names made inside under `name/`; yield the scope with its closing slash.
 
         `None` or `""` leaves all scopes; a name that ends in a slash is entered again as it is.
 
@@ -143,7 +143,7 @@ class Scopes:
         raise NotImplementedError  # Graph knows which names are taken
 
     def get_name_scope(self) -> str:
-        """The current name scope, without a closing slash."""
+        """Return the current name scope, without a closing slash."""
         return self._name_stack
 
     # ---- devices
@@ -166,7 +166,7 @@ class Scopes:
         self._apply_device_functions(op)
 
     def _apply_device_functions(self, op: Any) -> None:
-        """Sets the device of an operation, or of what stands in for one to find it out."""
+        """Set the device of an operation, or of a stand-in used to find the device out."""
         for scope in reversed(self._device_stack):
             spec = scope.obj
             if spec is None:
@@ -236,7 +236,7 @@ class Scopes:
     # ---- control dependencies
 
     def control_dependencies(self, control_inputs: Sequence[Any] | None) -> ControlScope:
-        """Makes operations made inside run after `control_inputs`; None leaves all such scopes."""
+        """Make operations made inside run after `control_inputs`; None leaves all such scopes."""
         if control_inputs is None:
             return ControlScope(self, None)
         ops: list[Operation] = []
@@ -285,7 +285,7 @@ class Scopes:
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Puts stateful operations made inside into a resource container."""
+        """Put stateful operations made inside into a resource container."""
         old = self._container
         self._container = container_name
         try:
@@ -304,8 +304,10 @@ class Scopes:
 
     @contextlib.contextmanager
     def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:
-        """Gives operations made inside attributes: values, `AttrValue`s, or functions that give one
-        from a `NodeDef` of name and type.
+        """Set attributes of operations made inside.
+
+        The attributes are values, `AttrValue`s, or functions that return one for a `NodeDef` of
+        name and type.
         """
         if not isinstance(attr_map, dict):
             raise TypeError(
@@ -322,7 +324,7 @@ class Scopes:
 
     @contextlib.contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
-        """Uses gradients registered under other names for ops of these types made inside.
+        """Use gradients registered under other names for ops of these types made inside.
 
         Raises:
           TypeError: if the map is not one of strings to strings.
@@ -375,14 +377,14 @@ class Scopes:
 
 
 def control_element(item: Any) -> Any:
-    """The tensor or operation that is meant where `item` is waited for."""
+    """Return the tensor or operation that a control dependency on `item` means."""
     if type(item).__name__ == "IndexedSlices" or hasattr(item, "_handle"):
         return item.op  # a resource variable is not read for this
     return item._as_graph_element() if hasattr(item, "_as_graph_element") else item
 
 
 def _called(value: Any, name: str, op_type: str) -> Any:
-    """The value of an attribute, which a function may give."""
+    """Return the value of an attribute, which may be a function's result."""
     if not callable(value):
         return value
     from stillflow.protos import NodeDef
@@ -391,7 +393,7 @@ def _called(value: Any, name: str, op_type: str) -> Any:
 
 
 def _attr_value(value: Any) -> Any:
-    """An attribute as it is kept inside of graphs."""
+    """Return an attribute in the internal form of graphs."""
     return from_proto(value, None) if type(value).__name__ == "AttrValue" else value
 
 

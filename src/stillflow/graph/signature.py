@@ -73,7 +73,7 @@ class Attr:
 
 @dataclass(frozen=True)
 class Signature:
-    """What an op takes, gives and is."""
+    """Signature of an op: inputs, outputs, attributes and traits."""
 
     name: str
     inputs: tuple[Arg, ...]
@@ -91,7 +91,7 @@ class Signature:
 
     @cached_property
     def function(self) -> str:
-        """What TF's generated function is called: `conv2d_backprop_input`, `string_to_number`."""
+        """The name of TF's generated function: `conv2d_backprop_input`, `string_to_number`."""
         return _HUMP.sub("_", self.name).lower()
 
     @cached_property
@@ -118,7 +118,7 @@ _ATTR = re.compile(
 
 
 def parse(text: str) -> Signature:
-    """Reads the text form of a signature.
+    """Read the text form of a signature.
 
     Raises:
       ValueError: where a line is not of the form described above.
@@ -143,7 +143,7 @@ def parse(text: str) -> Signature:
 
 
 def _split_lines(text: str) -> list[str]:
-    """Splits attribute declarations at newlines and at semicolons outside quotes."""
+    """Split attribute declarations at newlines and at semicolons outside quotes."""
     parts = re.split(r"""[;\n](?=(?:[^"]*"[^"]*")*[^"]*$)""", text)
     return [part.strip() for part in parts if part.strip()]
 
@@ -207,7 +207,7 @@ def _parse_default(kind: str, is_list: bool, text: str) -> Any:
 
 
 def _parse_tensor(text: str) -> Any:
-    """The `TensorProto` of a scalar or of small integers, written `int32 1`, `uint8 [255, 0]`."""
+    """Return a `TensorProto` from text: `int32 1`, `uint8 [255, 0]`."""
     from stillflow.graph.tensor_proto import make_tensor_proto
 
     name, _, written = text.partition(" ")

@@ -53,7 +53,7 @@ class SparseTensor(TensorLike, CompositeTensor):
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """The sparse tensor with the parts of another one or of a `SparseTensorValue`."""
+        """Return the sparse tensor with the parts of another one or of a `SparseTensorValue`."""
         if not is_sparse(sparse_tensor_value):
             raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
         return SparseTensor(
@@ -97,12 +97,12 @@ class SparseTensor(TensorLike, CompositeTensor):
         return self._indices.graph
 
     def consumers(self) -> list[Operation]:
-        """The operations that take one of the parts as an input."""
+        """Return the operations that take one of the parts as an input."""
         parts = (self._indices, self._values, self._dense_shape)
         return list(dict.fromkeys(op for part in parts for op in part.consumers()))
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Runs the graph up to this tensor; gives a `SparseTensorValue`."""
+        """Run the graph up to this tensor and return a `SparseTensorValue`."""
         session = self.graph._session_for(session, "evaluate tensor")
         parts = [self._indices, self._values, self._dense_shape]
         return SparseTensorValue(*session.run(parts, feed_dict))
@@ -133,7 +133,7 @@ class SparseTensor(TensorLike, CompositeTensor):
 def convert_to_tensor_or_sparse_tensor(
     value: Any, dtype: Any = None, name: str | None = None
 ) -> Any:
-    """Converts `value` to a `SparseTensor` if it is sparse, else to a `Tensor`.
+    """Convert `value` to a `SparseTensor` if it is sparse, else to a `Tensor`.
 
     Args:
       value: a `SparseTensor`, `SparseTensorValue`, or what `tf.convert_to_tensor` takes.
@@ -155,11 +155,11 @@ def convert_to_tensor_or_sparse_tensor(
 
 
 def _known(shape: TensorShape) -> list[Dimension]:
-    """The sizes in a shape whose rank is certain."""
+    """Return the sizes in a shape whose rank is certain."""
     assert shape.dims is not None
     return shape.dims
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether `x` is a `SparseTensor` or a `SparseTensorValue`."""
+    """Return True if `x` is a `SparseTensor` or a `SparseTensorValue`."""
     return isinstance(x, (SparseTensor, SparseTensorValue))

@@ -1,4 +1,4 @@
-"""What Python code that builds graphs may know of a tensor's value.
+"""Values of tensors that Python code may know while it builds graphs.
 
 TF's shape functions know more (see `graph/constant_value.py`); where Python code decides which
 nodes to make by a value, it only sees through the few ops below, and so the same nodes are made.
@@ -24,7 +24,7 @@ from stillflow.graph.tensor_shape import TensorShape, dimension_value
 
 @export("get_static_value", "contrib.util.constant_value")
 def static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as an array where it follows from constants, else None.
+    """Return the value of a tensor as an array where it follows from constants, else None.
 
     A tensor whose value was given out here can no longer be fed.
 
@@ -71,7 +71,7 @@ def _value(tensor: Tensor, partial: bool) -> Any:
 
 
 def _counted(op: Operation, tensor: Tensor) -> Any:
-    """A size or rank, from the static shape."""
+    """Return a size or rank, from the static shape."""
     dims = op._inputs[0]._dims
     if dims is None or (op.type == "Size" and None in dims):
         return constant_value(tensor)
@@ -110,7 +110,7 @@ _COMPUTED: dict[str, Callable[[Operation, list[Any]], Any]] = {
 
 
 class _Readable(Known):
-    """Where `partial_shape` looks things up: only what Python code may know."""
+    """Known values for `partial_shape`: only those that Python code may know."""
 
     @staticmethod
     def value(tensor: Tensor) -> Any:
@@ -122,7 +122,7 @@ class _Readable(Known):
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
-    """The shape an integer vector stands for, with None for each size that is not known.
+    """Return the shape an integer vector stands for, with None for each size that is not known.
 
     Args:
       tensor: int32 or int64; a vector of sizes, or a scalar -1 for an unknown shape.
@@ -143,7 +143,7 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
 
 
 def shape_tensor(shape: Any) -> Tensor:
-    """A shape as an integer vector: int32, unless its sizes need or have another type.
+    """Return a shape as an integer vector: int32, unless its sizes need or have another type.
 
     Args:
       shape: a TensorShape, a tensor, or a list of ints, dimensions and scalar tensors.

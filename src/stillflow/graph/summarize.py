@@ -12,14 +12,14 @@ _ESCAPES = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
 
 
 def escape(text: bytes) -> str:
-    """A byte string as the body of a C string literal."""
+    """Return a byte string as the body of a C string literal."""
     return "".join(
         _ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in text
     )
 
 
 def _float(short: int, long: int, kind: Any) -> Callable[[Any], str]:
-    """The shorter of two precisions if it gives the number back, else the longer."""
+    """Return the shorter of two precisions if it gives the number back, else the longer."""
 
     def text(value: Any) -> str:
         brief = f"{float(value):.{short}g}"
@@ -29,7 +29,7 @@ def _float(short: int, long: int, kind: Any) -> Callable[[Any], str]:
 
 
 def _printer(array: Any) -> Callable[[Any], str] | None:
-    """How one element is printed; None for types that TF prints as question marks."""
+    """Return the function that prints one element; None for types printed as question marks."""
     kind = array.dtype.kind
     if kind == "O" or kind == "S":
         return _object
@@ -45,7 +45,7 @@ def _printer(array: Any) -> Callable[[Any], str] | None:
 
 
 def summarize(array: Any, max_entries: int, v2: bool = False) -> str:
-    """The value of a tensor in one line, or in `tf.print`'s form.
+    """Return the value of a tensor in one line, or in `tf.print`'s form.
 
     Args:
       array: a numpy array.
@@ -73,7 +73,7 @@ def summarize(array: Any, max_entries: int, v2: bool = False) -> str:
 
 
 def _object(value: Any) -> str:
-    """A string, or a variant, which tells itself how it is printed."""
+    """Return a string, or a variant, which tells itself how it is printed."""
     return escape(value) if isinstance(value, bytes) else str(value)
 
 
@@ -106,7 +106,7 @@ def _row(
 
 
 def _block(array: Any, ends: int, element: Callable[[Any], str], depth: int, rank: int) -> str:
-    """The first and last elements of each dimension, rows on lines of their own."""
+    """Return the first and last elements of each dimension, rows on lines of their own."""
     if depth == rank:
         return element(array[()] if isinstance(array, np.ndarray) else array)
     between = " "

@@ -45,7 +45,7 @@ class Entry(NamedTuple):
 
 
 class Tape:
-    """What one tape has seen.
+    """State of one tape: its watched tensors and its entries.
 
     Args:
       persistent: whether it outlives being differentiated.
@@ -61,11 +61,11 @@ class Tape:
         self._made = 0
 
     def watch(self, tensor: Tensor) -> None:
-        """Records from now on what is computed from `tensor`."""
+        """Record what is computed from `tensor` from now on."""
         self.producers.setdefault(tensor, WATCHED)
 
     def watch_variable(self, variable: Any) -> None:
-        """Records from now on what is computed from a resource variable."""
+        """Record what is computed from a resource variable from now on."""
         self.watch(variable.handle)
         self._variables.setdefault(variable.handle, _whole(variable))
 
@@ -74,15 +74,15 @@ class Tape:
             self.watch_variable(variable)
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """The variables that are watched, in the order in which they came to be."""
+        """Return the variables that are watched, in the order in which they came to be."""
         return tuple(self._variables[handle] for handle in sorted(self._variables, key=_age))
 
     def producer(self, tensor: Tensor) -> int | None:
-        """The number of the entry that made a tensor, `WATCHED`, or None where nothing is known."""
+        """Return the number of the entry that made a tensor, `WATCHED`, or None if unknown."""
         return self.producers.get(tensor)
 
     def should_record(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether a gradient may flow to any of these tensors."""
+        """Return True if a gradient may flow to any of these tensors."""
         producers = self.producers
         for tensor in tensors:
             if tensor in producers and tensor.dtype.base_dtype._type_enum in _TRAINABLE:
@@ -90,12 +90,12 @@ class Tape:
         return False
 
     def record(self, entry: Entry) -> None:
-        """Adds an entry if anything that it takes is watched."""
+        """Add an entry if any of its inputs is watched."""
         if self.should_record(entry.inputs):
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
-        """Adds an entry that takes something watched."""
+        """Add an entry with a watched input."""
         number = self._made
         self._made += 1
         self.entries[number] = entry
@@ -116,18 +116,18 @@ active = _Active()
 
 
 def push(tape: Tape) -> None:
-    """Makes a tape record what this thread builds."""
+    """Make a tape record what this thread builds."""
     active.tapes = [*active.tapes, tape]
 
 
 def pop(tape: Tape) -> None:
-    """Makes a tape record no more."""
+    """Stop recording with a tape."""
     active.tapes = [item for item in active.tapes if item is not tape]
 
 
 @contextlib.contextmanager
 def recording(tape: Tape) -> Iterator[Tape]:
-    """Lets a tape record within the context."""
+    """Record with a tape within the context."""
     push(tape)
     try:
         yield tape
@@ -137,7 +137,7 @@ def recording(tape: Tape) -> Iterator[Tape]:
 
 @contextlib.contextmanager
 def stopped() -> Iterator[None]:
-    """Lets no tape of this thread record within the context."""
+    """Stop all tapes of this thread within the context."""
     old, active.tapes = active.tapes, []
     try:
         yield
@@ -146,7 +146,7 @@ def stopped() -> Iterator[None]:
 
 
 def _whole(variable: Any) -> Any:
-    """What a replica knows a part of a variable as; other variables as they are."""
+    """Return the distributed variable of a replica's component; other variables unchanged."""
     from stillflow.graph.graph import get_default_graph
 
     modes = get_default_graph()._of_thread.strategies
@@ -160,14 +160,14 @@ def _whole(variable: Any) -> Any:
 
 
 def variable_accessed(variable: Any) -> None:
-    """Tells the tapes that a variable is read; those that watch trainable ones remember it."""
+    """Tell the tapes that a variable is read; those that watch trainable ones remember it."""
     if active.tapes and variable.trainable:
         for tape in active.tapes:
             tape.variable_accessed(variable)
 
 
 def record_operation(op: Operation) -> None:
-    """Shows the tapes an operation that was built just now."""
+    """Show the tapes an operation that was built just now."""
     inputs = tuple(op._inputs)
     entry = None
     for tape in active.tapes:
@@ -184,7 +184,7 @@ def record(
     inputs: Sequence[Tensor],
     backward: Callable[..., Sequence[Any]],
 ) -> None:
-    """Records a computation with a gradient of its own: `backward(*gradients of the outputs)`."""
+    """Record a computation with a custom gradient: `backward(*gradients of the outputs)`."""
     entry = Entry(op_type, tuple(outputs), tuple(inputs), lambda grads, _: backward(*grads))
     for tape in active.tapes:
         tape.record(entry)

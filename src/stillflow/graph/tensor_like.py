@@ -1,4 +1,4 @@
-"""What counts as a tensor: dense tensors, variables, and composites that stand for one."""
+"""Kinds of tensor-like objects: dense tensors, variables, and composites."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TensorLike:
 
 
 def register_dense_tensor_like_type(kind: type) -> None:
-    """Lets objects of `kind` (which have a `name` and a `dtype`) count as dense tensors.
+    """Make objects of `kind`, which have a `name` and a `dtype`, count as dense tensors.
 
     Raises:
       TypeError: if `name` or `dtype` is not a property of the type.
@@ -29,16 +29,16 @@ def register_dense_tensor_like_type(kind: type) -> None:
 
 
 def is_dense_tensor_like(t: Any) -> bool:
-    """Whether `t` is a tensor or a variable."""
+    """Return True if `t` is a tensor or a variable."""
     return isinstance(t, _dense_types) or getattr(type(t), "is_tensor_like", False) is True
 
 
 def is_tensor_like(x: Any) -> bool:
-    """Whether `x` is a `Tensor`, `SparseTensor` or `IndexedSlices` (a variable is not)."""
+    """Return True if `x` is a `Tensor`, `SparseTensor` or `IndexedSlices` (a variable is not)."""
     return isinstance(x, (Tensor, TensorLike))
 
 
 @export("is_tensor", "contrib.framework.is_tensor", "contrib.slim.contrib_framework.is_tensor")
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor, a composite of tensors or a variable."""
+    """Return True if `x` is a tensor, a composite of tensors or a variable."""
     return isinstance(x, (TensorLike, *_dense_types)) or bool(getattr(x, "is_tensor_like", False))

@@ -58,7 +58,7 @@ _FIELDS: dict[DType, tuple[str, Any]] = {
 
 
 def to_proto(array: Any, dtype: Any = None) -> Any:
-    """Returns an array as a `TensorProto`, written the way TensorFlow writes it.
+    """Return an array as a `TensorProto`, written the way TensorFlow writes it.
 
     Args:
       array: What `as_array` returns, or any array of a type that tensors have.
@@ -90,7 +90,7 @@ def to_proto(array: Any, dtype: Any = None) -> Any:
 
 
 def _given(array: Array) -> Array:
-    """The values of an array without those that only repeat the last one."""
+    """Return the values of an array without those that only repeat the last one."""
     given = getattr(array, "given", None)
     if given is not None:
         return given
@@ -100,7 +100,7 @@ def _given(array: Array) -> Array:
 
 
 def _plain_view(values: Array, dtype: DType, plain: Any) -> Array:
-    """The bits of the values as the numbers that the message field holds."""
+    """Return the bits of the values as the numbers that the message field holds."""
     if values.dtype != dtype.np_dtype and values.dtype != plain:
         values = values.astype(dtype.np_dtype)
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
@@ -121,7 +121,7 @@ def make_tensor_proto(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Any:
-    """Creates a `TensorProto` from Python values or an array.
+    """Create a `TensorProto` from Python values or an array.
 
     Args:
       values: A Python number, bool, str or bytes, nested lists of such, an array, or a
@@ -150,7 +150,7 @@ def make_tensor_proto(
 
 
 def from_proto(tensor: Any, drops_rest: bool = False) -> Array:
-    """Returns the value of a `TensorProto` as an array that may be read-only.
+    """Return the value of a `TensorProto` as an array that may be read-only.
 
     Nothing is allocated before the message was found to hold what its shape promises.
 
@@ -242,7 +242,7 @@ def _from_string_content(content: bytes, count: int) -> Array:
 
 @export("make_ndarray", "contrib.util.make_ndarray")
 def make_ndarray(tensor: Any) -> Array:
-    """Creates an array from a `TensorProto`.
+    """Create an array from a `TensorProto`.
 
     Args:
       tensor: The message.
@@ -259,7 +259,7 @@ def make_ndarray(tensor: Any) -> Array:
 
 
 def kernel_array(tensor: Any) -> Array:
-    """Creates the array that a kernel makes of a `TensorProto`, without values beyond its shape.
+    """Create the array of a kernel from a `TensorProto`, without values beyond its shape.
 
     Raises:
       TypeError, ValueError: As `make_ndarray`.
@@ -280,7 +280,7 @@ MakeNdarray = make_ndarray
 
 
 def ShapeEquals(tensor_proto: Any, shape: Any) -> bool:
-    """Whether a `TensorProto` has a shape, given as a `TensorShapeProto`, list or tuple.
+    """Return True if a `TensorProto` has a shape, given as a `TensorShapeProto`, list or tuple.
 
     Raises:
       TypeError: If an argument is none of these.
@@ -295,7 +295,7 @@ def ShapeEquals(tensor_proto: Any, shape: Any) -> bool:
 
 
 def TensorShapeProtoToList(shape: Any) -> list[int]:
-    """Returns the sizes in a `TensorShapeProto`, -1 for unknown ones."""
+    """Return the sizes in a `TensorShapeProto`, -1 for unknown ones."""
     return [dim.size for dim in shape.dim]
 
 

@@ -22,27 +22,27 @@ _TENSORSHAPE_V2_OVERRIDE: bool | None = None
 
 @export("enable_v2_tensorshape")
 def enable_v2_tensorshape() -> None:
-    """From now on `shape[i]` and iterating over a shape give integers, not `Dimension`s."""
+    """Make `shape[i]` and iteration over a shape give integers instead of `Dimension`s."""
     global _TENSORSHAPE_V2_OVERRIDE
     _TENSORSHAPE_V2_OVERRIDE = True
 
 
 @export("disable_v2_tensorshape")
 def disable_v2_tensorshape() -> None:
-    """From now on `shape[i]` and iterating over a shape give `Dimension`s, as is the default."""
+    """Make `shape[i]` and iteration over a shape give `Dimension`s, which is the default."""
     global _TENSORSHAPE_V2_OVERRIDE
     _TENSORSHAPE_V2_OVERRIDE = False
 
 
 @export("dimension_value", "compat.dimension_value")
 def dimension_value(dimension: Any) -> Any:
-    """Returns the integer or None behind a `Dimension`; anything else unchanged."""
+    """Return the integer or None behind a `Dimension`; anything else unchanged."""
     return dimension._value if isinstance(dimension, Dimension) else dimension
 
 
 @export("dimension_at_index", "compat.dimension_at_index")
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
-    """Returns one size of `shape` as a `Dimension`, an unknown one if the rank is not known."""
+    """Return one size of `shape` as a `Dimension`, an unknown one if the rank is not known."""
     assert isinstance(shape, TensorShape)
     return Dimension(None) if shape._dims is None else Dimension(shape._dims[index])
 
@@ -64,7 +64,7 @@ class Dimension:
     _value: int | None
 
     def __init__(self, value: Any) -> None:
-        """Makes a size from an integer, another `Dimension`, or None (unknown).
+        """Make a size from an integer, another `Dimension`, or None (unknown).
 
         Raises:
           TypeError: If `value` cannot be an integer.
@@ -79,7 +79,7 @@ class Dimension:
             raise TypeError(f"Cannot convert {value} to Dimension")
         else:
             if isinstance(value, np.ndarray) and value.size == 1:
-                value = value.item()  # numpy itself refuses int(array) unless the rank is 0
+                value = value.item()  # numpy itself rejects int(array) unless the rank is 0
             self._value = int(value)
             if not isinstance(value, (str, bytes)) and self._value != value:
                 raise ValueError(f"Ambiguous dimension: {value}")
@@ -92,19 +92,19 @@ class Dimension:
         return self._value
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether both could be the same size."""
+        """Return True if both could be the same size."""
         value = _operand(other)
         if value is NotImplemented:
             return NotImplemented
         return self._value is None or value is None or self._value == value
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Raises ValueError unless both could be the same size."""
+        """Raise ValueError unless both could be the same size."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
-        """Returns the size that both agree on.
+        """Return the size that both agree on.
 
         Raises:
           ValueError: If they are known and differ.
@@ -216,7 +216,7 @@ class Dimension:
 
 
 def _operand(other: Any) -> Any:
-    """The value of the other operand, NotImplemented if it is no size."""
+    """Return the value of the other operand, NotImplemented if it is not a size."""
     if other is None or (other.__class__ is int and other >= 0):
         return other
     try:
@@ -226,12 +226,12 @@ def _operand(other: Any) -> Any:
 
 
 def as_dimension(value: Any) -> Dimension:
-    """Returns `value` as a `Dimension`."""
+    """Return `value` as a `Dimension`."""
     return value if isinstance(value, Dimension) else Dimension(value)
 
 
 def _parse(dims: Any) -> Dims:
-    """The sizes given to the constructor of TensorShape as a tuple of plain integers."""
+    """Return the sizes given to the constructor of TensorShape as a tuple of plain integers."""
     if isinstance(dims, (str, bytes)):
         raise TypeError(
             "A string has ambiguous TensorShape, please wrap in a list or convert to an int: "
@@ -258,7 +258,7 @@ def _size(dim: Any) -> int | None:
 
 @export("TensorShape")
 class TensorShape:
-    """What is known of a tensor's shape before the program runs.
+    """Static shape of a tensor: its rank and sizes as far as they are known.
 
     Either nothing, or the rank and some of the sizes.
     """
@@ -268,7 +268,7 @@ class TensorShape:
     _dimensions: list[Dimension]
 
     def __init__(self, dims: Any) -> None:
-        """Makes a shape.
+        """Make a shape.
 
         Args:
           dims: None (nothing known), one size, a sequence of sizes (integers, `Dimension`s or
@@ -307,7 +307,7 @@ class TensorShape:
             return self._dimensions
 
     def as_list(self) -> list[int | None]:
-        """Returns the sizes as integers, None for an unknown one.
+        """Return the sizes as integers, None for an unknown one.
 
         Raises:
           ValueError: If the rank is not known.
@@ -317,7 +317,7 @@ class TensorShape:
         return list(self._dims)
 
     def as_proto(self) -> Any:
-        """Returns the shape as a `TensorShapeProto`."""
+        """Return the shape as a `TensorShapeProto`."""
         from stillflow.protos import TensorShapeProto
 
         if self._dims is None:
@@ -326,33 +326,33 @@ class TensorShape:
         return TensorShapeProto(dim=sizes)
 
     def num_elements(self) -> int | None:
-        """Returns the number of elements, None unless every size is known."""
+        """Return the number of elements, None unless every size is known."""
         return _dims_lib.num_elements(self._dims) if self.is_fully_defined() else None
 
     def is_fully_defined(self) -> bool:
-        """Whether every size is known."""
+        """Return True if every size is known."""
         return self._dims is not None and None not in self._dims
 
     def assert_is_fully_defined(self) -> None:
-        """Raises ValueError unless every size is known."""
+        """Raise ValueError unless every size is known."""
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether one tensor could have this shape and `other`."""
+        """Return True if one tensor could have this shape and `other`."""
         return _dims_lib.is_compatible(self._dims, as_shape(other)._dims)
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Raises ValueError unless one tensor could have this shape and `other`."""
+        """Raise ValueError unless one tensor could have this shape and `other`."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {other} are incompatible")
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """Returns the most specific shape that describes tensors of this shape or of `other`."""
+        """Return the most specific shape that describes tensors of this shape or of `other`."""
         return shape_from_dims(_dims_lib.relax(self._dims, as_shape(other)._dims))
 
     def merge_with(self, other: Any) -> TensorShape:
-        """Returns the shape that knows what either shape knows.
+        """Return the shape that knows what either shape knows.
 
         Raises:
           ValueError: If they contradict each other.
@@ -363,35 +363,35 @@ class TensorShape:
         return shape_from_dims(_dims_lib.merge(self._dims, other._dims))
 
     def concatenate(self, other: Any) -> TensorShape:
-        """Returns the sizes of this shape followed by those of `other`."""
+        """Return the sizes of this shape followed by those of `other`."""
         return shape_from_dims(_dims_lib.concat(self._dims, as_shape(other)._dims))
 
     def assert_same_rank(self, other: Any) -> None:
-        """Raises ValueError if both ranks are known and differ."""
+        """Raise ValueError if both ranks are known and differ."""
         other = as_shape(other)
         if self.rank is not None and other.rank is not None and self.rank != other.rank:
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def assert_has_rank(self, rank: int) -> None:
-        """Raises ValueError if the rank is known and is not `rank`."""
+        """Raise ValueError if the rank is known and is not `rank`."""
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank:d}")
 
     def with_rank(self, rank: int) -> TensorShape:
-        """Returns this shape, given that its rank is `rank`; ValueError if it is not."""
+        """Return this shape, given that its rank is `rank`; ValueError if it is not."""
         if self._dims is None:
             return unknown_shape(rank)
         self.assert_has_rank(rank)
         return self
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """Returns this shape; ValueError if its rank is known and below `rank`."""
+        """Return this shape; ValueError if its rank is known and below `rank`."""
         if self._dims is not None and len(self._dims) < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank:d}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """Returns this shape; ValueError if its rank is known and above `rank`."""
+        """Return this shape; ValueError if its rank is known and above `rank`."""
         if self._dims is not None and len(self._dims) > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank:d}")
         return self
@@ -418,7 +418,7 @@ class TensorShape:
         return iter(self._dims if _TENSORSHAPE_V2_OVERRIDE else self.dims or ())
 
     def __getitem__(self, key: Any) -> Any:
-        """Returns the size at an index (a `Dimension`), or the shape of a slice.
+        """Return the size at an index (a `Dimension`), or the shape of a slice.
 
         Raises:
           ValueError: For a slice with a step of a shape whose rank is not known.
@@ -480,19 +480,19 @@ class TensorShape:
 
 
 def shape_from_dims(dims: Dims) -> TensorShape:
-    """Returns the shape with these sizes, which are trusted to be plain and not negative."""
+    """Return the shape with these sizes, which are trusted to be plain and not negative."""
     shape = TensorShape.__new__(TensorShape)
     shape._dims = dims
     return shape
 
 
 def as_shape(shape: Any) -> TensorShape:
-    """Returns `shape` as a `TensorShape`."""
+    """Return `shape` as a `TensorShape`."""
     return shape if isinstance(shape, TensorShape) else TensorShape(shape)
 
 
 def unknown_shape(rank: int | None = None, **kwargs: Any) -> TensorShape:
-    """Returns a shape of which at most the rank is known (`ndims` is an older name of `rank`)."""
+    """Return a shape of which at most the rank is known (`ndims` is an older name of `rank`)."""
     if rank is None and "ndims" in kwargs:
         rank = kwargs.pop("ndims")
     if kwargs:
@@ -501,15 +501,15 @@ def unknown_shape(rank: int | None = None, **kwargs: Any) -> TensorShape:
 
 
 def scalar() -> TensorShape:
-    """Returns the shape of a single value."""
+    """Return the shape of a single value."""
     return shape_from_dims(())
 
 
 def vector(length: Any) -> TensorShape:
-    """Returns the shape of a vector of the given length, which may be None."""
+    """Return the shape of a vector of the given length, which may be None."""
     return TensorShape([length])
 
 
 def matrix(rows: Any, cols: Any) -> TensorShape:
-    """Returns the shape of a matrix, of which either size may be None."""
+    """Return the shape of a matrix, of which either size may be None."""
     return TensorShape([rows, cols])

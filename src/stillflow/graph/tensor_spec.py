@@ -32,7 +32,7 @@ class TensorSpec(BatchableTypeSpec):
     _is_tensor_spec = True
 
     def __init__(self, shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> None:
-        """Makes a type.
+        """Make a type.
 
         Args:
           shape: The shape, or what can be converted to it.
@@ -49,12 +49,12 @@ class TensorSpec(BatchableTypeSpec):
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> Any:
-        """Returns a type with the shape and element type of another."""
+        """Return a type with the shape and element type of another."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """Returns the type of a tensor, with its operation's name if none is given."""
+        """Return the type of a tensor, with its operation's name if none is given."""
         if not isinstance(tensor, Tensor):
             raise ValueError("`tensor` should be a tf.Tensor")
         return TensorSpec(tensor.shape, tensor.dtype, name or tensor.op.name)
@@ -76,7 +76,7 @@ class TensorSpec(BatchableTypeSpec):
         return Tensor
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a tensor, or every tensor of another type, could have this type."""
+        """Return True if a tensor, or every tensor of another type, could have this type."""
         return (
             isinstance(spec_or_value, (TensorSpec, Tensor))
             and self._dtype.is_compatible_with(spec_or_value.dtype)
@@ -84,7 +84,7 @@ class TensorSpec(BatchableTypeSpec):
         )
 
     def most_specific_compatible_type(self, other: Any) -> TensorSpec:
-        """Returns the most specific type that includes this one and `other`.
+        """Return the most specific type that includes this one and `other`.
 
         Raises:
           ValueError: If element types or classes differ.
@@ -175,7 +175,7 @@ class BoundedTensorSpec(TensorSpec):
     def __init__(
         self, shape: Any, dtype: Any, minimum: Any, maximum: Any, name: str | None = None
     ) -> None:
-        """Makes a type.
+        """Make a type.
 
         Raises:
           ValueError: If a bound is None or does not broadcast to the shape.
@@ -200,7 +200,7 @@ class BoundedTensorSpec(TensorSpec):
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> BoundedTensorSpec:
-        """Returns a type like `spec`; bounds it lacks are those of its element type."""
+        """Return a type like `spec`; missing bounds are those of its element type."""
         dtype = dtypes.as_dtype(spec.dtype)
         minimum = getattr(spec, "minimum", dtype.min)
         maximum = getattr(spec, "maximum", dtype.max)

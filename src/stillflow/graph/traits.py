@@ -41,13 +41,13 @@ CONTAINERS = frozenset(("tensor array", "tensor list", "stack"))
 
 @dataclass(frozen=True)
 class Cost:
-    """The work of a kernel, and when several threads share it.
+    """Cost model of a kernel, and the condition under which several threads share it.
 
     Attributes:
-      kind: what the work follows from. "elements": the numbers that are computed; "product": a
-        matrix product; "matrices": decompositions of the first input's matrices; "window": a
-        convolution; "cells": a layer of recurrent cells; "passes": as elements, shared whatever
-        their number; "unknown": threads share it, and its size cannot be told.
+      kind: the unit of the work. "elements": the numbers that are computed; "product": a matrix
+        product; "matrices": decompositions of the first input's matrices; "window": a convolution;
+        "cells": a layer of recurrent cells; "passes": as elements, shared for any number of them;
+        "unknown": threads share it, and its size is not known.
       nanoseconds: for each number, of one thread.
       soon: threads share few numbers already.
       counts: the numbers that are worked on.
@@ -88,7 +88,7 @@ class Traits:
       reads_on_host: it reads its inputs on the host, on whichever device it stands.
       numbers: arguments that kernels read as numbers of the host.
       anywhere: arguments that kernels take from any device.
-      cost: the work of its kernel.
+      cost: the cost model of its kernel.
       latency: how long TensorFlow waits for it.
       batching: its rule for many iterations at once; None where they run one by one.
       scalar: its computation on Python's numbers.

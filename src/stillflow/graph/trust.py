@@ -149,7 +149,7 @@ def reading(graph: Any, files: Iterable[Any]) -> Iterator[None]:
 
 
 def _readers(graph: Any, files: set[Any]) -> Iterator[Any]:
-    """The operations whose file is named by one of the tensors."""
+    """Yield the operations whose file is named by one of the tensors."""
     for op in graph.get_operations():
         if op.card.effect != "reads files":
             continue
@@ -159,7 +159,7 @@ def _readers(graph: Any, files: set[Any]) -> Iterator[Any]:
 
 
 def _source(tensor: Any) -> Any:
-    """The tensor itself, behind operations that pass it on."""
+    """Return the tensor itself, behind operations that pass it on."""
     while tensor.op.type in ("Identity", "ExpandDims", "Reshape"):
         tensor = tensor.op.inputs[0]
     return tensor
@@ -215,7 +215,7 @@ _OF_SAVERS = frozenset({"SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "Re
 
 
 def _reached(nodes: dict[str, Any], names: Iterable[str]) -> set[str]:
-    """The nodes that some nodes need."""
+    """Return the nodes that some nodes need."""
     found: set[str] = set()
     left = list(names)
     while left:
@@ -228,5 +228,5 @@ def _reached(nodes: dict[str, Any], names: Iterable[str]) -> set[str]:
 
 def _named_by(nodes: dict[str, Any], node: Any, file: str) -> bool:
     """Return True where the file of a saver's operation follows from the saver's file name."""
-    place = 1 if node.op == "MergeV2Checkpoints" else 0  # what is written comes second
+    place = 1 if node.op == "MergeV2Checkpoints" else 0  # the output comes second
     return bool(file) and file in _reached(nodes, [node.input[place].partition(":")[0]])

@@ -1,4 +1,4 @@
-"""Types of values: what is known of a value made of tensors before the program runs."""
+"""Types of values made of tensors, as known before the program runs."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class TypeSpec(abc.ABC):
 
     @abc.abstractmethod
     def _to_components(self, value: Any) -> Any:
-        """The tensors (or nested composites) that `value` is made of."""
+        """Return the tensors (or nested composites) that `value` is made of."""
 
     @abc.abstractmethod
     def _from_components(self, components: Any) -> Any:
-        """The value made of `components`."""
+        """Return the value made of `components`."""
 
     @property
     @abc.abstractmethod
@@ -52,14 +52,14 @@ class TypeSpec(abc.ABC):
 
     @abc.abstractmethod
     def _serialize(self) -> tuple[Any, ...]:
-        """The arguments of the constructor that make an equal specification."""
+        """Return the arguments of the constructor that make an equal specification."""
 
     @classmethod
     def _deserialize(cls, serialization: Any) -> Any:
         return cls(*serialization)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a value (or any value of another type) can have this type."""
+        """Return True if a value (or any value of another type) can have this type."""
         other = spec_or_value
         if not isinstance(other, TypeSpec):
             other = type_spec_from_value(spec_or_value)
@@ -68,7 +68,7 @@ class TypeSpec(abc.ABC):
         return _is_compatible(self._serialize(), other._serialize())
 
     def most_specific_compatible_type(self, other: TypeSpec) -> Any:
-        """Returns the most specific type that includes this one and `other`.
+        """Return the most specific type that includes this one and `other`.
 
         Raises:
           ValueError: If there is none.
@@ -78,11 +78,11 @@ class TypeSpec(abc.ABC):
         return self._deserialize(_generalize(self._serialize(), other._serialize()))
 
     def _to_tensor_list(self, value: Any) -> list[Any]:
-        """The tensors of `value`, flat."""
+        """Return the tensors of `value`, flat."""
         return nest.flatten(self._to_components(value), expand_composites=True)
 
     def _from_tensor_list(self, tensor_list: list[Any]) -> Any:
-        """The value made of flat tensors; ValueError if they do not have the right types."""
+        """Return the value made of flat tensors; ValueError if they do not have the right types."""
         self._check_tensor_list(tensor_list)
         return self._from_compatible_tensor_list(tensor_list)
 
@@ -134,7 +134,7 @@ class TypeSpec(abc.ABC):
 
 
 def _comparison_key(value: Any, spec_class: type) -> Any:
-    """A hashable value that is equal for equal parts of serializations."""
+    """Return a hashable value that is equal for equal parts of serializations."""
     if value is None or isinstance(value, (int, float, bool, str, bytes, DType, TypeSpec)):
         return value
     if isinstance(value, dict):
@@ -164,7 +164,7 @@ def _is_compatible(a: Any, b: Any) -> bool:
 
 
 def _generalize(a: Any, b: Any) -> Any:
-    """The serialization of the most specific type that includes two types."""
+    """Return the serialization of the most specific type that includes two types."""
     refusal = ValueError(f"Types are not compatible: {a!r} vs {b!r}")
     if type(a) is not type(b):
         raise refusal
@@ -194,11 +194,11 @@ class BatchableTypeSpec(TypeSpec):
 
     @abc.abstractmethod
     def _batch(self, batch_size: int | None) -> Any:
-        """The type of `batch_size` stacked values (None: of any number)."""
+        """Return the type of `batch_size` stacked values (None: of any number)."""
 
     @abc.abstractmethod
     def _unbatch(self) -> Any:
-        """The type of one of the stacked values."""
+        """Return the type of one of the stacked values."""
 
     def _to_batched_tensor_list(self, value: Any) -> list[Any]:
         tensors = self._to_tensor_list(value)
@@ -214,7 +214,7 @@ _converters: list[tuple[Any, _Converter, bool]] = []
 def register_type_spec_from_value_converter(
     type_object: Any, converter_fn: _Converter, allow_subclass: bool = False
 ) -> None:
-    """Registers how the type of values of a class is found.
+    """Register how the type of values of a class is found.
 
     Args:
       type_object: The class.
@@ -225,7 +225,7 @@ def register_type_spec_from_value_converter(
 
 
 def type_spec_from_value(value: Any) -> Any:
-    """Returns the `TypeSpec` of a value: a tensor, composite tensor, array, or a number.
+    """Return the `TypeSpec` of a value: a tensor, composite tensor, array, or a number.
 
     Raises:
       TypeError: If there is none.
@@ -261,7 +261,7 @@ def _from_value(value: Any) -> Any:
 
 
 def _from_list(values: list[Any]) -> Any:
-    """The type of values of one kind stacked, None if they are not of one kind."""
+    """Return the type of values of one kind stacked, None if they are not of one kind."""
     specs = [_from_value(value) for value in values]
     merged = specs[0]
     if not isinstance(merged, BatchableTypeSpec):
