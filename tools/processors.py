@@ -35,7 +35,7 @@ NUMERIC = (
 )  # fmt: skip
 # The parts of it in which processors differ most for the time that they take.
 FEW = (
-    "ops/math", "ops/training", "ops/recurrent", "ops/sdca", "ops/quantize", "linalg", "signal",
+    "ops/math", "ops/training", "ops/recurrent", "ops/sdca", "ops/quantization", "linalg", "signal",
     "random", "nn", "stillflow_contrib/opt", "golden",
 )  # fmt: skip
 FAMILIES = (

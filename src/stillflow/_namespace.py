@@ -32,7 +32,7 @@ _ROOT = "stillflow"
 _DYNAMIC = {
     "contrib.quantization": "stillflow_contrib.quantization.operations",
     "contrib.specs": "stillflow_contrib.specs.others",
-    "raw_ops": "stillflow.ops.raw",
+    "raw_ops": "stillflow.ops.raw_ops",
 }
 
 # What tf.contrib.keras shows of tf.keras; its optimizers are others.

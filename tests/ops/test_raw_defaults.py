@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import stillflow as tf
-from stillflow.ops.raw import _as_generated
+from stillflow.ops.raw_ops import _as_generated
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_n_to_tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.data.generators import generator_dataset_op
-from stillflow.ops.script import numpy_function
+from stillflow.ops.py_func import numpy_function
 
 
 class _GeneratorDataset(DatasetSource):

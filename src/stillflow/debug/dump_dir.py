@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from stillflow.debug.dumped_graph import DumpedGraph
 from stillflow.debug.tensor_dump import DebugTensorDatum, device_name
-from stillflow.ops.debugging.dumps import CORE, DEVICE, GRAPH, METADATA
+from stillflow.ops.debug.dumps import CORE, DEVICE, GRAPH, METADATA
 
 FETCHES = f"{METADATA}fetches_info_"
 FEEDS = f"{METADATA}feed_keys_info_"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.ops.debugging.dumps import DEVICE
+from stillflow.ops.debug.dumps import DEVICE
 
 _NAME = re.compile(r"(.+)_(\d+)_([A-Za-z]+)_(\d+)((?:-\d+)?)")
 

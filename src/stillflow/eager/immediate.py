@@ -40,10 +40,10 @@ from stillflow.graph.dtypes import DType, as_dtype, string
 from stillflow.graph.eager_arrays import as_eager_array
 from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.working_threads import MAIN_THREAD, at_work
 from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.plan.values import from_array
 from stillflow.runtime.resources import Resources
+from stillflow.util.interpreter_exit import MAIN_THREAD, at_work
 
 _MAXINT32 = 2**31 - 1
 _NOTHING = contextlib.nullcontext()

@@ -12,7 +12,7 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Tensor
-from stillflow.ops.script import call_python, check_callable, eager_py_func_op, functions
+from stillflow.ops.py_func import call_python, check_callable, eager_py_func_op, functions
 from stillflow.variables.base import Variable
 
 if TYPE_CHECKING:

@@ -79,8 +79,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.nn.ctc",
     },
     "tensorflow.python.ops.list_ops": {
-        "_build_element_shape": "stillflow.ops.lists.public:element_shape_input",
-        "*": "stillflow.ops.lists.public",
+        "_build_element_shape": "stillflow.ops.tensor_list.public:element_shape_input",
+        "*": "stillflow.ops.tensor_list.public",
     },
     "tensorflow.python.ops.parallel_for": {
         "batch_jacobian": "stillflow.functional.jacobians:batch_jacobian",
@@ -292,7 +292,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.variables.resource_variable",
     },
     "tensorflow.python.ops.resources": {"*": "stillflow.variables.resources"},
-    "tensorflow.python.ops.script_ops": {"_py_funcs": "stillflow.ops.script:functions"},
+    "tensorflow.python.ops.script_ops": {"_py_funcs": "stillflow.ops.py_func:functions"},
     "tensorflow.python.ops.state_ops": {"*": "stillflow.variables.state_ops"},
     "tensorflow.python.ops.stateful_random_ops": {"*": "stillflow.random.generator"},
     "tensorflow.python.ops.template": {

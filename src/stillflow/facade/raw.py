@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from stillflow.ops import raw
+from stillflow.ops import raw_ops
 
 
 def generated(name: str, default: Any) -> Any:
@@ -18,9 +18,9 @@ def generated(name: str, default: Any) -> Any:
     camel = _index().get(name.replace("_", "").lower())
     if camel is None or name not in (camel, name.lower()):
         return default
-    return raw.lookup(camel) if name == camel else raw.positional(camel)
+    return raw_ops.lookup(camel) if name == camel else raw_ops.positional(camel)
 
 
 @functools.cache
 def _index() -> dict[str, str]:
-    return {name.lower(): name for name in raw.names()}
+    return {name.lower(): name for name in raw_ops.names()}

@@ -10,7 +10,7 @@ from stillflow.functional.polymorphic import function
 from stillflow.graph.eager_mode import eager_mode
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
-from stillflow.ops.script import py_func
+from stillflow.ops.py_func import py_func
 from stillflow.variables.base import VariableV2
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.card import Card, register_library
 from stillflow.graph.node import Node
-from stillflow.ops import raw
+from stillflow.ops import raw_ops
 
 _SIGNATURES = """
 A() -> out: float
@@ -264,5 +264,5 @@ def __getattr__(name: str) -> Any:
     wanted = name.replace("_", "").lower()
     for card in _cards:
         if card.lower() == wanted and (name == card or name == name.lower()):
-            return raw.lookup(card) if name == card else raw.positional(card)
+            return raw_ops.lookup(card) if name == card else raw_ops.positional(card)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

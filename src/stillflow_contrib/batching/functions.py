@@ -10,7 +10,7 @@ from stillflow.functional.batch_function import check_tensors
 from stillflow.graph.api import name_scope
 from stillflow.graph.operation import Tensor
 from stillflow.ops.batching.cards import batch_op, unbatch_op
-from stillflow.ops.raw import positional
+from stillflow.ops.raw_ops import positional
 
 batch = positional("Batch")
 unbatch = positional("Unbatch")

@@ -9,7 +9,7 @@ import stillflow as tf
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.boosted_trees import accumulator_cards as cards
 from stillflow.ops.boosted_trees.feature_quantile_cards import make_quantile_summaries_op
-from stillflow.ops.raw import positional
+from stillflow.ops.raw_ops import positional
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking.base import Trackable
 from stillflow.variables.resources import register_resource

@@ -7,7 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
-from stillflow.ops.obtain_next import obtain_next_op
+from stillflow.ops.input_pipeline import obtain_next_op
 
 
 @export("contrib.input_pipeline.obtain_next")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from stillflow.ops import raw
+from stillflow.ops import raw_ops
 
 # Those of TensorFlow's generated modules `gen_math_ops` and `gen_nn_ops`.
 _OPERATIONS = """
@@ -80,9 +80,9 @@ def lookup(name: str) -> Callable[..., Any]:
       AttributeError: if there is none.
     """
     if name in _OPERATIONS.split():
-        return raw.lookup(name)
+        return raw_ops.lookup(name)
     operation = _by_position().get(name)
-    found = None if operation is None else raw.positional(operation)
+    found = None if operation is None else raw_ops.positional(operation)
     if found is None:
         message = f"module 'tensorflow.contrib.quantization' has no attribute {name!r}"
         raise AttributeError(message, name=name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops.lists.values import TensorList
+from stillflow.ops.tensor_list.values import TensorList
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.ops.samples import Sample
 
 PATH = os.path.join(tempfile.gettempdir(), "stillflow_nn_cases.npz")
-PACKAGES = ("stillflow.ops.nn", "stillflow.ops.quantize")
+PACKAGES = ("stillflow.ops.nn", "stillflow.ops.quantization")
 
 
 def cards() -> Iterator[Card]:

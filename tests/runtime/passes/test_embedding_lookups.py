@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops import native_sparse
+from stillflow.ops.sparse import native_sparse
 from stillflow.runtime.devices.devices import gpu_count
 
 pytestmark = pytest.mark.usefixtures("graph", "either_way")

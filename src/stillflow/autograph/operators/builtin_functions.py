@@ -15,12 +15,12 @@ from stillflow.ops.arrays.shape import rank, shape
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.cond import cond
-from stillflow.ops.lists.cards import cards as list_cards
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import abs as tf_abs
 from stillflow.ops.strings.joining import string_join
 from stillflow.ops.strings.numbers import as_string, string_to_number
+from stillflow.ops.tensor_list.cards import cards as list_cards
 
 UNSPECIFIED: Any = object()
 

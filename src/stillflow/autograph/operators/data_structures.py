@@ -13,8 +13,8 @@ from stillflow.ops.arrays.shape import shape
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.control_flow.flows import is_tensor_array
-from stillflow.ops.lists import public as lists
-from stillflow.ops.lists.cards import cards as list_cards
+from stillflow.ops.tensor_list import public as lists
+from stillflow.ops.tensor_list.cards import cards as list_cards
 
 ListPopOpts = namedtuple("ListPopOpts", ("element_dtype", "element_shape"))
 ListStackOpts = namedtuple("ListStackOpts", ("element_dtype", "original_call"))

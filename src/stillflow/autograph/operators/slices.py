@@ -9,8 +9,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.arrays.scatter import tensor_scatter_update_op
 from stillflow.ops.control_flow.flows import is_tensor_array
-from stillflow.ops.lists import public as lists
 from stillflow.ops.strings.parts import substr
+from stillflow.ops.tensor_list import public as lists
 
 GetItemOpts = namedtuple("GetItemOpts", ("element_dtype",))
 

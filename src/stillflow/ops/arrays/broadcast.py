@@ -18,9 +18,9 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import as_shape, shape_from_dims
 from stillflow.ops.forward_declarations import reduce_sum
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
-from stillflow.ops.memory import require_room
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 
 # ---- BroadcastTo

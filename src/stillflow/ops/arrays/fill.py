@@ -25,9 +25,9 @@ from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.constants import constant, shape_as_tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import reduce_sum
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import ints, is_handle, is_object, torch_type
-from stillflow.ops.memory import require_room
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 
 # Larger constants are made by an operation, so that graphs stay small.

@@ -24,7 +24,6 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops import native_sparse
 from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.join import concat
@@ -36,6 +35,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import prod_op
 from stillflow.ops.kernels import is_handle, moving
 from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.sparse import native_sparse
 
 # ---- Cards
 

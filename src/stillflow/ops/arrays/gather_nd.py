@@ -20,7 +20,6 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops import native_sparse
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.join import concat
@@ -33,6 +32,7 @@ from stillflow.ops.checks.handles import check_built_type
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import moving
 from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.sparse import native_sparse
 
 gather_nd_op = op("""
     GatherNd(params: Tparams, indices: Tindices) -> output: Tparams

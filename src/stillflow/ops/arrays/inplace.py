@@ -15,7 +15,7 @@ from stillflow.graph.dims import shape_text
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.kernels import copied, ints, zeros
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 
 _SIGNATURE = "(x: T, i: int32, v: T) -> y: T; T: type"

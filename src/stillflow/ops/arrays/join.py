@@ -24,8 +24,8 @@ from stillflow.ops.arrays.splitting import split as split
 from stillflow.ops.arrays.splitting import unstack as unstack
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
-from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 # ---- ConcatV2, Concat

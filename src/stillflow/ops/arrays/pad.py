@@ -22,9 +22,9 @@ from stillflow.graph.tensor_shape import shape_from_dims
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import rank, reshape, shape
 from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import is_object, moving
-from stillflow.ops.memory import require_room
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 
 Pairs = list[list[int]]

@@ -27,7 +27,7 @@ from stillflow.ops.arrays.pad import torch_order
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.transpose import transpose
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
 

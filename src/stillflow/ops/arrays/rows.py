@@ -14,9 +14,9 @@ import numpy as np
 
 from stillflow.errors import InvalidArgumentError, invalid_argument
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_sparse
 from stillflow.ops.arrays import native_rows
 from stillflow.ops.kernels import as_signed
+from stillflow.ops.sparse import native_sparse
 
 # Below this many elements torch copies rows one after the other.
 _SEQUENTIAL = 1 << 14

@@ -18,7 +18,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.kernels import ints, torch_type
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 
 # ---- LowerBound, UpperBound

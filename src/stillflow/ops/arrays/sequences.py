@@ -18,9 +18,9 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.memory import require_room
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)

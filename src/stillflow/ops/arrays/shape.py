@@ -28,9 +28,9 @@ from stillflow.ops.arrays.broadcast import broadcast_to as broadcast_to
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import prod_op
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, int_array, ints
-from stillflow.ops.memory import MOST_DIMENSIONS, require_possible
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.memory_limits import MOST_DIMENSIONS, require_possible
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
 

@@ -27,7 +27,7 @@ from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 
 _LAST_INDEX = 2**31 - 1  # TensorFlow counts rows in 32 bits

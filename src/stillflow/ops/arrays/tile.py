@@ -16,8 +16,8 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import reduce_sum
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, ints
-from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 tile_op = op(

@@ -15,9 +15,9 @@ from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops import native_sparse
 from stillflow.ops.kernels import as_signed, ints, torch_type
 from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.sparse import native_sparse
 from stillflow.util.texts import FEW, Numbering, texts_of
 
 _TYPES = "T: type\nout_idx: {int32, int64} = int32"

@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.ranks import kernel_ranks
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 decode_wav_op = op("""

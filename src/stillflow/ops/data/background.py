@@ -16,7 +16,7 @@ from stillflow.ops.data.pipeline import Context
 from stillflow.ops.data.run_length import MOST, RunLength
 from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.queues.elements import joined
-from stillflow.ops.working_threads import at_work
+from stillflow.util.interpreter_exit import at_work
 from stillflow.util.threads import our_thread
 
 _END = object()

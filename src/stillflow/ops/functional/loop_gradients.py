@@ -36,8 +36,8 @@ from stillflow.ops.functional.slices_variables import OWN_VARIABLES, with_slices
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import trace_body
 from stillflow.ops.gradients import UnconnectedGradients, differentiate, is_trainable
-from stillflow.ops.lists.cards import cards as list_cards
-from stillflow.ops.lists.public import empty_tensor_list, tensor_list_pop_back
+from stillflow.ops.tensor_list.cards import cards as list_cards
+from stillflow.ops.tensor_list.public import empty_tensor_list, tensor_list_pop_back
 from stillflow.ops.variables.resource import variable_shape_op
 
 

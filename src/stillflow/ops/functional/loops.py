@@ -33,9 +33,9 @@ from stillflow.ops.functional.nodes import (
 )
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import trace_body
-from stillflow.ops.lists.cards import cards as list_cards
-from stillflow.ops.lists.public import empty_tensor_list
 from stillflow.ops.math.comparison import logical_and
+from stillflow.ops.tensor_list.cards import cards as list_cards
+from stillflow.ops.tensor_list.public import empty_tensor_list
 
 # A loop has two variables before those of the program: how many turns it has made, and how many
 # it may make.

@@ -14,7 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops import native_kernels
 from stillflow.ops.image.sizes import same_with_rank_at_least
-from stillflow.ops.ranks import kernel_ranks
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 adjust_contrast_op = op("""

@@ -13,8 +13,8 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops import heap_order
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util import binary_heap
 
 bipartite_match_op = op(
     """
@@ -53,9 +53,9 @@ def _by_heap(distances: np.ndarray) -> Iterator[tuple[int, int]]:
     """All pairs, nearest first; equally near ones as a heap hands them out."""
     heap: list[tuple[float, int, int]] = []
     for (row, column), distance in np.ndenumerate(distances):
-        heap_order.push(heap, (-distance, row, column))
+        binary_heap.push(heap, (-distance, row, column))
     while heap:
-        _, row, column = heap_order.pop(heap)
+        _, row, column = binary_heap.pop(heap)
         yield row, column
 
 

@@ -17,9 +17,9 @@ from stillflow.graph.node import Node
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.image import native_crops
 from stillflow.ops.image.sizes import sized
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import as_signed, torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate_by
-from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{uint8, uint16, int8, int16, int32, int64, half, float, double}"

@@ -12,7 +12,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.summarize import escape
-from stillflow.ops.ranks import kernel_ranks
+from stillflow.ops.input_ranks import kernel_ranks
 
 _CHANNELS = "channels must be 0, 1, 3, or 4, got {}"
 

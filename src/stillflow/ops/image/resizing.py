@@ -18,9 +18,9 @@ from stillflow.ops.arrays.indexing import slice_helper
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.image import nearest, taps
 from stillflow.ops.image.sizes import check_resize, check_resize_gradient, sized
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate, spread_by, weights
-from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{int8, uint8, int16, uint16, int32, int64, half, float, double}"

@@ -11,10 +11,10 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.random.range_samplers import Words
 from stillflow.ops.random.streams import op_stream
-from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{uint8, int8, int16, int32, int64}"

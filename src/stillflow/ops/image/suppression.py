@@ -13,9 +13,9 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops import heap_order
-from stillflow.ops.ranks import kernel_ranks
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util import binary_heap
 
 _TWO_TYPES = "T: {half, float} = float\n    T_threshold: {half, float} = float"
 
@@ -198,11 +198,11 @@ def choose_softly(
     heap: list[Any] = []
     for number, each in enumerate(scores):
         if each > lowest:
-            heap_order.push(heap, (each, number, 0))
+            binary_heap.push(heap, (each, number, 0))
     chosen: list[int] = []
     became: list[Any] = []
     while heap and len(chosen) < limit:
-        score, index, seen = heap_order.pop(heap)
+        score, index, seen = binary_heap.pop(heap)
         original = score
         rejected = False
         found = overlap(index, np.array(chosen[seen:], np.int64)) if seen < len(chosen) else ()
@@ -222,7 +222,7 @@ def choose_softly(
             became.append(score)
         # As TF does, also what was just chosen: as a rule it is rejected for overlapping itself.
         if score > lowest:
-            heap_order.push(heap, (score, index, compared))
+            binary_heap.push(heap, (score, index, compared))
     return chosen, became
 
 

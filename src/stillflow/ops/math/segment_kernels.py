@@ -10,10 +10,10 @@ import numpy as np
 from stillflow.graph.dims import to_string
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_sparse
 from stillflow.ops.kernels import as_signed, torch_type, type_of
 from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
+from stillflow.ops.sparse import native_sparse
 
 # f(data, ids, rows): combines `data[i]` into row `ids[i]` of a tensor with that many rows.
 Combine = Callable[[Any, Any, int], Any]

@@ -22,6 +22,7 @@ from stillflow.ops.arrays.native_choice import choose
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.input_ranks import same_as_first
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.kernels import (
@@ -32,7 +33,6 @@ from stillflow.ops.math.kernels import (
 )
 from stillflow.ops.math.unary import exp, neg_op, sigmoid
 from stillflow.ops.nn import native_relu
-from stillflow.ops.ranks import same_as_first
 from stillflow.ops.samples import Bad, Sample
 
 _FLOATS = "{half, bfloat16, float, double}"

@@ -16,10 +16,10 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
 from stillflow.ops import native_kernels
 from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.nn import native_norm, native_relu, windows
 from stillflow.ops.nn.batch_norm_gradient import second_gradient
-from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """

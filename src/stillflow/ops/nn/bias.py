@@ -15,8 +15,8 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.input_ranks import in_turn, kernel_ranks
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.ranks import in_turn, kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = (

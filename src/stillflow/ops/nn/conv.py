@@ -14,12 +14,12 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape, shape_n
-from stillflow.ops.memory import require_room
+from stillflow.ops.input_ranks import kernel_ranks, kernel_windows
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.nn import convolution as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.convolution import Slide
 from stillflow.ops.nn.precision import precise_on_cpu
-from stillflow.ops.ranks import kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
 

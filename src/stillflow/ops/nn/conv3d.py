@@ -15,6 +15,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
+from stillflow.ops.input_ranks import kernel_ranks, kernel_windows
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import (
     check_depths,
@@ -26,7 +27,6 @@ from stillflow.ops.nn.conv import (
     slide_of,
 )
 from stillflow.ops.nn.convolution import Slide
-from stillflow.ops.ranks import kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
 

@@ -14,12 +14,12 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.shape import shape
+from stillflow.ops.input_ranks import in_turn, kernel_ranks, kernel_windows
 from stillflow.ops.nn import convolution as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import given_shape, ramp, target_now
 from stillflow.ops.nn.convolution import Geometry, Slide
 from stillflow.ops.nn.precision import precise_on_cpu
-from stillflow.ops.ranks import in_turn, kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """

@@ -16,11 +16,11 @@ from stillflow.graph.lazy import F, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.reverse import reverse
+from stillflow.ops.input_ranks import in_turn, kernel_ranks, kernel_windows
 from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.math.unary import negative
 from stillflow.ops.nn import native_dilation, windows
 from stillflow.ops.nn.precision import in_type
-from stillflow.ops.ranks import in_turn, kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
 

@@ -16,7 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.kernels import type_of
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.samples import Bad, Sample

@@ -20,7 +20,7 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import check_depths
 from stillflow.ops.nn.convolution import Slide, convolution
-from stillflow.ops.quantize.linear import quantized
+from stillflow.ops.quantization.linear import quantized
 from stillflow.ops.samples import Bad, Sample
 
 fused_conv2d_bias_activation_op = op(

@@ -12,7 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.pad import mirror
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import ramp
 from stillflow.ops.nn.convolution import Slide, convolution

@@ -13,8 +13,8 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.nn.precision import HALVES, in_type
-from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """

@@ -17,12 +17,12 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.control import stop_gradient
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.nn import pool_kernels as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.pool_kernels import pool_geometry
 from stillflow.ops.nn.precision import in_type
-from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 WINDOW = """

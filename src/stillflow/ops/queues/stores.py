@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from stillflow.ops import heap_order
 from stillflow.ops.queues import elements as elements_lib
 from stillflow.ops.queues.elements import Stacked
 from stillflow.ops.queues.slots import Slots
 from stillflow.ops.random.philox import Philox
+from stillflow.util import binary_heap
 
 _WORDS = 256
 
@@ -140,10 +140,10 @@ class PriorityStore:
         return len(self._heap)
 
     def put(self, element: Any) -> None:
-        heap_order.push(self._heap, (-int(element[0]), element))
+        binary_heap.push(self._heap, (-int(element[0]), element))
 
     def take(self) -> Any:
-        return heap_order.pop(self._heap)[1]
+        return binary_heap.pop(self._heap)[1]
 
     def take_many(self, count: int) -> list[Any]:
         return [self.take() for _ in range(count)]

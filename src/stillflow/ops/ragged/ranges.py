@@ -16,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.cast import cast
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 
 ragged_range_op = op(

@@ -14,7 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import is_object, moving
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.ragged.rows import row_numbers
 from stillflow.ops.samples import Bad, Sample
 

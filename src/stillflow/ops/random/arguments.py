@@ -12,8 +12,8 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.ops.arrays import packing as packing  # lists of tensors become tensors
-from stillflow.ops.memory import require_room
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.input_ranks import checked_rank
+from stillflow.ops.memory_limits import require_room
 
 
 def check_range(node: Node, first: int) -> None:

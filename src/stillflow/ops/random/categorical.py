@@ -16,12 +16,12 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.graph.traits import Cost
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.random import draws
 from stillflow.ops.random.arguments import seed_argument
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.sharding import host_threads, shards
 from stillflow.ops.random.streams import op_stream, stateless_stream
-from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 

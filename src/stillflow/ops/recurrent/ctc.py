@@ -13,7 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
-from stillflow.ops.ranks import kernel_ranks
+from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.recurrent import ctc_beams, native_ctc
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, read_labels, without_blanks
 from stillflow.ops.samples import Bad, Sample

@@ -12,7 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sdca.ascent import drawn, shuffled, train
 from stillflow.ops.sdca.examples import Problem, columns_of, refused

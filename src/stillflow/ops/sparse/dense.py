@@ -24,10 +24,10 @@ from stillflow.ops.arrays.select import where_v2
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import as_signed
 from stillflow.ops.math.comparison import not_equal
 from stillflow.ops.math.reductions import reduce_sum
-from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse import native_product
 from stillflow.ops.sparse.conversion import as_sparse, parts

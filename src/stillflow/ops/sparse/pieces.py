@@ -9,7 +9,7 @@ import numpy as np
 
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
-from stillflow.ops.memory import require_objects
+from stillflow.ops.memory_limits import require_objects
 from stillflow.ops.sparse.rows import check_inside, take_rows
 
 

@@ -19,7 +19,6 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
-from stillflow.ops import native_sparse
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.select import where_v2
@@ -28,11 +27,12 @@ from stillflow.ops.arrays.shape import rank, reshape, shape
 from stillflow.ops.arrays.transpose import invert_permutation, transpose
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
-from stillflow.ops.memory import require_room
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.sparse import native_sparse
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import NUMBERS
 from stillflow.ops.sparse.rows import (

@@ -19,7 +19,6 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, is_sparse
 from stillflow.graph.static_value import static_value
-from stillflow.ops import native_sparse
 from stillflow.ops.arrays.fill import fill, ones, ones_like, zeros
 from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.arrays.join import concat
@@ -31,12 +30,13 @@ from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.checks.comparisons import assert_equal, assert_less_equal
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity, with_dependencies
+from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.math.binary import add, maximum, minimum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
-from stillflow.ops.memory import require_room
-from stillflow.ops.ranks import checked_rank
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.sparse import native_sparse
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import sparse_tensor_to_dense
 from stillflow.ops.sparse.rearranging import sparse_reorder

@@ -10,10 +10,10 @@ import numpy as np
 
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_sparse
 from stillflow.ops.arrays.native_sort import sorted_places
 from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.kernels import copied
+from stillflow.ops.sparse import native_sparse
 
 OUT_OF_ORDER = (
     "out of order. Many sparse ops require sorted indices.\n"

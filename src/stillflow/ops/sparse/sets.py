@@ -15,7 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.rows import check_rows
 

@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.math.segment import unsorted_segment_shape
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
 

@@ -10,10 +10,10 @@ from stillflow.graph.constant_value import constant_value
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import as_shape
 from stillflow.ops.control import no_op
-from stillflow.ops.lists import public as lists
-from stillflow.ops.lists.cards import cards as list_cards
 from stillflow.ops.math.cast import cast
 from stillflow.ops.tensor_array.tensor_array import TensorArray
+from stillflow.ops.tensor_list import public as lists
+from stillflow.ops.tensor_list.cards import cards as list_cards
 
 
 class ListTensorArray(TensorArray):

@@ -14,8 +14,8 @@ from stillflow.graph.type_spec import (
     register_type_spec_from_value_converter,
     type_spec_from_value,
 )
-from stillflow.ops.lists.public import tensor_list_from_tensor
 from stillflow.ops.tensor_array.tensor_array import TensorArray
+from stillflow.ops.tensor_list.public import tensor_list_from_tensor
 
 
 @export("TensorArraySpec")

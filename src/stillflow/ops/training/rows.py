@@ -9,9 +9,10 @@ from typing import Any
 
 from stillflow import errors, native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels, native_sparse
+from stillflow.ops import native_kernels
 from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.arrays.rows import first_outside
+from stillflow.ops.sparse import native_sparse
 from stillflow.ops.training import rules
 
 # Rules that look at all indices before they change a row.

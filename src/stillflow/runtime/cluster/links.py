@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import errors
-from stillflow.ops.working_threads import Resting
 from stillflow.runtime import native_log
 from stillflow.runtime.cluster.wire import Broken, Packed, Wire
 from stillflow.runtime.session.interrupts import current_interrupt
+from stillflow.util.interpreter_exit import Resting
 from stillflow.util.threads import our_thread
 
 _CONNECTING = 20.0  # seconds after which a host counts as not there

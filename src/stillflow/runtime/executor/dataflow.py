@@ -20,7 +20,6 @@ from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.traits import Flow
-from stillflow.ops.working_threads import at_work
 from stillflow.runtime.devices.moves import carried
 from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.failures import (
@@ -39,6 +38,7 @@ from stillflow.runtime.plan.facts import Facts, PlanNode
 from stillflow.runtime.plan.trace import check, holds_handle
 from stillflow.runtime.plan.values import fetch_converter, from_array
 from stillflow.runtime.session.interrupts import current_interrupt
+from stillflow.util.interpreter_exit import at_work
 
 # Where a token is: the frames around it, each with the number of its iteration.
 Tag = tuple[tuple[str, int], ...]

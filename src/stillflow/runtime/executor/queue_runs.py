@@ -23,7 +23,6 @@ from stillflow.ops.data.run_length import RunLength
 from stillflow.ops.queues.queue import Queue
 from stillflow.ops.readers.reader import Reader
 from stillflow.ops.readers.records import Record
-from stillflow.ops.working_threads import at_work
 from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.loops.rows import RowPlan, row_plan
@@ -33,6 +32,7 @@ from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.session.interrupts import Waits
 from stillflow.runtime.session.session import InteractiveSession, Session
+from stillflow.util.interpreter_exit import at_work
 
 _ENQUEUES = ("QueueEnqueue", "QueueEnqueueV2")
 _MAX_FAILURES = 3  # of several turns at once, before they are taken one by one

@@ -12,8 +12,8 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Tensor
-from stillflow.ops.debugging import summaries
-from stillflow.ops.debugging.dumps import DumpWriter
+from stillflow.ops.debug import summaries
+from stillflow.ops.debug.dumps import DumpWriter
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.executor.dataflow import Tag
 from stillflow.runtime.plan.plan import make_plan

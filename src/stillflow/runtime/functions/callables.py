@@ -24,7 +24,6 @@ from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import find_function
 from stillflow.graph.graph import Graph
 from stillflow.ops.queues.elements import Stacked, stacked
-from stillflow.ops.working_threads import at_work
 from stillflow.runtime.devices.moves import HOST, place_of
 from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.functions.inlining import body_effects
@@ -32,6 +31,7 @@ from stillflow.runtime.loops.rows import RowPlan, row_plan
 from stillflow.runtime.plan import facts
 from stillflow.runtime.plan.facts import own_states
 from stillflow.runtime.resources import Resources
+from stillflow.util.interpreter_exit import at_work
 
 MAX_SHAPES = 8  # sets of argument shapes before shapes are taken to change all the time
 _MAX_FAILURES = 3  # of many elements at once, before they are always taken one by one

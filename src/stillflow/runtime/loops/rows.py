@@ -20,7 +20,6 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.kernels import copied
 from stillflow.ops.parsing.examples import ExampleParser, dense_shapes, features_of
 from stillflow.ops.queues.elements import Stacked, stacked
-from stillflow.ops.working_threads import at_work
 from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.functions.inlining import is_call
 from stillflow.runtime.loops.frames import has_loops
@@ -31,6 +30,7 @@ from stillflow.runtime.plan.prune import needed_ops
 from stillflow.runtime.plan.steps import Name, Step
 from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.resources import Resources
+from stillflow.util.interpreter_exit import at_work
 
 # Takes stacked values, gives the sequence of stacked results.
 _Part = tuple[Callable[..., Sequence[Any]], list[Any], list[str]]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
-from stillflow.ops import native_sparse
+from stillflow.ops.sparse import native_sparse
 from stillflow.runtime.passes.simplifications import RowsUnless
 from stillflow.runtime.plan.steps import Step, count_uses, in_turn, is_call, one_step, stays
 

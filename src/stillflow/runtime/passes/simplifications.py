@@ -16,7 +16,7 @@ import torch
 
 from stillflow.graph.node import Call
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops import native_sparse
+from stillflow.ops.sparse import native_sparse
 from stillflow.runtime.plan.facts import Facts
 from stillflow.runtime.plan.steps import Memory, Value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stillflow import errors
 from stillflow.graph.operation import Operation
-from stillflow.ops.memory import require_possible
+from stillflow.ops.memory_limits import require_possible
 from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.plan.facts import Facts, PlanNode
 from stillflow.util.raised import is_deliberate

@@ -17,7 +17,6 @@ import torch
 
 from stillflow.errors import ResourceExhaustedError
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.working_threads import at_work
 from stillflow.runtime.executor import python_stack
 from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.executor.threads import with_room
@@ -25,6 +24,7 @@ from stillflow.runtime.failures import dead_fetch, named_error, uninitialized
 from stillflow.runtime.plan.steps import Guard, Memory, Name, Step, Value, last_uses
 from stillflow.runtime.plan.values import from_array
 from stillflow.runtime.schedule.overlap import waits
+from stillflow.util.interpreter_exit import at_work
 
 PLAN = "<plan "  # what the names begin with that sources are compiled under
 _numbers = itertools.count(1)

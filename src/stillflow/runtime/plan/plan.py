@@ -11,7 +11,6 @@ import numpy as np
 
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.working_threads import at_work
 from stillflow.runtime.devices.capture_regions import Segments
 from stillflow.runtime.devices.capture_transfers import take_ends
 from stillflow.runtime.devices.graph_capture import is_wanted
@@ -37,6 +36,7 @@ from stillflow.runtime.resources import Resources
 from stillflow.runtime.schedule.overlap import as_soon_as_ready
 from stillflow.runtime.schedule.queue_rendezvous import takes_last, waiting_at_the_end
 from stillflow.runtime.schedule.variable_accesses import as_tensorflow_orders
+from stillflow.util.interpreter_exit import at_work
 
 
 def make_plan(

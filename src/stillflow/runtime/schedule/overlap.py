@@ -19,9 +19,9 @@ from typing import Any
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.working_threads import at_work
 from stillflow.runtime.plan.aliasing import roots_by_name
 from stillflow.runtime.plan.steps import Memory, Name, Step, Value
+from stillflow.util.interpreter_exit import at_work
 from stillflow.util.threads import our_thread
 
 # Operations that only put summaries together: they wait for them, so they too can be late.

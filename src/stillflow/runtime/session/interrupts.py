@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stillflow import errors
-from stillflow.ops.working_threads import Resting
+from stillflow.util.interpreter_exit import Resting
 
 Wake = Callable[[errors.OpError], None]
 

@@ -11,8 +11,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
 from stillflow.graph.node import Node
-from stillflow.ops.quantize.linear import floats, quantized, scalars
-from stillflow.ops.quantize.scales import (
+from stillflow.ops.quantization.linear import floats, quantized, scalars
+from stillflow.ops.quantization.scales import (
     QUANTIZED,
     Range,
     dequantize_number,

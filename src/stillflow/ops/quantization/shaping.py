@@ -17,9 +17,9 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.join import concat_shape, joined_shape
 from stillflow.ops.arrays.shape import reshape_shape, resolve_shape
 from stillflow.ops.kernels import ints
-from stillflow.ops.quantize import scales
-from stillflow.ops.quantize.linear import floats, quantized, scalars
-from stillflow.ops.quantize.scales import Range, number, scalar
+from stillflow.ops.quantization import scales
+from stillflow.ops.quantization.linear import floats, quantized, scalars
+from stillflow.ops.quantization.scales import Range, number, scalar
 from stillflow.ops.samples import Bad, Sample
 
 quantized_concat_op = op(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stillflow.ops.debugging import summaries
+from stillflow.ops.debug import summaries
 
 MIXED = np.array([[1, 2, -3], [4, 5, 0]], np.float32)
 

@@ -16,9 +16,9 @@ from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import zeros
-from stillflow.ops.lists import joined
-from stillflow.ops.lists.values import TensorList
 from stillflow.ops.tensor_array.store import refuse
+from stillflow.ops.tensor_list import joined
+from stillflow.ops.tensor_list.values import TensorList
 
 # Cards by op type.
 cards: dict[str, Card] = {}

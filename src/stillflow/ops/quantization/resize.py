@@ -12,14 +12,14 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
-from stillflow.ops.memory import require_room
+from stillflow.ops.memory_limits import require_room
 from stillflow.ops.nn.interpolation import (
     along,
     interpolate,
     interpolate_integers,
     weights,
 )
-from stillflow.ops.quantize.linear import quantized, single_numbers
+from stillflow.ops.quantization.linear import quantized, single_numbers
 from stillflow.ops.samples import Bad, Sample
 
 quantized_resize_bilinear_op = op(

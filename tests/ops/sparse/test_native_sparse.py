@@ -11,7 +11,7 @@ import pytest
 import stillflow as tf
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_sparse
+from stillflow.ops.sparse import native_sparse
 
 _TYPES = (np.int32, np.int64)
 

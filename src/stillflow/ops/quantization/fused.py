@@ -20,9 +20,9 @@ from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
 from stillflow.ops.math.matmul import mat_mul_shape
 from stillflow.ops.nn.depthwise import depthwise_output
-from stillflow.ops.quantize.images import quantized_conv2d_dims
-from stillflow.ops.quantize.linear import floats, quantized, scalars
-from stillflow.ops.quantize.scales import QUANTIZED
+from stillflow.ops.quantization.images import quantized_conv2d_dims
+from stillflow.ops.quantization.linear import floats, quantized, scalars
+from stillflow.ops.quantization.scales import QUANTIZED
 from stillflow.ops.samples import Bad, Sample
 
 _RESULT = "(output: out_type, min_output: float, max_output: float)"

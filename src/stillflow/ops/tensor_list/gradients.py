@@ -11,8 +11,8 @@ from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.arrays.slicing import slice_
-from stillflow.ops.lists.cards import cards
-from stillflow.ops.lists.public import (
+from stillflow.ops.tensor_list.cards import cards
+from stillflow.ops.tensor_list.public import (
     empty_tensor_list,
     tensor_list_from_tensor,
     tensor_list_get_item,

@@ -17,9 +17,9 @@ from stillflow.graph.traits import Cost
 from stillflow.ops.nn import pool_kernels, windows
 from stillflow.ops.nn.conv import check_depths
 from stillflow.ops.nn.pooling import check_window, over_images, pool_shape, refuse
-from stillflow.ops.quantize.arithmetic import centred, product_ends, to_result
-from stillflow.ops.quantize.linear import floats, quantized, scalars
-from stillflow.ops.quantize.scales import QUANTIZED, Range, number, numbers, quantize_number
+from stillflow.ops.quantization.arithmetic import centred, product_ends, to_result
+from stillflow.ops.quantization.linear import floats, quantized, scalars
+from stillflow.ops.quantization.scales import QUANTIZED, Range, number, numbers, quantize_number
 from stillflow.ops.samples import Bad, Sample
 
 _WINDOW = """

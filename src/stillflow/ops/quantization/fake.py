@@ -17,8 +17,8 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.quantize.linear import floats, single_numbers
-from stillflow.ops.quantize.scales import number
+from stillflow.ops.quantization.linear import floats, single_numbers
+from stillflow.ops.quantization.scales import number
 from stillflow.ops.samples import Bad, Sample
 
 _BITS = """

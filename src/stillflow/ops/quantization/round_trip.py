@@ -12,7 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.quantize.linear import single_numbers
+from stillflow.ops.quantization.linear import single_numbers
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "T: {bfloat16, half, float, double}"

@@ -8,7 +8,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape
-from stillflow.ops.lists.cards import cards
+from stillflow.ops.tensor_list.cards import cards
 
 
 def element_shape_input(shape: Any) -> Any:

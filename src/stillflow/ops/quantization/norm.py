@@ -13,10 +13,10 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
-from stillflow.ops.quantize import scales
-from stillflow.ops.quantize.arithmetic import to_result
-from stillflow.ops.quantize.linear import floats, quantized, scalars
-from stillflow.ops.quantize.scales import QUANTIZED, Range, number, quantize_number, scalar
+from stillflow.ops.quantization import scales
+from stillflow.ops.quantization.arithmetic import to_result
+from stillflow.ops.quantization.linear import floats, quantized, scalars
+from stillflow.ops.quantization.scales import QUANTIZED, Range, number, quantize_number, scalar
 from stillflow.ops.samples import Bad, Sample
 
 quantized_batch_norm_with_global_normalization_op = op(

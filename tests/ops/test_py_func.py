@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops.script import functions
+from stillflow.ops.py_func import functions
 
 INVALID, INTERNAL = tf.errors.InvalidArgumentError, tf.errors.InternalError
 

@@ -7,7 +7,7 @@ import pytest
 from tests.running import run
 
 import stillflow as tf
-from stillflow.ops.quantize import scales
+from stillflow.ops.quantization import scales
 
 TYPES = [tf.quint8, tf.qint8, tf.quint16, tf.qint16, tf.qint32]
 

@@ -7,9 +7,9 @@ import torch
 
 import stillflow as tf
 from stillflow.graph import dtypes
-from stillflow.ops.lists import public as lists
-from stillflow.ops.lists.cards import cards
-from stillflow.ops.lists.values import TensorList
+from stillflow.ops.tensor_list import public as lists
+from stillflow.ops.tensor_list.cards import cards
+from stillflow.ops.tensor_list.values import TensorList
 
 
 def _list(*numbers):

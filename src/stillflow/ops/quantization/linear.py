@@ -14,8 +14,8 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.quantize import scales
-from stillflow.ops.quantize.scales import QUANTIZED, levels, number, scalar
+from stillflow.ops.quantization import scales
+from stillflow.ops.quantization.scales import QUANTIZED, levels, number, scalar
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.deprecation import deprecated
 

@@ -12,8 +12,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.debugging import summaries
-from stillflow.ops.debugging.dumps import DumpWriter
+from stillflow.ops.debug import summaries
+from stillflow.ops.debug.dumps import DumpWriter
 from stillflow.ops.io.stored import to_stored
 from stillflow.ops.kernels import copied
 from stillflow.ops.math.kernels import no_kernel

@@ -17,9 +17,9 @@ from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.matmul import mat_mul_shape
 from stillflow.ops.nn.bias import bias_shape
-from stillflow.ops.quantize import scales
-from stillflow.ops.quantize.linear import floats, quantized, scalars
-from stillflow.ops.quantize.scales import (
+from stillflow.ops.quantization import scales
+from stillflow.ops.quantization.linear import floats, quantized, scalars
+from stillflow.ops.quantization.scales import (
     QUANTIZED,
     Range,
     levels,
