@@ -48,7 +48,10 @@ LAYERS = (
         "autograph data debug distribute layers nn.recurrent nn.rnn_cell platform profiler"
         " saved_model train"
     ),
-    "keras",
+    (
+        "keras layers.convolutional layers.core layers.normalization layers.pooling"
+        " layers.separable layers.transposed"
+    ),
     "estimator feature_column keras.estimator",
     "export lite serve testing tools",
     "contrib",

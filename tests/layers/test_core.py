@@ -70,7 +70,7 @@ def test_dropout_takes_a_tensor_for_training(training):
 
 
 def test_keras_dropout_follows_the_learning_phase():
-    from stillflow.layers.keras_style.core import Dropout
+    from stillflow.keras.layers.core import Dropout
     from stillflow.layers.learning_phase import learning_phase
 
     y = Dropout(0.5)(tf.ones([50]))

@@ -54,11 +54,7 @@ def tf_convert(function: Callable[..., Any], ctx: ControlStatusCtx) -> Callable[
 
 
 # Layers of tf.keras are not converted in TensorFlow either; all others are as a program's are.
-_NOT_CONVERTED = (
-    "stillflow.keras.layers.",
-    "stillflow.keras.engine.",
-    "stillflow.layers.keras_style.",
-)
+_NOT_CONVERTED = ("stillflow.keras.layers.", "stillflow.keras.engine.")
 
 
 def converted_method(method: Callable[..., Any]) -> Callable[..., Any]:

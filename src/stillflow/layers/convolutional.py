@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.keras.layers import convolutional as keras_layers
 from stillflow.layers import base
 from stillflow.layers.functional import arguments, call_layer
-from stillflow.layers.keras_style import convolution as keras_style
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.initializers import Zeros
 
 
 @export("layers.Conv1D")
-class Conv1D(keras_style.Conv1D, base.Layer):
+class Conv1D(keras_layers.Conv1D, base.Layer):
     """A convolution of sequences as a layer; arguments are those of `tf.layers.conv1d`."""
 
     def __init__(
@@ -92,7 +92,7 @@ def conv1d(
 
 
 @export("layers.Conv2D")
-class Conv2D(keras_style.Conv2D, base.Layer):
+class Conv2D(keras_layers.Conv2D, base.Layer):
     """A convolution of images as a layer; arguments are those of `tf.layers.conv2d`."""
 
     def __init__(
@@ -171,7 +171,7 @@ def conv2d(
 
 
 @export("layers.Conv3D")
-class Conv3D(keras_style.Conv3D, base.Layer):
+class Conv3D(keras_layers.Conv3D, base.Layer):
     """A convolution of volumes as a layer; arguments are those of `tf.layers.conv3d`."""
 
     def __init__(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.keras.layers import core
 from stillflow.layers import base
 from stillflow.layers.functional import arguments, call_layer
-from stillflow.layers.keras_style import core
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.initializers import Zeros
 

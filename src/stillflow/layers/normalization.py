@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.keras.layers import batch_normalization as keras_layers
 from stillflow.layers import base
 from stillflow.layers.functional import arguments, call_layer
-from stillflow.layers.keras_style import batch_normalization as keras_style
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.initializers import Ones, Zeros
 
 
 @export("layers.BatchNormalization")
-class BatchNormalization(keras_style.BatchNormalization, base.Layer):
+class BatchNormalization(keras_layers.BatchNormalization, base.Layer):
     """Batch normalization as a layer; arguments are those of `tf.layers.batch_normalization`."""
 
     def __init__(

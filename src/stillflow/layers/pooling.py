@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.keras.layers import pooling as keras_layers
 from stillflow.layers import base
-from stillflow.layers.keras_style import pooling as keras_style
 from stillflow.util.deprecation import deprecated
 
 
@@ -67,7 +67,7 @@ def _function(kind: Any, name: str, what: str) -> Callable[..., Any]:
 
 
 @export("layers.AveragePooling1D")
-class AveragePooling1D(_Strided, keras_style.AveragePooling1D, base.Layer):
+class AveragePooling1D(_Strided, keras_layers.AveragePooling1D, base.Layer):
     """Averages over windows of sequences, as a layer."""
 
 
@@ -77,7 +77,7 @@ average_pooling1d = export("layers.average_pooling1d")(
 
 
 @export("layers.AveragePooling2D")
-class AveragePooling2D(_Strided, keras_style.AveragePooling2D, base.Layer):
+class AveragePooling2D(_Strided, keras_layers.AveragePooling2D, base.Layer):
     """Averages over windows of images, as a layer."""
 
 
@@ -87,7 +87,7 @@ average_pooling2d = export("layers.average_pooling2d")(
 
 
 @export("layers.AveragePooling3D")
-class AveragePooling3D(_Strided, keras_style.AveragePooling3D, base.Layer):
+class AveragePooling3D(_Strided, keras_layers.AveragePooling3D, base.Layer):
     """Averages over windows of volumes, as a layer."""
 
 
@@ -97,7 +97,7 @@ average_pooling3d = export("layers.average_pooling3d")(
 
 
 @export("layers.MaxPooling1D")
-class MaxPooling1D(_Strided, keras_style.MaxPooling1D, base.Layer):
+class MaxPooling1D(_Strided, keras_layers.MaxPooling1D, base.Layer):
     """Maxima over windows of sequences, as a layer."""
 
 
@@ -107,7 +107,7 @@ max_pooling1d = export("layers.max_pooling1d")(
 
 
 @export("layers.MaxPooling2D")
-class MaxPooling2D(_Strided, keras_style.MaxPooling2D, base.Layer):
+class MaxPooling2D(_Strided, keras_layers.MaxPooling2D, base.Layer):
     """Maxima over windows of images, as a layer."""
 
 
@@ -117,7 +117,7 @@ max_pooling2d = export("layers.max_pooling2d")(
 
 
 @export("layers.MaxPooling3D")
-class MaxPooling3D(_Strided, keras_style.MaxPooling3D, base.Layer):
+class MaxPooling3D(_Strided, keras_layers.MaxPooling3D, base.Layer):
     """Maxima over windows of volumes, as a layer."""
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.keras.layers import separable as keras_layers
 from stillflow.layers import base
 from stillflow.layers.functional import arguments, call_layer
-from stillflow.layers.keras_style import separable_convolution as keras_style
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.initializers import Zeros
 
 
 @export("layers.SeparableConv1D")
-class SeparableConv1D(keras_style.SeparableConv1D, base.Layer):
+class SeparableConv1D(keras_layers.SeparableConv1D, base.Layer):
     """A separable convolution of sequences as a layer.
 
     Arguments are those of `tf.layers.separable_conv1d`.
@@ -104,7 +104,7 @@ def separable_conv1d(
 
 
 @export("layers.SeparableConv2D")
-class SeparableConv2D(keras_style.SeparableConv2D, base.Layer):
+class SeparableConv2D(keras_layers.SeparableConv2D, base.Layer):
     """A separable convolution of images as a layer.
 
     Arguments are those of `tf.layers.separable_conv2d`.

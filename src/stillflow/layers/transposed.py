@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.keras.layers import transposed as keras_layers
 from stillflow.layers import base
 from stillflow.layers.functional import arguments, call_layer
-from stillflow.layers.keras_style import transposed_convolution as keras_style
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.initializers import Zeros
 
 
 @export("layers.Conv2DTranspose")
-class Conv2DTranspose(keras_style.Conv2DTranspose, base.Layer):
+class Conv2DTranspose(keras_layers.Conv2DTranspose, base.Layer):
     """A transposed convolution of images as a layer.
 
     Arguments are those of `tf.layers.conv2d_transpose`.
@@ -93,7 +93,7 @@ def conv2d_transpose(
 
 
 @export("layers.Conv3DTranspose")
-class Conv3DTranspose(keras_style.Conv3DTranspose, base.Layer):
+class Conv3DTranspose(keras_layers.Conv3DTranspose, base.Layer):
     """A transposed convolution of volumes as a layer.
 
     Arguments are those of `tf.layers.conv3d_transpose`.

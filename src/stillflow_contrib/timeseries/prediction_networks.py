@@ -9,7 +9,7 @@ import stillflow as tf
 from stillflow.contrib.rnn.block import LSTMBlockFusedCell
 from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.sequential import Sequential
-from stillflow.layers.keras_style.core import Dense, Flatten
+from stillflow.keras.layers.core import Dense, Flatten
 
 
 class FlatPredictionModel(Model):

@@ -1,4 +1,7 @@
-"""Layers without variables: activations, masks, shapes, functions."""
+"""Dense layers, dropout, activations, masks, shapes.
+
+`tf.layers.dense` imports this module, so parts of Keras that it does not use are imported late.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,225 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.tensor_shape import TensorShape
-from stillflow.keras.backend import reductions
-from stillflow.keras.backend.config import image_data_format
-from stillflow.keras.backend.shaping import repeat
-from stillflow.keras.regularizers import L1L2
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.graph.tensor_shape import TensorShape, dimension_value
+from stillflow.keras.backend.config import floatx, image_data_format
+from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
-from stillflow.layers.identifiers import activation_of, serialized
+from stillflow.layers.identifiers import (
+    activation_of,
+    constraint_of,
+    initializer_of,
+    regularizer_of,
+    serialized,
+)
 from stillflow.layers.input_spec import InputSpec
-from stillflow.layers.keras_style.core import Dropout
+from stillflow.layers.learning_phase import learning_phase
+from stillflow.nn.dropout import dropout
+from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.control import identity
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.matmul import mat_mul_op
+from stillflow.ops.math.tensordot import tensordot
+from stillflow.ops.nn.bias import bias_add
+
+
+@export("keras.layers.Dense")
+class Dense(Layer):
+    """`activation(matmul(inputs, kernel) + bias)`.
+
+    Args:
+      units: the number of outputs.
+      activation: a function, or None.
+      use_bias: whether there is a bias.
+      kernel_initializer, bias_initializer: give the first values.
+      kernel_regularizer, bias_regularizer, activity_regularizer: give losses.
+      kernel_constraint, bias_constraint: what optimizers project with.
+    """
+
+    def __init__(
+        self,
+        units: Any,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        if "input_shape" not in kwargs and "input_dim" in kwargs:
+            kwargs["input_shape"] = (kwargs.pop("input_dim"),)
+        super().__init__(activity_regularizer=regularizer_of(activity_regularizer), **kwargs)
+        self.units = int(units)
+        self.activation, self.use_bias = activation_of(activation), use_bias
+        self.kernel_initializer = initializer_of(kernel_initializer)
+        self.bias_initializer = initializer_of(bias_initializer)
+        self.kernel_regularizer = regularizer_of(kernel_regularizer)
+        self.bias_regularizer = regularizer_of(bias_regularizer)
+        self.kernel_constraint = constraint_of(kernel_constraint)
+        self.bias_constraint = constraint_of(bias_constraint)
+        self.supports_masking = True
+        self.input_spec = InputSpec(min_ndim=2)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes `kernel` [last dimension, units] and `bias` [units]."""
+        dtype = dtypes.as_dtype(self.dtype or floatx())
+        if not (dtype.is_floating or dtype.is_complex):
+            raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {dtype}")
+        last = dimension_value(TensorShape(input_shape)[-1])
+        if last is None:
+            raise ValueError(
+                "The last dimension of the inputs to `Dense` should be defined. Found `None`."
+            )
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: last})
+        self.kernel = self.add_weight(
+            "kernel", shape=[last, self.units], initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
+            dtype=self.dtype, trainable=True,
+        )  # fmt: skip
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias", shape=[self.units], initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer, constraint=self.bias_constraint,
+                dtype=self.dtype, trainable=True,
+            )  # fmt: skip
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        """Maps the last dimension of inputs of any rank."""
+        rank = len(inputs.shape)
+        if rank > 2:
+            outputs = tensordot(inputs, self.kernel, [[rank - 1], [0]])
+            outputs.set_shape([*inputs.shape.as_list()[:-1], self.units])
+        else:
+            outputs = self._matmul(cast(inputs, self._compute_dtype))
+        if self.use_bias:
+            outputs = bias_add(outputs, self.bias)
+        return outputs if self.activation is None else self.activation(outputs)
+
+    def _matmul(self, inputs: Any) -> Tensor:
+        if isinstance(inputs, SparseTensor):
+            from stillflow import sparse
+
+            product: Tensor = sparse.sparse_dense_matmul(inputs, self.kernel)
+            return product
+        return mat_mul_op(inputs, self.kernel)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """The input's shape with `units` at the end."""
+        input_shape = TensorShape(input_shape).with_rank_at_least(2)
+        if dimension_value(input_shape[-1]) is None:
+            raise ValueError(
+                f"The innermost dimension of input_shape must be defined, but saw: {input_shape}"
+            )
+        return input_shape[:-1].concatenate(self.units)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "activation": serialized("activations", self.activation),
+            "use_bias": self.use_bias,
+            "kernel_initializer": serialized("initializers", self.kernel_initializer),
+            "bias_initializer": serialized("initializers", self.bias_initializer),
+            "kernel_regularizer": serialized("regularizers", self.kernel_regularizer),
+            "bias_regularizer": serialized("regularizers", self.bias_regularizer),
+            "activity_regularizer": serialized("regularizers", self.activity_regularizer),
+            "kernel_constraint": serialized("constraints", self.kernel_constraint),
+            "bias_constraint": serialized("constraints", self.bias_constraint),
+        }
+
+
+@export("keras.layers.Dropout")
+class Dropout(Layer):
+    """Sets a random part of the inputs to 0 in training, and scales up the others.
+
+    Args:
+      rate: the part, in [0, 1).
+      noise_shape: the shape of what is drawn, None for sizes of the inputs; broadcast to them.
+      seed: of the draw.
+    """
+
+    def __init__(
+        self, rate: Any, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+        self.supports_masking = True
+
+    def _get_noise_shape(self, inputs: Any) -> Any:
+        if self.noise_shape is None:
+            return None
+        sizes = shape(inputs)
+        return convert_to_tensor(
+            [sizes[i] if size is None else size for i, size in enumerate(self.noise_shape)]
+        )
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        """Drops in training; else gives the inputs."""
+        if training is None:
+            training = learning_phase()
+        return utils.smart_cond(
+            training,
+            lambda: dropout(
+                inputs, noise_shape=self._get_noise_shape(inputs), seed=self.seed, rate=self.rate
+            ),
+            lambda: identity(inputs),
+        )
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The input's shape."""
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        config = {"rate": self.rate, "noise_shape": self.noise_shape, "seed": self.seed}
+        return {**super().get_config(), **config}
+
+
+@export("keras.layers.Flatten")
+class Flatten(Layer):
+    """Makes all dimensions but the first one.
+
+    Args:
+      data_format: "channels_first" to bring channels to the end before.
+    """
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.data_format = utils.normalize_data_format(data_format)
+        self.input_spec = InputSpec(min_ndim=1)
+
+    def call(self, inputs: Any) -> Any:
+        """Inputs of shape [batch, features]."""
+        rank = inputs.shape.ndims
+        if self.data_format == "channels_first" and rank is not None and rank > 1:
+            inputs = transpose(inputs, perm=[0, *range(2, rank), 1])
+        batch = dimension_value(inputs.shape[0]) or shape(inputs)[0]
+        outputs = reshape(inputs, (batch, -1))
+        outputs.set_shape(self.compute_output_shape(inputs.shape))
+        return outputs
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """[batch, features], None where unknown."""
+        dims = TensorShape(input_shape).as_list()
+        features = int(np.prod(dims[1:], dtype=np.int64)) if all(dims[1:]) else None
+        return TensorShape([dims[0], features])
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "data_format": self.data_format}
 
 
 class Elementwise(Layer):
@@ -53,6 +265,8 @@ class Masking(Elementwise):
         self.mask_value = mask_value
 
     def _kept(self, inputs: Any, keepdims: bool = False) -> Any:
+        from stillflow.keras.backend import reductions
+
         different = tf.not_equal(inputs, self.mask_value)
         return reductions.any_(different, axis=-1, keepdims=keepdims)
 
@@ -237,6 +451,8 @@ class RepeatVector(Layer):
 
     def call(self, inputs: Any) -> Any:
         """The repeated examples."""
+        from stillflow.keras.backend.shaping import repeat
+
         return repeat(inputs, self.n)
 
     def get_config(self) -> dict[str, Any]:
@@ -255,6 +471,8 @@ class ActivityRegularization(Elementwise):
     _config = ("l1", "l2")
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
+        from stillflow.keras.regularizers import L1L2
+
         super().__init__(activity_regularizer=L1L2(l1=l1, l2=l2), **kwargs)
         self.supports_masking = True
         self.l1, self.l2 = l1, l2

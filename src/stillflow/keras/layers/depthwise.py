@@ -8,6 +8,7 @@ import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.bias import bias_add
+from stillflow.keras.layers.convolutional import Conv2D
 from stillflow.layers import utils
 from stillflow.layers.identifiers import (
     constraint_of,
@@ -15,7 +16,6 @@ from stillflow.layers.identifiers import (
     regularizer_of,
     serialized,
 )
-from stillflow.layers.keras_style.convolution import Conv2D
 
 _KINDS = ("initializer", "regularizer", "constraint")
 

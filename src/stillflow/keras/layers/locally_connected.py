@@ -16,11 +16,11 @@ from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.bias import bias_add
 from stillflow.keras.backend.local_convolution import local_conv
+from stillflow.keras.layers.convolutional import Conv
 from stillflow.keras.utils.convolutions import conv_kernel_mask
 from stillflow.layers import utils
 from stillflow.layers.functional import arguments
 from stillflow.layers.input_spec import InputSpec
-from stillflow.layers.keras_style.convolution import Conv
 
 
 class LocallyConnected(Conv):

@@ -11,20 +11,17 @@ from stillflow.keras.utils.objects import deserialize_keras_object
 from stillflow.layers.base_layer import Layer
 
 _MODULES = (
-    "layers.base_layer", "layers.keras_style.batch_normalization", "layers.keras_style.convolution",
-    "layers.keras_style.core", "layers.keras_style.pooling",
-    "layers.keras_style.separable_convolution", "layers.keras_style.transposed_convolution",
-    "keras.engine.input_layer", "keras.engine.network", "keras.engine.model",
+    "layers.base_layer", "keras.engine.input_layer", "keras.engine.network", "keras.engine.model",
     "keras.engine.sequential", "keras.engine.op_layer", "keras.layers.core",
-    "keras.layers.activations", "keras.layers.attention", "keras.layers.depthwise",
-    "keras.layers.embeddings", "keras.layers.functions", "keras.layers.global_pooling",
-    "keras.layers.layer_normalization", "keras.layers.locally_connected", "keras.layers.merge",
-    "keras.layers.resizing", "keras.layers.wrappers", "keras.layers.recurrent.cells",
-    "keras.layers.recurrent.convolutional", "keras.layers.recurrent.cudnn",
-    "keras.layers.recurrent.rnn",
+    "keras.layers.convolutional", "keras.layers.separable", "keras.layers.transposed",
+    "keras.layers.pooling", "keras.layers.batch_normalization", "keras.layers.activations",
+    "keras.layers.attention", "keras.layers.depthwise", "keras.layers.embeddings",
+    "keras.layers.functions", "keras.layers.layer_normalization", "keras.layers.locally_connected",
+    "keras.layers.merge", "keras.layers.resizing", "keras.layers.wrappers",
+    "keras.layers.recurrent.cells", "keras.layers.recurrent.convolutional",
+    "keras.layers.recurrent.cudnn", "keras.layers.recurrent.rnn",
     "keras.layers.recurrent.standard", "keras.layers.recurrent.standard_layers",
-    "keras.premade.linear", "keras.premade.wide_deep",
-    "feature_column.feature_layers",
+    "keras.premade.linear", "keras.premade.wide_deep", "feature_column.feature_layers",
 )  # fmt: skip
 # Other names of layers, in old configurations too.
 _ALIASES = {

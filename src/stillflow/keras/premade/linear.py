@@ -6,9 +6,9 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.keras.engine.model import Model
+from stillflow.keras.layers.core import Dense
 from stillflow.layers.base_layer import Layer
 from stillflow.layers.identifiers import activation_of, initializer_of, regularizer_of, serialized
-from stillflow.layers.keras_style.core import Dense
 from stillflow.ops.nn.bias import bias_add
 
 _ROLES = ("kernel_initializer", "bias_initializer", "kernel_regularizer", "bias_regularizer")

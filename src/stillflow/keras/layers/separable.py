@@ -6,10 +6,10 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.keras.layers.convolutional import Conv
 from stillflow.layers import utils
 from stillflow.layers.functional import arguments
 from stillflow.layers.identifiers import constraint_of, initializer_of, regularizer_of
-from stillflow.layers.keras_style.convolution import Conv
 from stillflow.nn.separable import separable_conv2d
 from stillflow.ops.arrays.shape import expand_dims, squeeze
 from stillflow.ops.nn.bias import bias_add

@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph.api import init_scope
 from stillflow.graph.export import export
-from stillflow.layers.keras_style import batch_normalization
+from stillflow.keras.layers import batch_normalization
 from stillflow.layers.learning_phase import learning_phase
 from stillflow.layers.symbolic_graph import in_symbolic_graph
 from stillflow.ops.math.comparison import logical_and

@@ -6,9 +6,9 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.keras.layers.convolutional import Conv, Conv2D, Conv3D
 from stillflow.layers import utils
 from stillflow.layers.functional import arguments
-from stillflow.layers.keras_style.convolution import Conv, Conv2D, Conv3D
 from stillflow.nn.conv_transpose import conv2d_transpose
 from stillflow.nn.convolution import atrous_conv2d_transpose
 from stillflow.ops.arrays.packing import stack

@@ -1,1 +1,0 @@
-"""Layers with Keras' arguments and defaults, which those of `tf.layers` derive from."""
