@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stillflow"
 CONTRIB = ROOT / "src" / "stillflow_contrib"
-HEADER = '''"""Where each public name is defined. Written by tools/make_api.py; do not edit."""
+HEADER = '''"""Table of public names: the module of each. Written by tools/make_api.py; do not edit."""
 
 TABLE = {
 '''

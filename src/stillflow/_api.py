@@ -1,4 +1,4 @@
-"""Where each public name is defined. Written by tools/make_api.py; do not edit."""
+"""Table of public names: the module of each. Written by tools/make_api.py; do not edit."""
 
 TABLE = {
     "AUTO_REUSE": "variables.scope:AUTO_REUSE",

@@ -14,7 +14,7 @@ _Obj = TypeVar("_Obj")
 
 
 def export(*names: str) -> Callable[[_Obj], _Obj]:
-    """Marks the decorated function or class as public under `names`.
+    """Mark the decorated function or class as public under `names`.
 
     Args:
       *names: Dotted names below `tf`, as string literals ("nn.relu"). The first is canonical.
@@ -26,7 +26,7 @@ def export(*names: str) -> Callable[[_Obj], _Obj]:
 
 
 def export_value(*names_and_value: Any) -> Any:
-    """Marks a module-level constant as public: `export_value("float32", float32)`.
+    """Mark a module-level constant as public: `export_value("float32", float32)`.
 
     Args:
       *names_and_value: One or more dotted names below `tf` (string literals), then the value,

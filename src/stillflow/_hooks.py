@@ -1,8 +1,8 @@
 """Slots of a lower layer that a layer above fills.
 
-A module names only what stands below it. Where it needs something from above (a graph that folds
-constants needs kernels) it declares a typed `Hook`, and the module above provides the value when it
-is imported. `_providers.py` lists which module that is; the hook imports it on first use.
+A module names only lower layers. Where it needs something from above (a graph that folds constants
+needs kernels) it declares a typed `Hook`, and the module above provides the value when it is
+imported. `_providers.py` lists that module; the hook imports it on first use.
 """
 
 from __future__ import annotations

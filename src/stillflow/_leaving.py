@@ -18,7 +18,7 @@ _LIBRARY = os.path.dirname(os.__file__)
 
 
 def leave_quickly() -> None:
-    """Lets what is in reference cycles go with the process; to be called after all else.
+    """Leave reference cycles to the end of the process; to be called last.
 
     What programs hold in modules and in no cycle is finalized as ever. Of the rest, which Python
     need not finalize either, files are flushed.
@@ -44,7 +44,7 @@ def leave_quickly() -> None:
 
 
 def _is_of_the_program(module: ModuleType) -> bool:
-    """Whether a module is neither of Python nor installed nor one of ours."""
+    """Return True if a module belongs to the program: not to Python, an installed package or us."""
     name, file = getattr(module, "__name__", ""), getattr(module, "__file__", None) or ""
     others = file.startswith(_LIBRARY) or "-packages" in file or name.startswith("stillflow")
     return name == "__main__" or bool(file and not others)

@@ -1,4 +1,4 @@
-"""What happens when a program asks for a name that is not there.
+"""Errors for names that Stillflow does not have.
 
 It is told so by an AttributeError, or an ImportError where it says ``from module import name``:
 that statement swallows an AttributeError, and our explanation with it.

@@ -1,8 +1,8 @@
 """The public API as modules that import what is asked of them, when it is asked.
 
-`stillflow`, `stillflow.nn`, `stillflow.contrib.layers` and so on are `ApiModule`s: an attribute
-that they lack is looked up in the table of public names (`_api.py`), imported, and kept. So
-`import stillflow` imports neither NumPy nor torch, and a program pays for what it uses.
+`stillflow`, `stillflow.nn`, `stillflow.contrib.layers` and so on are `ApiModule`s: a missing
+attribute is looked up in the table of public names (`_api.py`), imported, and kept. So `import
+stillflow` imports neither NumPy nor torch, and a program pays only for the names it uses.
 
 Two kinds of module carry a part of the API. Where a package or module of that name exists (code
 path = API path: `stillflow/train/`), it becomes an `ApiModule` itself once it is imported; where
@@ -68,7 +68,7 @@ _ALIASES = {
     "contrib.slim.init_ops": "",
 }
 
-# Namespaces that show all of another one beside what is their own.
+# Namespaces that include all names of another one.
 _WIDER = {"contrib.slim": "contrib.layers"}
 
 # tf.compat.v2 shares most names with the API; what it has of its own is in the table.
@@ -158,7 +158,7 @@ class ApiModule(ModuleType):
 
 
 class NamespaceFinder:
-    """Makes the modules of the API that have no file of their own; the last finder asked."""
+    """Finder for the API's modules without a file; the last one in `sys.meta_path`."""
 
     @staticmethod
     def find_spec(
@@ -186,7 +186,7 @@ class _Loader:
 
 
 def attach(name: str) -> None:
-    """Lets the module `name` (`stillflow.train`) answer for its part of the public API.
+    """Make the module `name` (`stillflow.train`) serve its part of the public API.
 
     Every module that lies where the API has a namespace is attached once it is imported; a package
     calls this itself where its own code needs the public names while it is being loaded.
@@ -205,7 +205,7 @@ def public_names() -> dict[str, str]:
 
 
 def provides(path: str) -> bool:
-    """Whether the API has this name or namespace: "nn.relu", "compat.v2.nn.relu", "raw_ops.Add"."""
+    """Return True if the API has this name: "nn.relu", "compat.v2.nn.relu", "raw_ops.Add"."""
     path = _canonical(path)
     plain = path[len(_V2) :]
     if path in TABLE or _is_namespace(path):
@@ -217,7 +217,7 @@ def provides(path: str) -> bool:
 
 
 def is_namespace(path: str) -> bool:
-    """Whether the API has a namespace "nn", or "compat.v1.nn", which is another name for it."""
+    """Return True if the API has a namespace "nn", or its other name "compat.v1.nn"."""
     return _is_namespace(_canonical(path))
 
 
@@ -240,13 +240,16 @@ def _is_namespace(path: str) -> bool:
 
 
 def _in_v2(path: str) -> bool:
-    """Whether tf.compat.v2 has what tf has under this name, or a namespace of this name."""
+    """Return True if this name or namespace of tf is in tf.compat.v2 too."""
     return path in _v2_names()
 
 
 @cache
 def _v2_names() -> frozenset[str]:
-    """What tf.compat.v2 shares with tf, names and namespaces; whole, or another thread waits."""
+    """Return the names and namespaces that tf.compat.v2 shares with tf.
+
+    Threads wait for all of it.
+    """
     found: set[str] = set()
     for line in _data("v2_names.txt").splitlines():
         space, _, names = line.partition(":")
@@ -264,7 +267,7 @@ def _load(path: str) -> Any:
 
 
 def absolute(module: str) -> str:
-    """The full name of a module of the table: "ops.nn.conv" lies in `stillflow`."""
+    """Return the full name of a module of the table: `stillflow.ops.nn.conv` for "ops.nn.conv"."""
     return module if module.startswith("stillflow_contrib.") else f"{_ROOT}.{module}"
 
 
@@ -273,7 +276,7 @@ _OF_PYTHON = 1_000  # Python 3.12 has set aside some of its own when it starts
 
 
 def _imported(name: str) -> ModuleType:
-    """The module, whose import is not interrupted by searches for garbage.
+    """Return the module; the garbage collector does not run during its import.
 
     What it makes stays; looking at that again and again is a fifth of the time that PyTorch takes,
     which comes with the first session. Much of it counts as old at once: else the next searches,

@@ -83,7 +83,7 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """What went wrong; of nodes of the graph it says where the program made them."""
+        """The message; for nodes of the graph it names the program's lines."""
         if "{{" in self._message and self._op is not None:
             scopes: list[str] = []
             told = _TAG.sub(functools.partial(_place, self._op, scopes), self._message)
@@ -119,7 +119,7 @@ class OpError(Exception):
 
 
 def _place(op: Any, scopes: list[str], tag: re.Match[str]) -> str:
-    """What stands in a message for `{{node name}}`; adds to `scopes` those that it was made in."""
+    """Return the text for `{{node name}}`; add the scopes of its creation to `scopes`."""
     kind, name = tag.groups()
     if kind == "function_node":
         return ""
@@ -158,7 +158,7 @@ def _restore(cls: type[OpError], node_def: Any, op: Any, message: str, error_cod
 
 
 def defined_at(op: Any) -> str:
-    """The lines of the program that created `op`, and the operation it was derived from."""
+    """Return the lines of the program that created `op`, and the operation it was derived from."""
     lines = _format_frames(op)
     output = list(lines)
     original = getattr(op, "_original_op", None)
@@ -171,7 +171,7 @@ def defined_at(op: Any) -> str:
 
 
 def is_ours(path: str) -> bool:
-    """Whether a source file is one of this package or starts programs, not of the program."""
+    """Return True if a source file is of this package or starts programs."""
     return path.startswith(FOLDERS) or path in _RUNPY
 
 
@@ -192,7 +192,7 @@ def of_program(frames: list[Any]) -> list[Any]:
 
 
 def _frames(op: Any) -> list[Any]:
-    """The stack frames of the program that made an operation, outermost first."""
+    """Return the stack frames of the program that made an operation, outermost first."""
     frames = getattr(op, "traceback", None) or getattr(op, "_traceback", None) or []
     frames = [tuple(frame)[:4] for frame in frames]
     return of_program(frames) or frames
@@ -217,7 +217,7 @@ def _elide(lines: list[str], previous: list[str]) -> list[str]:
 
 
 def _with_code(error_code: int) -> Any:
-    """The constructor of a class whose errors all have one code."""
+    """Return the constructor of a class whose errors all have one code."""
 
     def initialize(self: OpError, node_def: Any, op: Any, message: str) -> None:
         OpError.__init__(self, node_def, op, message, error_code)
@@ -256,14 +256,14 @@ class DeadlineExceededError(OpError):
 
 @export("errors.NotFoundError")
 class NotFoundError(OpError):
-    """Something that was asked for does not exist, such as a file or a checkpoint's key."""
+    """A requested item does not exist, such as a file or a checkpoint's key."""
 
     __init__ = _with_code(NOT_FOUND)
 
 
 @export("errors.AlreadyExistsError")
 class AlreadyExistsError(OpError):
-    """Something that was to be created exists already."""
+    """An item to be created exists already."""
 
     __init__ = _with_code(ALREADY_EXISTS)
 
@@ -298,7 +298,7 @@ class FailedPreconditionError(OpError):
 
 @export("errors.AbortedError")
 class AbortedError(OpError):
-    """The operation was given up because of something that ran beside it."""
+    """The operation was aborted because of a concurrent one."""
 
     __init__ = _with_code(ABORTED)
 
@@ -319,7 +319,7 @@ class UnimplementedError(OpError):
 
 @export("errors.InternalError")
 class InternalError(OpError):
-    """Something that must always hold did not: a defect of the runtime."""
+    """An invariant is violated: a defect of the runtime."""
 
     __init__ = _with_code(INTERNAL)
 
@@ -348,7 +348,7 @@ def _from_message(kind: Callable[[None, None, str], Error]) -> Callable[[str], E
     return make
 
 
-# Errors of which only the message is known; what runs an operation fills in which one it was.
+# Errors known by their message only; the caller of an operation adds the node.
 cancelled = _from_message(CancelledError)
 unknown = _from_message(UnknownError)
 invalid_argument = _from_message(InvalidArgumentError)
@@ -389,13 +389,13 @@ _EXCEPTION_CLASS_TO_CODE = {cls: code for code, cls in _CODE_TO_EXCEPTION_CLASS.
 
 @export("errors.exception_type_from_error_code")
 def exception_type_from_error_code(error_code: int) -> Any:
-    """Returns the exception class of an error code; KeyError if there is none."""
+    """Return the exception class of an error code; KeyError if there is none."""
     return _CODE_TO_EXCEPTION_CLASS[error_code]
 
 
 @export("errors.error_code_from_exception_type")
 def error_code_from_exception_type(cls: Any) -> Any:
-    """Returns the error code of an exception class.
+    """Return the error code of an exception class.
 
     For any other class it warns and returns an `UnknownError`, as TensorFlow does.
     """
@@ -407,7 +407,7 @@ def error_code_from_exception_type(cls: Any) -> Any:
 
 
 def _make_specific_exception(node_def: Any, op: Any, message: str, error_code: int) -> OpError:
-    """Returns the exception for an error code, with a warning if no class has this code."""
+    """Return the exception for an error code, with a warning if no class has this code."""
     exception_type = _CODE_TO_EXCEPTION_CLASS.get(error_code)
     if exception_type is None:
         warnings.warn(f"Unknown error code: {error_code:d}", stacklevel=2)
@@ -417,14 +417,14 @@ def _make_specific_exception(node_def: Any, op: Any, message: str, error_code: i
 
 
 class Status:
-    """What `raise_exception_on_not_ok_status` hands out: a code and a message to fill in."""
+    """Code and message that `raise_exception_on_not_ok_status` reads after its block."""
 
     def __init__(self) -> None:
         self.code = OK
         self.message = ""
 
     def set(self, code: int, message: str) -> None:
-        """Records the outcome."""
+        """Record the outcome."""
         self.code = code
         self.message = message
 

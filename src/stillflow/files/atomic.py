@@ -9,18 +9,18 @@ from stillflow.files.failures import os_errors
 
 
 def temporary_name(path: str) -> str:
-    """A name beside `path` that nothing else uses."""
+    """Return an unused name in the directory of `path`."""
     return f"{path}.tempstate{uuid.uuid4().int & (1 << 64) - 1}"
 
 
 def sync_file(descriptor: int) -> None:
-    """Waits until the file's bytes are on the disk."""
+    """Wait until the file's bytes are on the disk."""
     # Data and size are all that counts: the times may come later.
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 def sync_directory(path: str) -> None:
-    """Waits until renames and deletions in the directory are on the disk, where that exists."""
+    """Wait until renames and deletions in the directory are on the disk, where that exists."""
     try:
         descriptor = os.open(path or ".", os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     except OSError:  # Windows has no such thing
@@ -34,7 +34,7 @@ def sync_directory(path: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Deletes a file; one that is not there is fine, one that cannot be deleted too."""
+    """Delete a file; ignore a missing file and errors."""
     try:
         os.remove(path)
     except OSError:
@@ -42,7 +42,7 @@ def remove(path: str) -> None:
 
 
 def write_file(path: str, content: bytes, sync: bool = True) -> None:
-    """Writes a file so that any reader, at any time, sees all of the old or all of the new one.
+    """Write a file atomically: a reader sees either the old content or the new.
 
     Raises:
       OpError: If it cannot be written; then nothing has changed.

@@ -11,7 +11,7 @@ _HEADER = 32
 
 
 def decode(data: bytes, channels: int = 0) -> np.ndarray[Any, Any]:
-    """Returns the image as uint8 [height, width, channels].
+    """Return the image as uint8 [height, width, channels].
 
     Args:
       channels: 1, 3 or 4, or 0: what the file has.

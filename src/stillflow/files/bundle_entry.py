@@ -1,4 +1,4 @@
-"""What the index of a V2 checkpoint says of a tensor: a `BundleEntryProto`, there and back.
+"""Index entries of V2 checkpoints: `BundleEntryProto`s, encoded and decoded.
 
 A checkpoint may have very many of them, and few that differ in more than numbers. So what they have
 in common, their type and shape, is parsed and made once, and the numbers behind it by hand.
@@ -27,7 +27,7 @@ _FEW = 16  # less are decoded one by one
 
 
 class Entry(NamedTuple):
-    """What the index says of one tensor, or of one part of it."""
+    """Index entry of one tensor, or of one part of it."""
 
     number: int  # its type in the DataType enum
     shape: Shape
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 def shape_of(message: Any) -> Shape | None:
-    """The shape in a `TensorShapeProto`; None if it is not one of a tensor in a file."""
+    """Return the shape in a `TensorShapeProto`; None if it is not one of a tensor in a file."""
     shape = tuple(dim.size for dim in message.dim)
     if message.unknown_rank or len(shape) > MAX_RANK or any(size < 0 for size in shape):
         return None
@@ -47,7 +47,7 @@ def shape_of(message: Any) -> Shape | None:
 
 
 def describe(number: int, shape: Shape) -> Any:
-    """A `BundleEntryProto` that says nothing but the type and the shape."""
+    """Return a `BundleEntryProto` with only the type and the shape."""
     from stillflow.protos import BundleEntryProto
 
     entry = BundleEntryProto(dtype=number)
@@ -58,7 +58,7 @@ def describe(number: int, shape: Shape) -> Any:
 
 
 def encode(number: int, shape: Shape, offset: int, size: int, crc: int) -> bytes:
-    """The bytes of the entry of a whole tensor in the first data file.
+    """Return the bytes of the entry of a whole tensor in the first data file.
 
     Args:
       number: Its type in the `DataType` enum.
@@ -75,7 +75,7 @@ def encode(number: int, shape: Shape, offset: int, size: int, crc: int) -> bytes
 
 
 def encode_all(number: int, shapes: Sequence[Shape], offset: int, content: bytes) -> list[bytes]:
-    """As `encode` of each of many tensors of one type of numbers.
+    """Return the `encode`d entries of many tensors of one numeric type.
 
     Args:
       number: Their type.
@@ -104,7 +104,7 @@ def encode_all(number: int, shapes: Sequence[Shape], offset: int, content: bytes
 def _encoded(
     number: int, shapes: Sequence[Shape], offset: int, sizes: Sequence[int], content: bytes
 ) -> list[bytes]:
-    """The same without C."""
+    """Return the same as `encode_all`, without the native library."""
     result, start = [], 0
     for shape, size in zip(shapes, sizes):
         crc = crc32c.crc32c(content[start : start + size])
@@ -124,7 +124,7 @@ def _head(number: int, shape: Shape) -> bytes:
 
 
 def decode(raw: bytes) -> Entry | None:
-    """An entry from its bytes.
+    """Return an entry from its bytes.
 
     Returns:
       The entry; None if its shape is not one of a tensor in a file.
@@ -148,7 +148,7 @@ def decode(raw: bytes) -> Entry | None:
 
 
 def decode_all(raws: Sequence[bytes]) -> list[Entry | None]:
-    """As `decode` of each of many entries, but None as well for those that are no messages.
+    """Decode many entries; None for those that are missing and those that are no messages.
 
     The numbers of all are read at once; what is not written as TensorFlow writes it is left to
     `decode`.

@@ -1,4 +1,4 @@
-"""What the writer and the reader of V2 checkpoints ("tensor bundles") share.
+"""Constants and encodings that the writer and the reader of V2 checkpoints share.
 
 A checkpoint of prefix `p` is a table `p.index` and data files `p.data-00000-of-00001`. The table
 maps the empty key to a header, and each tensor's name to its type, shape and place. A tensor saved
@@ -24,17 +24,17 @@ MIN_PRODUCER = 0
 
 
 def index_path(prefix: str) -> str:
-    """The file that makes `prefix` a checkpoint."""
+    """Return the file that makes `prefix` a checkpoint."""
     return f"{prefix}.index"
 
 
 def data_path(prefix: str, shard: int, shards: int) -> str:
-    """The file that holds the bytes of one shard."""
+    """Return the file that holds the bytes of one shard."""
     return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
 
 
 def new_header(shards: int) -> Any:
-    """The header of a checkpoint in so many data files, as this version writes it."""
+    """Return the header of a checkpoint in so many data files, as this version writes it."""
     from stillflow.protos import BundleHeaderProto, VersionDef
 
     return BundleHeaderProto(num_shards=shards, version=VersionDef(producer=VERSION))
@@ -68,7 +68,7 @@ def check_versions(versions: Any, version: int, min_producer: int) -> None:
 
 
 def encode_strings(array: Array) -> tuple[bytes, int]:
-    """The bytes of a string tensor and their checksum (of the lengths as numbers, in truth)."""
+    """Return the bytes of a string tensor and their checksum."""
     items = array.reshape(-1).tolist()
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in items]
     lengths = np.fromiter(map(len, items), np.int64, len(items))
@@ -80,7 +80,7 @@ def encode_strings(array: Array) -> tuple[bytes, int]:
 
 
 def decode_strings(raw: Any, count: int, path: str, offset: int, swap: bool) -> tuple[Array, int]:
-    """A string tensor (flat) from its bytes, and the checksum of these.
+    """Return a string tensor (flat) from its bytes, and the checksum of these.
 
     Raises:
       DataLossError: If the bytes are not those of so many strings.
@@ -133,7 +133,7 @@ def _lengths_as_summed(lengths: Array, order: str) -> bytes:
 
 
 def encode_variants(array: Array) -> tuple[bytes, int]:
-    """The bytes of a tensor of variants, given by their serialized messages, and their checksum."""
+    """Return the bytes and the checksum of a variant tensor, given by its serialized messages."""
     parts, crc = [], 0
     for item in array.reshape(-1).tolist():
         crc = crc32c.extend(crc32c.extend(crc, struct.pack("<Q", len(item))), item)
@@ -144,7 +144,7 @@ def encode_variants(array: Array) -> tuple[bytes, int]:
 
 
 def decode_variants(raw: Any, count: int, path: str, offset: int) -> tuple[Array, int]:
-    """The serialized messages of variants (flat) from their bytes, and the checksum of these.
+    """Return the serialized messages of variants (flat) from their bytes, and their checksum.
 
     Raises:
       DataLossError: If the bytes are not those of so many variants.

@@ -19,7 +19,7 @@ class _Merge:
         self.shards: dict[str, int] = {}  # data file: its number in the result
 
     def add(self, prefix: str) -> None:
-        """Takes over what one checkpoint holds."""
+        """Add the tensors of one checkpoint."""
         from google.protobuf.message import DecodeError
 
         from stillflow.protos import BundleEntryProto, BundleHeaderProto
@@ -74,7 +74,7 @@ class _Merge:
 
 
 def merge(prefixes: Sequence[str], target: str) -> None:
-    """Makes one checkpoint of several; their files go.
+    """Merge several checkpoints into one and delete their files.
 
     Args:
       prefixes: The checkpoints. A tensor is in one of them only, but parts of one may be in many.

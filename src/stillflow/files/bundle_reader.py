@@ -80,7 +80,7 @@ class BundleReader:
         self._files: dict[int, tuple[int, int, str]] = {}
 
     def names(self) -> Iterator[bytes]:
-        """The names of all tensors, and the keys of parts, in order."""
+        """Return the names of all tensors, and the keys of parts, in order."""
         return (key for key in self._raw if key != HEADER_KEY)
 
     def _out_of_order(self, table: sstable.Table) -> frozenset[bytes]:
@@ -101,7 +101,7 @@ class BundleReader:
         return key in self._raw and key not in self._lost
 
     def entry(self, key: bytes) -> Entry:
-        """What the index says of a tensor.
+        """Return the index entry of a tensor.
 
         Raises:
           NotFoundError: If there is none of this name.
@@ -127,7 +127,7 @@ class BundleReader:
         return found
 
     def entries(self, keys: Sequence[bytes]) -> list[Entry]:
-        """As `entry` of each of many tensors."""
+        """Return the index entries of many tensors."""
         if not self._lost.isdisjoint(keys):
             return list(map(self.entry, keys))
         return self._entries(keys)
@@ -144,14 +144,14 @@ class BundleReader:
         return list(map(self._entry, keys))
 
     def lookup(self, key: bytes) -> Array:
-        """The value of a tensor, in new memory; quantized types in their stored form."""
+        """Return the value of a tensor, in new memory; quantized types in their stored form."""
         entry = self.entry(key)
         if entry.slices:
             return self.lookup_slice(key, TensorSlice.full(len(entry.shape)))
         return self._read(key, entry)
 
     def lookup_small(self, keys: Sequence[bytes]) -> dict[bytes, Array]:
-        """The values of those of some tensors that are small, read many at a time.
+        """Return the values of those of some tensors that are small, read many at a time.
 
         Args:
           keys: The names of tensors.
@@ -176,7 +176,7 @@ class BundleReader:
         return found
 
     def stretches(self, keys: Sequence[bytes], entries: Sequence[Entry]) -> list[Stretch]:
-        """Where whole tensors of numbers lie in the mapped files, unchecked so far.
+        """Return the places of whole numeric tensors in the mapped files, not yet checked.
 
         Meant for who copies them at once: they change when somebody changes the files.
 
@@ -208,7 +208,7 @@ class BundleReader:
         return result
 
     def check(self, stretch: Stretch, keys: Sequence[bytes]) -> None:
-        """Compares the checksums of tensors in a mapped file.
+        """Compare the checksums of tensors in a mapped file.
 
         Args:
           keys: What `stretches` was given.
@@ -228,7 +228,7 @@ class BundleReader:
             self._verify(key, self.entry(key), bytes(piece) if size < _SMALL else piece)
 
     def lookup_slice(self, key: bytes, part: TensorSlice) -> Array:
-        """The value of a part of a tensor, put together from the parts that were saved.
+        """Return the value of a part of a tensor, combined from the parts that were saved.
 
         Raises:
           InvalidArgumentError: If these do not cover it.
@@ -252,7 +252,7 @@ class BundleReader:
         return assemble(key, entry.shape, part, entry.slices, stored)
 
     def close(self) -> None:
-        """Gives the files back."""
+        """Close the files."""
         self._finalizer()
 
     # ---- The index
@@ -295,7 +295,7 @@ class BundleReader:
         return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
 
     def _place(self, key: bytes, entry: Entry) -> tuple[int, str]:
-        """The data file of a tensor, its bounds checked before anything is allocated."""
+        """Return the data file of a tensor, its bounds checked before anything is allocated."""
         count = prod(entry.shape)
         if entry.number == tensor_types.RESOURCE:
             raise errors.unimplemented(
@@ -327,7 +327,7 @@ class BundleReader:
         return descriptor, path
 
     def _read(self, key: bytes, entry: Entry) -> Array:
-        """The value of an entry, in new memory."""
+        """Return the value of an entry, in new memory."""
         descriptor, path = self._place(key, entry)
         octets = np.empty(entry.size, np.uint8)
         memory = octets.data
@@ -345,7 +345,7 @@ class BundleReader:
         return self._decode(key, entry, octets, crc, path)
 
     def _read_run(self, run: list[tuple[Entry, bytes]], found: dict[bytes, Array]) -> None:
-        """Reads the values of entries that lie behind each other, none reaching over the last."""
+        """Read the values of entries that lie behind each other, none reaching over the last."""
         for entry, key in run:
             descriptor, path = self._place(key, entry)
         start, (last, key) = run[0][0].offset, run[-1]
@@ -368,7 +368,7 @@ class BundleReader:
             raise _wrong_sum(key, entry, crc, data_path(self.prefix, entry.shard, self.shards))
 
     def _view(self, key: bytes, entry: Entry) -> Array:
-        """The value of an entry, where it lies in the file."""
+        """Return the value of an entry, where it lies in the file."""
         descriptor, path = self._place(key, entry)
         if not entry.size:
             return self._decode(key, entry, np.empty(0, np.uint8), 0, path)
@@ -399,7 +399,7 @@ class BundleReader:
 
 @lru_cache(1024)
 def _size(number: int, shape: tuple[int, ...]) -> int:
-    """The bytes of a tensor of numbers."""
+    """Return the bytes of a tensor of numbers."""
     return prod(shape) * tensor_types.STORAGE[number].itemsize
 
 
@@ -409,12 +409,12 @@ def _by_place(item: tuple[Entry, Any]) -> tuple[int, int]:
 
 
 def _columns(entries: Sequence[Entry]) -> Array:
-    """Where tensors lie: shards, offsets, sizes and masked checksums."""
+    """Return the places of tensors: shards, offsets, sizes and masked checksums."""
     return np.array(list(zip(*entries))[2:6] or [()] * 4, np.int64)
 
 
 def _runs(shards: Array, offsets: Array, sizes: Array, most: int) -> Iterator[slice]:
-    """Which tensors in order are worth reading at once: `most` bytes at most."""
+    """Yield the runs of tensors to read at once, of `most` bytes at most."""
     ends = offsets + sizes
     gaps = offsets[1:] - ends[:-1]
     apart = (shards[1:] != shards[:-1]) | (gaps < 0) | (gaps > _GAP)
@@ -428,7 +428,7 @@ def _runs(shards: Array, offsets: Array, sizes: Array, most: int) -> Iterator[sl
 
 
 def is_cut_off(prefix: str) -> bool:
-    """Whether a checkpoint's files are there but shorter than they were: the power failed."""
+    """Return True if a checkpoint's files were truncated by a power failure."""
     path = index_path(prefix)
     try:
         if not os.path.getsize(path):
@@ -456,7 +456,7 @@ _POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14
 
 
 def _map(descriptor: int, size: int, start: int) -> mmap.mmap:
-    """Maps bytes of a file, all at once if that can be; who writes to them gets his own pages."""
+    """Map bytes of a file, all at once if possible; writes go to private pages."""
     mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, offset=start)
     if sys.platform == "linux":
         try:
@@ -467,7 +467,7 @@ def _map(descriptor: int, size: int, start: int) -> mmap.mmap:
 
 
 def _map_all(descriptor: int, size: int, path: str) -> Array:
-    """The bytes of a file, mapped to be read."""
+    """Return the bytes of a file, mapped to be read."""
     if not size:
         return np.empty(0, np.uint8)
     with os_errors(path):

@@ -52,7 +52,7 @@ class _Pending(NamedTuple):
 
 
 class BundleWriter:
-    """Writes a checkpoint: `add` the tensors, then `finish`. Inside `with`, errors undo it all.
+    """Writer of a checkpoint: `add` the tensors, then `finish`. Inside `with`, errors undo it all.
 
     Args:
       prefix: Where: the path less `.index`. Its directory is made if only that is missing.
@@ -71,7 +71,7 @@ class BundleWriter:
         self._file = NewFile(atomic.temporary_name(data_path(prefix, 0, 1)), self._sync, size)
 
     def add(self, key: bytes, array: Array, number: int) -> None:
-        """Adds a tensor.
+        """Add a tensor.
 
         Args:
           key: Its name.
@@ -107,7 +107,7 @@ class BundleWriter:
     def add_all(
         self, keys: Sequence[bytes], shapes: Sequence[Shape], number: int, content: bytes
     ) -> None:
-        """Adds many small tensors of one type of numbers; see `add`.
+        """Add many small tensors of one type of numbers; see `add`.
 
         Args:
           keys: Their names.
@@ -125,7 +125,7 @@ class BundleWriter:
     def add_slice(
         self, key: bytes, full_shape: Shape, part: TensorSlice, array: Array, number: int
     ) -> None:
-        """Adds a part of the tensor `key` of shape `full_shape`; see `add`."""
+        """Add a part of the tensor `key` of shape `full_shape`; see `add`."""
         if part.is_full or part.shape_in(full_shape) == tuple(full_shape):
             self.add(key, array, number)
             return
@@ -142,7 +142,7 @@ class BundleWriter:
         self.add(part.key(key), array, number)
 
     def finish(self) -> None:
-        """Makes the checkpoint appear."""
+        """Make the checkpoint appear."""
         try:
             self._file.close()
             entries = {
@@ -170,7 +170,7 @@ class BundleWriter:
 
 
 def make_directory(path: str) -> None:
-    """Makes the last component of a path if it is missing."""
+    """Make the last component of a path if it is missing."""
     if path and not os.path.isdir(path):
         with os_errors(path):
             try:
@@ -183,7 +183,7 @@ def make_directory(path: str) -> None:
 def commit(
     prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, bytes], synced: bool
 ) -> None:
-    """Makes finished data files the checkpoint `prefix`, at once.
+    """Make finished data files the checkpoint `prefix`, at once.
 
     Args:
       prefix: The checkpoint; one that stands there is replaced.
@@ -219,7 +219,7 @@ def commit(
 
 
 def _link_all(prefix: str, count: int, first_count: int) -> bool:
-    """Gives data files their usual names too; False where the file system has no links."""
+    """Link data files to their usual names; return False if the file system has no links."""
     for shard in range(count):
         target = data_path(prefix, shard, count)
         temporary = atomic.temporary_name(target)
@@ -233,7 +233,7 @@ def _link_all(prefix: str, count: int, first_count: int) -> bool:
 
 
 def _shards_of(prefix: str) -> int | None:
-    """How many data files the checkpoint that stands at `prefix` has; None if there is none."""
+    """Return the number of data files of the checkpoint at `prefix`; None if there is none."""
     from google.protobuf.message import DecodeError
 
     from stillflow.protos import BundleHeaderProto

@@ -1,4 +1,4 @@
-"""What people name when they mean a checkpoint: a file of it, its folder, the list of the last."""
+"""Paths that users give for a checkpoint: one of its files, its folder, the state file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PART = re.compile(r"(.+)\.(?:index|meta|data-\d{5}-of-\d{5})", re.DOTALL)
 
 
 def prefix_of(path: str) -> str:
-    """What the names of a checkpoint's files begin with.
+    """Return the prefix of a checkpoint's files.
 
     Args:
       path: that, one of these files, a directory whose last checkpoint is meant, or the file
@@ -39,13 +39,13 @@ def prefix_of(path: str) -> str:
 
 
 def in_directory(path: str) -> list[str]:
-    """The checkpoints of format V2 that lie in a directory, whether its list has them or not."""
+    """Return the V2 checkpoints in a directory, also those missing in its state file."""
     indices = [name for name in file_system(path).children(path) if name.endswith(".index")]
     return sorted(os.path.join(path, name.removesuffix(".index")) for name in indices)
 
 
 def advice(path: str) -> str:
-    """What to name instead of a path that cannot be read as a checkpoint, or what is missing.
+    """Return advice for a path that is no checkpoint: the path to give, or the missing files.
 
     Returns:
       A line, with what divides it from the message above it; "" if there is nothing to say.
@@ -82,7 +82,7 @@ def _belongs(file: str, prefix: str) -> bool:
 
 
 def _last(state_path: str) -> str | None:
-    """The last checkpoint that a state file names; beside it, if the folder was moved since."""
+    """Return the last checkpoint of a state file; next to it, if the folder was moved since."""
     from google.protobuf.text_format import ParseError
 
     try:

@@ -22,11 +22,11 @@ Array = np.ndarray[Any, Any]
 
 
 def open_checkpoint(prefix: str) -> BundleReader | V1Reader:
-    """Opens a checkpoint, on the disk or elsewhere: of V2 if it has an index, else of V1.
+    """Open a checkpoint, on the disk or elsewhere: V2 if it has an index, else V1.
 
     Raises:
       NotFoundError: If there is neither.
-      DataLossError: If what is there is no checkpoint, or damaged.
+      DataLossError: If the file is not a checkpoint, or is damaged.
     """
     if is_remote(prefix):
         from stillflow.files.staging import open_remote
@@ -65,22 +65,22 @@ class CheckpointReader:
             ) from None
 
     def has_tensor(self, name: str) -> bool:
-        """Whether there is a tensor of this name."""
+        """Return True if there is a tensor of this name."""
         key = name.encode()
         if isinstance(self._reader, V1Reader):
             return key in self._reader.tensors
         return key in self._reader
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """The shape of each tensor, by name."""
+        """Return the shape of each tensor, by name."""
         return {name: list(shape) for name, (_, shape) in self._types_and_shapes().items()}
 
     def type_numbers(self) -> dict[str, int]:
-        """The number of each tensor's type in the `DataType` enum, by name."""
+        """Return the number of each tensor's type in the `DataType` enum, by name."""
         return {name: number for name, (number, _) in self._types_and_shapes().items()}
 
     def get_tensor(self, name: str | bytes) -> Any:
-        """The value of a tensor: an array, or bytes for a single string.
+        """Return the value of a tensor: an array, or bytes for a single string.
 
         Raises:
           NotFoundError: If there is none of this name.
@@ -100,7 +100,7 @@ class CheckpointReader:
         return b"".join(lines)
 
     def _described(self) -> Iterator[tuple[bytes, int, Shape, int]]:
-        """What `debug_string` lists: in V2, the parts of a tensor instead of the whole."""
+        """Yield the entries of `debug_string`: in V2, parts instead of the whole."""
         if isinstance(self._reader, V1Reader):
             for key, tensor in self._reader.tensors.items():
                 yield key, tensor.number, tensor.shape, len(tensor.slices)
@@ -117,7 +117,7 @@ def restore(
     shape_and_slice: str,
     number: int | None,
 ) -> Array:
-    """What the restore ops read: a tensor, or the part `shape_and_slice` of it.
+    """Return the result of the restore ops: a tensor, or the part `shape_and_slice` of it.
 
     Args:
       reader: The checkpoint.
@@ -126,7 +126,7 @@ def restore(
       number: Its type in the `DataType` enum, if that is to be checked.
 
     Raises:
-      NotFoundError: If the checkpoint lacks it.
+      NotFoundError: If the tensor is missing in the checkpoint.
       InvalidArgumentError: If its type is not `number`, or its shape not the one given.
     """
     v1 = isinstance(reader, V1Reader)

@@ -12,12 +12,12 @@ DEFAULT_NAME = "checkpoint"
 
 
 def state_path(directory: str, name: str | None = None) -> str:
-    """The path of a directory's state file."""
+    """Return the path of a directory's state file."""
     return os.path.join(plain_path(directory), DEFAULT_NAME if name is None else name)
 
 
 def write(path: str, state: Any) -> None:
-    """Writes a `CheckpointState` so that it is there as a whole or not at all."""
+    """Write a `CheckpointState` atomically."""
     from google.protobuf import text_format
 
     content = text_format.MessageToString(state, as_utf8=False).encode()
@@ -27,7 +27,7 @@ def write(path: str, state: Any) -> None:
 
 
 def read(path: str) -> Any:
-    """The `CheckpointState` in a file as it stands there; None if there is no such file.
+    """Return the `CheckpointState` in a file; None if there is no such file.
 
     Raises:
       OpError: If it cannot be read.

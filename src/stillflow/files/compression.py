@@ -18,7 +18,7 @@ _ZLIB_ERROR = re.compile(r"Error (-\d+)[^:]*(?:: (.*))?")
 
 
 class CompressedWriter:
-    """Compresses what is written to it into a file, as TensorFlow's does, byte for byte.
+    """Writer of compressed files, equal to TensorFlow's byte for byte.
 
     Args:
       file: where the compressed bytes go; closed with this.
@@ -56,7 +56,7 @@ class CompressedWriter:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """Takes some bytes."""
+        """Compress some bytes."""
         if self._size + len(data) > self._input_size:
             self._deflate(self._flush_mode)
         self._waiting.append(data)
@@ -72,12 +72,12 @@ class CompressedWriter:
         self._waiting, self._size = [], 0
 
     def flush(self) -> None:
-        """Writes all that was taken, so that a reader can unpack it."""
+        """Write all pending data, so that a reader can decompress it."""
         self._deflate(zlib.Z_PARTIAL_FLUSH)
         self._file.flush()
 
     def close(self) -> None:
-        """Ends the compressed stream and closes the file."""
+        """End the compressed stream and close the file."""
         with self._file:
             self._deflate(zlib.Z_FINISH)
 
@@ -108,7 +108,7 @@ class DecompressedReader:
         self._is_over = False
 
     def read(self, size: int) -> bytes:
-        """Returns up to `size` bytes, none at the end, also at the end of a stream cut off.
+        """Return up to `size` bytes; none at the end, also of a truncated stream.
 
         Raises:
           DataLossError: If these are no compressed bytes, or damaged ones.
@@ -158,7 +158,7 @@ class DecompressedReader:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the end of the compressed data was read; not so if they were cut off."""
+        """True if the end of the compressed stream was read; False if the stream was truncated."""
         return bool(self._stream.eof)
 
     def __enter__(self) -> DecompressedReader:
@@ -173,12 +173,12 @@ class DecompressedReader:
         self.close()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
 
 def inflate_error(error: zlib.error) -> str:
-    """What TensorFlow says of data that zlib cannot unpack."""
+    """Return TensorFlow's message for data that zlib cannot decompress."""
     match = _ZLIB_ERROR.match(str(error))
     if match is None:
         return f"inflate() failed: {error}"

@@ -16,7 +16,7 @@ _LARGE = 1 << 16  # from here on other threads had better run meanwhile
 
 
 def extend(crc: int, data: Any) -> int:
-    """The checksum of some bytes with this checksum, followed by `data`.
+    """Return the checksum `crc` extended by `data`.
 
     Args:
       crc: The checksum so far; 0 before the first byte.
@@ -34,7 +34,7 @@ def extend(crc: int, data: Any) -> int:
 
 @cache
 def _without_lock() -> Callable[[int, Any, int], int] | None:
-    """The function of C behind `google_crc32c.extend`, which lets other threads of Python run.
+    """Return the C function behind `google_crc32c.extend`, which releases the GIL.
 
     None where it cannot be reached: in builds that hide it or do without.
     """
@@ -51,12 +51,12 @@ def _without_lock() -> Callable[[int, Any, int], int] | None:
 
 
 def crc32c(data: Any) -> int:
-    """The checksum of `data` (bytes or a contiguous buffer)."""
+    """Return the checksum of `data` (bytes or a contiguous buffer)."""
     return extend(0, data)
 
 
 def combine(first: int, second: int, size: int) -> int:
-    """The checksum of some bytes followed by others, from the checksums of both.
+    """Return the checksum of a concatenation from the checksums of both parts.
 
     Args:
       first: The checksum of the former.
@@ -79,7 +79,7 @@ def _power(exponent: int) -> int:
 
 
 def _times(a: int, b: int) -> int:
-    """The product of two polynomials modulo the checksum's."""
+    """Return the product of two polynomials modulo the checksum's."""
     result = 0
     for place in range(31, -1, -1):
         if a >> place & 1:
@@ -89,7 +89,7 @@ def _times(a: int, b: int) -> int:
 
 
 def mask(crc: int) -> int:
-    """The form in which a checksum is stored beside the bytes that it covers.
+    """Return the masked form in which a checksum is stored next to its data.
 
     A checksum of bytes that contain their own checksum says little, hence the detour.
     """
@@ -97,11 +97,11 @@ def mask(crc: int) -> int:
 
 
 def unmask(masked: int) -> int:
-    """The checksum behind its stored form."""
+    """Return the checksum behind its stored form."""
     rotated = (masked - _MASK_DELTA) & 0xFFFFFFFF
     return (rotated >> 17 | rotated << 15) & 0xFFFFFFFF
 
 
 def masked_crc32c(data: Any) -> int:
-    """The checksum of `data` as files store it."""
+    """Return the checksum of `data` as files store it."""
     return mask(extend(0, data))

@@ -2,11 +2,11 @@
 
 A file that has been written is safe from a kill: the operating system has it. To be safe from a
 loss of power it has to be on the disk, and waiting for that takes several times as long as writing.
-So a thread waits for it, the newest files first, once the program has not saved for a second: what
-goes to the disk is in the way of whoever writes, renames and deletes. The program waits only before
-it deletes the last checkpoint that is known to be on the disk; not even then if it saves every few
-seconds. The end of the program waits too. What is deleted goes by the same thread: that takes its
-time as well.
+So a thread waits for it, the newest files first, once the program has not saved for a second: disk
+writes slow down the program's own writes, renames and deletions. The program waits only before it
+deletes the last checkpoint that is known to be on the disk; not even then if it saves every few
+seconds. The end of the program waits too. The same thread deletes files, which takes its time as
+well.
 
 A checkpoint that replaces one of the same prefix does so at once, before it is on the disk: a loss
 of power in the seconds after that may take both. TensorFlow, which never waits, risks that, too.
@@ -36,15 +36,15 @@ _OPEN = os.O_RDWR | os.O_BINARY if os.name == "nt" else os.O_RDONLY  # type: ign
 
 
 def waits() -> bool:
-    """Whether every save is to wait for the disk."""
+    """Return True if every save is to wait for the disk."""
     return os.environ.get(_VARIABLE, "") not in ("", "0")
 
 
 def sync(paths: Sequence[str]) -> None:
-    """Waits until files and their names are on the disk; what is gone meanwhile does not count.
+    """Wait until files and their names are on the disk; ignore files deleted meanwhile.
 
     Raises:
-      OpError: If the disk refuses.
+      OpError: If the disk reports an error.
     """
     for path in paths:
         try:
@@ -64,7 +64,7 @@ def sync(paths: Sequence[str]) -> None:
 
 
 class WriteBack:
-    """Takes checkpoints to the disk in a thread that lasts as long as there is something to do."""
+    """Thread that syncs checkpoints to the disk and ends when none are left."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -92,12 +92,12 @@ class WriteBack:
         self._start()
 
     def remove(self, path: str) -> None:
-        """Deletes a file: its name goes at once, and what it holds when there is time.
+        """Delete a file: its name at once, its content when there is time.
 
         Raises:
           OSError: If it cannot be deleted.
         """
-        # While a file is open its bytes stay, and whoever closes it last waits until they are gone.
+        # An open file keeps its content; the last close waits for its deletion.
         descriptor = None
         if os.name != "nt" and os.path.getsize(path) >= _LARGE:
             descriptor = os.open(path, _OPEN)
@@ -127,10 +127,10 @@ class WriteBack:
             self._added.pop(_key(prefix), None)
 
     def wait(self) -> None:
-        """Waits until everything is on the disk.
+        """Wait until everything is on the disk.
 
         Raises:
-          OpError: If the disk has refused one of the files.
+          OpError: If the disk reported an error for one of the files.
         """
         with self._urging():
             self._changed.wait_for(lambda: not self._working)
@@ -138,10 +138,10 @@ class WriteBack:
                 raise error
 
     def wait_for_one(self, prefixes: Iterable[str]) -> None:
-        """Waits until at least one of some checkpoints is on the disk, unless all are very new.
+        """Wait until at least one of some checkpoints is on the disk, unless all are very new.
 
         Raises:
-          OpError: If the disk has refused all of them.
+          OpError: If the disk reported errors for all of them.
         """
         keys = {_key(prefix) for prefix in prefixes}
         new = time.monotonic() - _OFTEN

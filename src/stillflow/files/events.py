@@ -22,7 +22,7 @@ VERSION = "brain.Event:2"
 
 
 class EventsWriter:
-    """Writes an event file, which is made with the first event.
+    """Writer of an event file, which is created with the first event.
 
     Args:
       file_prefix: what the file's name begins with, its directory included.
@@ -36,7 +36,7 @@ class EventsWriter:
         self._outstanding = 0
 
     def InitWithSuffix(self, suffix: Any) -> None:
-        """Makes the file, with a name that ends so."""
+        """Create the file, with a name that ends in the suffix."""
         self._suffix = name_of(suffix)
         self._init()
 
@@ -46,7 +46,7 @@ class EventsWriter:
             self._init()
 
     def _init(self) -> TFRecordWriter:
-        """Makes the file, or a new one in place of one that has disappeared."""
+        """Create the file, or a new one instead of one that has disappeared."""
         if self._writer is not None:
             if file_exists(self._name):
                 return self._writer
@@ -68,26 +68,26 @@ class EventsWriter:
             if self._writer is not None:
                 self._writer.close()
         except errors.OpError:
-            pass  # the file is gone anyway
+            pass  # the file no longer exists anyway
         self._writer = None
 
     def FileName(self) -> str:
-        """Returns the file's name; makes the file if it is not there yet."""
+        """Return the file's name; create the file if it does not exist."""
         if not self._name:
             self._init()
         return self._name
 
     def WriteEvent(self, event: Any) -> None:
-        """Writes an `Event`."""
+        """Write an `Event`."""
         self.write_serialized(event.SerializeToString())
 
     def write_serialized(self, event: bytes) -> None:
-        """Writes a serialized `Event`."""
+        """Write a serialized `Event`."""
         (self._writer or self._init()).write(event)
         self._outstanding += 1
 
     def Flush(self) -> bool:
-        """Hands all events to the operating system; returns True.
+        """Flush all events to the operating system; return True.
 
         Raises:
           OpError: If it does not take them.
@@ -99,7 +99,7 @@ class EventsWriter:
         return True
 
     def Close(self) -> bool:
-        """Writes what is left and closes the file; another event begins a new file."""
+        """Write pending events and close the file; another event begins a new file."""
         writer, self._writer, self._outstanding = self._writer, None, 0
         if writer is not None:
             writer.close()
@@ -107,7 +107,7 @@ class EventsWriter:
 
 
 def read_events(path: Any) -> Iterator[Any]:
-    """Yields the events of a file.
+    """Yield the events of a file.
 
     Raises:
       DataLossError: If a checksum is wrong, or a record is no event.

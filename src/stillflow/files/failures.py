@@ -1,4 +1,4 @@
-"""What goes wrong with files, as the errors TensorFlow raises, each with the file's name."""
+"""Errors of files as the errors TensorFlow raises, each with the file's name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CLASSES: dict[int, Callable[..., errors.OpError]] = {
 
 
 def from_os(error: OSError, path: str) -> errors.OpError:
-    """The error that stands for one of the operating system: `path; what it said`."""
+    """Return the error for one of the operating system: `path; message`."""
     kind = _CLASSES.get(error.errno or 0)
     text = f"{path}; {os.strerror(error.errno) if error.errno else error}"
     if kind is None:
@@ -56,7 +56,7 @@ def os_errors(path: str) -> Iterator[None]:
 
 
 def data_loss(what: str, path: str, offset: int | None = None) -> errors.DataLossError:
-    """A DataLossError: what is wrong, then a line that names the file, the place and a guess."""
+    """Return a DataLossError with the fault, the file, the offset and a likely cause."""
     place = f"in {path}" if offset is None else f"in {path} at byte {offset}"
     guess = sniff.describe_path(path)
     return errors.data_loss(f"{what}\n{place}" + (f"\n{path} is {guess}" if guess else ""))

@@ -79,12 +79,12 @@ class FileIO:
         return data if self._binary else as_str_any(data)
 
     def size(self) -> int:
-        """Returns the number of bytes that the file has by now."""
+        """Return the current size of the file in bytes."""
         path = self._resolved()
         return file_system(path).entry(path).length
 
     def write(self, file_content: Any) -> None:
-        """Writes text or bytes at the end of what was written.
+        """Append text or bytes to the file.
 
         Raises:
           PermissionDeniedError: If the file is not open for writing.
@@ -94,7 +94,7 @@ class FileIO:
             writer.write(as_bytes(file_content))
 
     def read(self, n: int = -1) -> Any:
-        """Returns up to `n` bytes, by default all that are left, as bytes or as text.
+        """Return up to `n` bytes, by default all remaining ones, as bytes or as text.
 
         Raises:
           PermissionDeniedError: If the file is not open for reading.
@@ -109,7 +109,7 @@ class FileIO:
 
     @deprecated_args(None, "position is deprecated in favor of the offset argument.", "position")
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Moves the place where reading goes on.
+        """Move the position of reading.
 
         Args:
           offset: a number of bytes.
@@ -141,18 +141,18 @@ class FileIO:
             raise errors.out_of_range("reached end of file")
 
     def readline(self) -> Any:
-        """Returns the next line with its newline, less any carriage returns; empty at the end."""
+        """Return the next line with its newline, without carriage returns; empty at the end."""
         reader = self._open_reader()
         with os_errors(self._resolved()):
             line = reader.readline()
         return self._value(line.replace(b"\r", b""))
 
     def readlines(self) -> list[Any]:
-        """Returns all lines that are left."""
+        """Return all remaining lines."""
         return list(self)
 
     def tell(self) -> int:
-        """Returns the place where reading, or else writing, goes on."""
+        """Return the position of reading, or else of writing."""
         file = self._open_reader() if self._readable else self._open_writer()
         return int(file.tell())
 
@@ -179,13 +179,13 @@ class FileIO:
     next = __next__
 
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Flush the written data to the operating system."""
         if self._writer is not None:
             with os_errors(self._resolved()):
                 self._writer.flush()
 
     def close(self) -> None:
-        """Writes what is left; reading or writing again opens the file again."""
+        """Flush and close; reading or writing again reopens the file."""
         reader, writer, self._reader, self._writer = self._reader, self._writer, None, None
         if reader is not None:
             reader.close()
@@ -200,7 +200,7 @@ class FileIO:
             pass  # never opened, or the interpreter is ending
 
     def seekable(self) -> bool:
-        """Returns True."""
+        """Return True."""
         return True
 
 

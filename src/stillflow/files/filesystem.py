@@ -1,4 +1,4 @@
-"""Where a path leads: to the disk, or through fsspec to gs://, s3://, hdfs://, memory://."""
+"""File systems by path: the disk, or fsspec's for gs://, s3://, hdfs://, memory://."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COPIED_AT_ONCE = 1 << 20
 
 
 class Entry(NamedTuple):
-    """What is known about a path.
+    """Facts about a path: its kind, size and time.
 
     Attributes:
       length: its size in bytes.
@@ -38,11 +38,11 @@ class LocalFileSystem:
     """The disk. Paths are given and named in errors as the caller wrote them."""
 
     def path(self, name: str) -> str:
-        """The operating system's path of a name."""
+        """Return the operating system's path of a name."""
         return plain_path(name)
 
     def open(self, name: str, mode: str) -> IO[bytes]:
-        """Opens a file, `mode` is "rb", "wb" or "ab"."""
+        """Open a file; `mode` is "rb", "wb" or "ab"."""
         path = self.path(name)
         with os_errors(name):
             try:
@@ -53,41 +53,41 @@ class LocalFileSystem:
                 raise from_os(error, path) from None  # TensorFlow notices when it reads
 
     def entry(self, name: str) -> Entry:
-        """What is known about a file or directory."""
+        """Return the facts about a file or directory."""
         with os_errors(name):
             status = os.stat(self.path(name))
         whole_seconds = int(status.st_mtime) * 1_000_000_000
         return Entry(status.st_size, whole_seconds, stat.S_ISDIR(status.st_mode), status.st_mode)
 
     def exists(self, name: str) -> bool:
-        """Whether there is something of that name that can be reached."""
+        """Return True if the path exists and is accessible."""
         with os_errors(name):
             return os.access(self.path(name), os.F_OK)
 
     def children(self, name: str) -> list[str]:
-        """The names of what is in a directory, in the operating system's order."""
+        """Return the names in a directory, in the operating system's order."""
         with os_errors(name):
             return os.listdir(self.path(name))
 
     def make_directory(self, name: str) -> None:
-        """Makes one directory; its parent has to be there."""
+        """Make one directory; its parent must exist."""
         with os_errors(name):
             os.mkdir(self.path(name))
 
     def remove_file(self, name: str) -> None:
-        """Deletes a file."""
+        """Delete a file."""
         if os.path.isdir(self.path(name)):
             raise errors.failed_precondition(f"{name}; Is a directory")
         with os_errors(name):
             os.remove(self.path(name))
 
     def remove_directory(self, name: str) -> None:
-        """Deletes a directory that is empty."""
+        """Delete a directory that is empty."""
         with os_errors(name):
             os.rmdir(self.path(name))
 
     def rename(self, source: str, target: str) -> None:
-        """Moves a file or directory, over a file that is there."""
+        """Move a file or directory; an existing file is replaced."""
         with os_errors(source):
             os.replace(self.path(source), self.path(target))
 
@@ -100,18 +100,18 @@ class RemoteFileSystem:
         self.implementation = implementation
 
     def path(self, name: str) -> str:
-        """The path as fsspec's file system knows it."""
+        """Return the path as fsspec's file system knows it."""
         return str(self.implementation._strip_protocol(name))
 
     def open(self, name: str, mode: str) -> Any:
-        """Opens a file, `mode` is "rb", "wb" or "ab"."""
+        """Open a file; `mode` is "rb", "wb" or "ab"."""
         with remote_errors(name):
             if mode == "rb" and self.implementation.isdir(self.path(name)):
                 raise errors.failed_precondition(f"{name}; Is a directory")
             return self.implementation.open(self.path(name), mode)
 
     def entry(self, name: str) -> Entry:
-        """What is known about a file or directory."""
+        """Return the facts about a file or directory."""
         with remote_errors(name):
             path = self.path(name)
             info = self.implementation.info(path)
@@ -120,12 +120,12 @@ class RemoteFileSystem:
             )
 
     def exists(self, name: str) -> bool:
-        """Whether there is something of that name."""
+        """Return True if the path exists."""
         with remote_errors(name):
             return bool(self.implementation.exists(self.path(name)))
 
     def children(self, name: str) -> list[str]:
-        """The names of what is in a directory, sorted."""
+        """Return the names in a directory, sorted."""
         with remote_errors(name):
             path = self.path(name).rstrip("/")
             listed = self.implementation.ls(path, detail=False)
@@ -137,24 +137,24 @@ class RemoteFileSystem:
         return sorted(bases - {""})
 
     def make_directory(self, name: str) -> None:
-        """Makes one directory."""
+        """Make one directory."""
         with remote_errors(name):
             self.implementation.mkdir(self.path(name), create_parents=False)
 
     def remove_file(self, name: str) -> None:
-        """Deletes a file."""
+        """Delete a file."""
         if self.entry(name).is_directory:
             raise errors.failed_precondition(f"{name}; Is a directory")
         with remote_errors(name):
             self.implementation.rm_file(self.path(name))
 
     def remove_directory(self, name: str) -> None:
-        """Deletes a directory that is empty."""
+        """Delete a directory that is empty."""
         with remote_errors(name):
             self.implementation.rmdir(self.path(name))
 
     def rename(self, source: str, target: str) -> None:
-        """Moves a file or directory."""
+        """Move a file or directory."""
         self.entry(source)
         with remote_errors(source):
             self.implementation.mv(self.path(source), self.path(target), recursive=True)
@@ -200,7 +200,7 @@ _LOCAL = LocalFileSystem()
 
 
 def file_system(name: str) -> FileSystem:
-    """Finds the file system that a path belongs to.
+    """Return the file system of a path.
 
     Raises:
       UnimplementedError: If nothing here knows the path's scheme.
@@ -246,7 +246,7 @@ def configure(protocol: str, **options: Any) -> None:
 
 
 def name_of(path: Any) -> str:
-    """Returns a path as text.
+    """Return a path as text.
 
     Args:
       path: str, bytes or an `os.PathLike`.
@@ -264,7 +264,7 @@ def name_of(path: Any) -> str:
 
 
 def open_file(path: Any, mode: str = "rb") -> IO[bytes]:
-    """Opens a file anywhere.
+    """Open a file anywhere.
 
     Args:
       path: its name; with a scheme if it is not on the disk.
@@ -278,6 +278,6 @@ def open_file(path: Any, mode: str = "rb") -> IO[bytes]:
 
 
 def copy_bytes(source: IO[bytes], target: IO[bytes]) -> None:
-    """Copies what is left of one open file to another."""
+    """Copy the rest of one open file to another."""
     while chunk := source.read(_COPIED_AT_ONCE):
         target.write(chunk)

@@ -26,7 +26,7 @@ Walked = tuple[str, list[str], list[str]]
 
 
 class FileStatistics:
-    """What `tf.io.gfile.stat` tells.
+    """Result of `tf.io.gfile.stat`.
 
     Attributes:
       length: the size in bytes.
@@ -47,7 +47,7 @@ class FileStatistics:
 
 
 def _entry(name: str) -> Entry | None:
-    """Return what is known about a path, None if it leads to nothing or cannot be reached."""
+    """Return the facts about a path, None if it does not exist or is not accessible."""
     try:
         return file_system(name).entry(name)
     except errors.OpError:
@@ -56,20 +56,20 @@ def _entry(name: str) -> Entry | None:
 
 @export("io.gfile.exists")
 def file_exists_v2(path: Any) -> bool:
-    """Returns whether there is a file or directory at `path`."""
+    """Return whether there is a file or directory at `path`."""
     name = name_of(path)
     return file_system(name).exists(name)
 
 
 @export("gfile.Exists")
 def file_exists(filename: Any) -> bool:
-    """Returns whether there is a file or directory called `filename`."""
+    """Return whether there is a file or directory called `filename`."""
     return file_exists_v2(filename)
 
 
 @export("io.gfile.remove")
 def delete_file_v2(path: Any) -> None:
-    """Deletes a file.
+    """Delete a file.
 
     Raises:
       NotFoundError: If there is none.
@@ -81,13 +81,13 @@ def delete_file_v2(path: Any) -> None:
 
 @export("gfile.Remove")
 def delete_file(filename: Any) -> None:
-    """Deletes a file; see `tf.io.gfile.remove`."""
+    """Delete a file; see `tf.io.gfile.remove`."""
     delete_file_v2(filename)
 
 
 @export("io.gfile.glob")
 def get_matching_files_v2(pattern: Any) -> list[str]:
-    """Returns the names of files and directories that match, sorted for each pattern.
+    """Return the names of files and directories that match, sorted for each pattern.
 
     Args:
       pattern: a pattern, or several; `*`, `?` and `[abc]` stand for what they do in a shell,
@@ -99,13 +99,13 @@ def get_matching_files_v2(pattern: Any) -> list[str]:
 
 @export("gfile.Glob")
 def get_matching_files(filename: Any) -> list[str]:
-    """Returns the names of files and directories that match; see `tf.io.gfile.glob`."""
+    """Return the names of files and directories that match; see `tf.io.gfile.glob`."""
     return get_matching_files_v2(filename)
 
 
 @export("io.gfile.mkdir")
 def create_dir_v2(path: Any) -> None:
-    """Makes a directory; does nothing if there is something of that name.
+    """Make a directory; do nothing if the path exists.
 
     Raises:
       NotFoundError: If its parent is not there.
@@ -121,13 +121,13 @@ def create_dir_v2(path: Any) -> None:
 
 @export("gfile.MkDir")
 def create_dir(dirname: Any) -> None:
-    """Makes a directory; see `tf.io.gfile.mkdir`."""
+    """Make a directory; see `tf.io.gfile.mkdir`."""
     create_dir_v2(dirname)
 
 
 @export("io.gfile.makedirs")
 def recursive_create_dir_v2(path: Any) -> None:
-    """Makes a directory and those above it that are not there."""
+    """Make a directory and its missing parents."""
     name = name_of(path)
     scheme, separator, rest = name.rpartition("://")
     missing = []
@@ -143,7 +143,7 @@ def recursive_create_dir_v2(path: Any) -> None:
 
 @export("gfile.MakeDirs")
 def recursive_create_dir(dirname: Any) -> None:
-    """Makes a directory and those above it that are not there."""
+    """Make a directory and those above it that are not there."""
     recursive_create_dir_v2(dirname)
 
 
@@ -154,7 +154,7 @@ def _refuse_existing(name: str, overwrite: bool) -> None:
 
 @export("io.gfile.copy")
 def copy_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Copies a file, also from one file system to another.
+    """Copy a file, also from one file system to another.
 
     Args:
       src: the file.
@@ -181,13 +181,13 @@ def copy_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 @export("gfile.Copy")
 def copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
-    """Copies a file; see `tf.io.gfile.copy`."""
+    """Copy a file; see `tf.io.gfile.copy`."""
     copy_v2(oldpath, newpath, overwrite)
 
 
 @export("io.gfile.rename")
 def rename_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Moves a file or directory.
+    """Move a file or directory.
 
     Args:
       src: its name.
@@ -208,13 +208,13 @@ def rename_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 @export("gfile.Rename")
 def rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
-    """Moves a file or directory; see `tf.io.gfile.rename`."""
+    """Move a file or directory; see `tf.io.gfile.rename`."""
     rename_v2(oldname, newname, overwrite)
 
 
 @export("io.gfile.rmtree")
 def delete_recursively_v2(path: Any) -> None:
-    """Deletes a directory and all that is in it.
+    """Delete a directory and all that is in it.
 
     Raises:
       NotFoundError: If it is not there.
@@ -238,7 +238,7 @@ def _delete(folder: str, children: list[str]) -> None:
 
 
 def _is_real_directory(name: str) -> bool:
-    """Whether it is a directory, and not a link to one, whose target is none of ours to delete."""
+    """Return True for a directory, False for a link to one, whose target must not be deleted."""
     system = file_system(name)
     if isinstance(system, LocalFileSystem) and os.path.islink(system.path(name)):
         return False
@@ -256,26 +256,26 @@ def _remove(name: str) -> None:
 
 @export("gfile.DeleteRecursively")
 def delete_recursively(dirname: Any) -> None:
-    """Deletes a directory and all that is in it; see `tf.io.gfile.rmtree`."""
+    """Delete a directory and all that is in it; see `tf.io.gfile.rmtree`."""
     delete_recursively_v2(dirname)
 
 
 @export("io.gfile.isdir")
 def is_directory_v2(path: Any) -> bool:
-    """Returns whether there is a directory at `path`."""
+    """Return whether there is a directory at `path`."""
     entry = _entry(name_of(path))
     return entry is not None and entry.is_directory
 
 
 @export("gfile.IsDirectory")
 def is_directory(dirname: Any) -> bool:
-    """Returns whether there is a directory called `dirname`."""
+    """Return whether there is a directory called `dirname`."""
     return is_directory_v2(dirname)
 
 
 @export("io.gfile.listdir")
 def list_directory_v2(path: Any) -> list[str]:
-    """Returns the names of what is in a directory, in its own order, without the directory's name.
+    """Return the names of what is in a directory, in its own order, without the directory's name.
 
     Raises:
       NotFoundError: If there is no such directory.
@@ -290,7 +290,7 @@ def list_directory_v2(path: Any) -> list[str]:
 
 @export("gfile.ListDirectory")
 def list_directory(dirname: Any) -> list[str]:
-    """Returns the names of what is in a directory; see `tf.io.gfile.listdir`."""
+    """Return the names of what is in a directory; see `tf.io.gfile.listdir`."""
     return list_directory_v2(dirname)
 
 
@@ -337,7 +337,7 @@ def walk(top: Any, in_order: bool = True) -> Iterator[Walked]:
 
 @export("io.gfile.stat")
 def stat_v2(path: Any) -> FileStatistics:
-    """Returns the `FileStatistics` of a file or directory.
+    """Return the `FileStatistics` of a file or directory.
 
     Raises:
       NotFoundError: If there is none.
@@ -349,24 +349,24 @@ def stat_v2(path: Any) -> FileStatistics:
 
 @export("gfile.Stat")
 def stat(filename: Any) -> FileStatistics:
-    """Returns the `FileStatistics` of a file or directory."""
+    """Return the `FileStatistics` of a file or directory."""
     return stat_v2(filename)
 
 
 def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
-    """Returns a file's contents, as text or as bytes."""
+    """Return a file's contents, as text or as bytes."""
     with FileIO(filename, "rb" if binary_mode else "r") as file:
         return file.read()
 
 
 def write_string_to_file(filename: Any, file_content: Any) -> None:
-    """Writes a file that contains `file_content`."""
+    """Write a file that contains `file_content`."""
     with FileIO(filename, "w") as file:
         file.write(file_content)
 
 
 def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
-    """Writes a file so that it is never seen with a part of its contents.
+    """Write a file so that it is never seen with a part of its contents.
 
     Raises:
       AlreadyExistsError: If it is there and `overwrite` is false.
@@ -382,7 +382,7 @@ def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = 
 
 
 def filecmp(filename_a: Any, filename_b: Any) -> bool:
-    """Returns whether two files have the same contents."""
+    """Return whether two files have the same contents."""
     if FileIO(filename_a, "rb").size() != FileIO(filename_b, "rb").size():
         return False
     with FileIO(filename_a, "rb") as a, FileIO(filename_b, "rb") as b:
@@ -393,7 +393,7 @@ def filecmp(filename_a: Any, filename_b: Any) -> bool:
 
 
 def file_crc32(filename: Any, block_size: int = _BLOCK) -> str:
-    """Returns the CRC-32 of a file in hexadecimal digits ("0x...").
+    """Return the CRC-32 of a file in hexadecimal digits ("0x...").
 
     Args:
       filename: the file.

@@ -46,7 +46,7 @@ class _Reader:
         return int.from_bytes(self.take(2), "little")
 
     def blocks(self) -> bytes:
-        """The content of blocks up to the empty one."""
+        """Return the content of blocks up to the empty one."""
         parts = []
         while count := self.byte():
             parts.append(self.take(count))
@@ -60,7 +60,7 @@ class _Reader:
 
 
 def frames(data: bytes) -> list[Frame]:
-    """The images of a file.
+    """Return the images of a file.
 
     Raises:
       GifError: it is not complete, or damaged.
@@ -152,7 +152,7 @@ def _unpacked(data: bytes, bits: int, count: int) -> bytes:
 
 
 def decode(data: bytes) -> np.ndarray[Any, Any]:
-    """Returns the frames as uint8 [frames, height, width, 3].
+    """Return the frames as uint8 [frames, height, width, 3].
 
     Raises:
       GifError: the file is not complete, or damaged, or its first frame does not fill it.

@@ -13,7 +13,7 @@ _MOST = 8
 
 
 def for_each(work: Callable[[T], None], items: Sequence[T]) -> None:
-    """Calls `work`, which had better let other threads run, with every item.
+    """Call `work`, which should release the GIL, with every item.
 
     Threads take the items in order, each the next one when it is done with one.
 

@@ -31,7 +31,7 @@ class JpegError(ValueError):
 
 
 class Header(NamedTuple):
-    """What a file says of itself."""
+    """Facts in the header of a JPEG file."""
 
     height: int
     width: int
@@ -42,7 +42,7 @@ class Header(NamedTuple):
 
 
 def segments(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields where each segment before the first scan begins, and what it holds.
+    """Yield where each segment before the first scan begins, and what it holds.
 
     Raises:
       JpegError: there is no scan.
@@ -52,7 +52,7 @@ def segments(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yields place, kind and content of each segment up to the head of the first scan."""
+    """Yield place, kind and content of each segment up to the head of the first scan."""
     if not data.startswith(b"\xff\xd8"):
         raise JpegError("no start of image")
     place, kind = 2, 0
@@ -70,7 +70,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def frame(data: bytes) -> bytes:
-    """What the head of the frame says: precision, height, width, components.
+    """Return precision, height, width and components from the frame header.
 
     Raises:
       JpegError: there is none before the first scan.
@@ -79,7 +79,7 @@ def frame(data: bytes) -> bytes:
 
 
 def frames(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yields where the head of each frame begins, and its kind."""
+    """Yield where the head of each frame begins, and its kind."""
     for place, kind, _ in _segments(data):
         if kind in _FRAMES:
             yield place, kind
@@ -105,7 +105,7 @@ def _frame(found: Iterable[tuple[int, int, bytes]]) -> bytes:
 
 
 def header(data: bytes) -> Header:
-    """Reads the segments before the first scan.
+    """Read the segments before the first scan.
 
     Raises:
       JpegError: there is none, or no frame before it.
@@ -120,12 +120,12 @@ def header(data: bytes) -> Header:
 
 
 def is_ended(data: bytes, scan: int) -> bool:
-    """Whether a file says that it ends, behind where its first scan begins."""
+    """Return True if a file has an end marker after its first scan begins."""
     return data.rfind(_END, scan) >= 0  # mostly the last two bytes
 
 
 def shortened(data: bytes, rows: int) -> bytes:
-    """A file whose first rows are those of another one, which are decoded without the rest of it.
+    """Return a file with only the first rows of another one, so that the others are not decoded.
 
     Only files of one scan, and with an end, are made shorter; a few rows more are left, with
     which libjpeg interpolates.
@@ -152,7 +152,7 @@ def decode(
     data: bytes, channels: int = 0, ratio: int = 1, fancy_upscaling: bool = True,
     recover_truncated: bool = False, fast: bool = True,
 ) -> np.ndarray[Any, Any]:  # fmt: skip
-    """Returns the image as uint8 [height, width, channels].
+    """Return the image as uint8 [height, width, channels].
 
     Args:
       channels: 1 (grey), 3 (RGB), or 0: what the file has; CMYK becomes RGB.
@@ -181,7 +181,7 @@ def decode(
 
 
 def check(data: bytes, channels: int, ratio: int) -> tuple[Header, str]:
-    """What a file says of itself, and in which colours it is decoded: GRAY, RGB or CMYK.
+    """Return a file's header and its decoded colours: GRAY, RGB or CMYK.
 
     Raises:
       JpegError: it is none that is decoded.
@@ -201,7 +201,7 @@ def check(data: bytes, channels: int, ratio: int) -> tuple[Header, str]:
 
 
 def _check_markers(data: bytes, scan: int) -> None:
-    """Refuses what the decoders pass over silently: markers that libjpeg does not know."""
+    """Raise an error for markers that libjpeg does not know, which the decoders ignore."""
     place = _next_marker(data, scan)
     while place >= 0:
         kind = data[place + 1]
@@ -214,7 +214,10 @@ def _check_markers(data: bytes, scan: int) -> None:
 
 
 def _next_marker(data: bytes, place: int) -> int:
-    """Where the next one stands that is neither data, nor filling, nor a restart; -1: nowhere."""
+    """Return the place of the next marker that is neither data, filling nor a restart.
+
+    -1 if none.
+    """
     library = native.library()
     if library is not None:
         return library.next_marker(data, len(data), place)  # type: ignore[no-any-return]
@@ -266,7 +269,7 @@ def encode(
     optimize: bool = False, downsample: bool = True, density_unit: int = 1,
     density: tuple[int, int] = (300, 300), xmp: bytes = b"",
 ) -> bytes:  # fmt: skip
-    """Returns an image as a JPEG file.
+    """Return an image as a JPEG file.
 
     Args:
       image: uint8 [height, width, channels] with 1 or 3 channels.

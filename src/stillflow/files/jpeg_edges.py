@@ -24,7 +24,7 @@ _ROUNDING = {"first": 8, "last": 7}  # of sixteenths
 def correct(
     image: Image, data: bytes, left: int, width: int, ratio: int = 1, fast: bool = True
 ) -> None:
-    """Gives the edges of a part the colours that libjpeg gives them.
+    """Give the edges of a part the colours of libjpeg.
 
     Args:
       image: uint8 [height, width, 3], the whole image as `jpeg.decode` gives it with interpolated
@@ -49,7 +49,7 @@ def decode_part(
     data: bytes, window: tuple[int, int, int, int], channels: int = 0, ratio: int = 1,
     fancy_upscaling: bool = True, recover_truncated: bool = False, fast: bool = True,
 ) -> Image:  # fmt: skip
-    """Returns a part of an image, as libjpeg decodes it without the rest.
+    """Return a part of an image, as libjpeg decodes it without the rest.
 
     Args:
       window: first row and column, height and width.
@@ -79,7 +79,10 @@ def decode_part(
 def _interpolated(
     data: bytes, window: tuple[int, int, int, int], columns: int, ratio: int, fast: bool
 ) -> Image | None:
-    """A part whose edges are not those of the whole, from one decoding; None for any other."""
+    """Return a part whose edges are not those of the whole, from one decoding.
+
+    None for any other.
+    """
     top, left, height, width = window
     rows_to_each, block = _rows_to_a_sample(data, ratio), 16 // ratio
     edges = _edges(left, left + width, columns, block) if rows_to_each else {}
@@ -100,7 +103,7 @@ def _interpolated(
 
 
 def _edges(left: int, end: int, width: int, block: int) -> dict[int, str]:
-    """The columns that are not as in the whole image, of those from `left` to before `end`."""
+    """Return the columns in [`left`, `end`) that differ from the whole image."""
     if (width + 1) // 2 <= 2:  # nothing is interpolated
         return {}
     start = left // block * block
@@ -115,7 +118,10 @@ def _edges(left: int, end: int, width: int, block: int) -> dict[int, str]:
 
 
 def _rows_to_a_sample(data: bytes, ratio: int) -> int | None:
-    """How many rows share a sample of chroma; None unless two columns do, interpolated."""
+    """Return the number of rows per chroma sample.
+
+    None unless two columns share one, interpolated.
+    """
     frame = jpeg.frame(data)
     factors = [(byte >> 4, byte & 15) for byte in frame[7::3]]
     if len(factors) != 3 or ratio > 4 or not jpeg.is_transformed(data):

@@ -112,7 +112,7 @@ def _size(data: bytes, ratio: int) -> tuple[int, int]:
 def _pillow(
     data: bytes, mode: str, size: tuple[int, int], stored: str, ratio: int, draft: bool
 ) -> Image:  # fmt: skip
-    """Runs Pillow's decoder.
+    """Run Pillow's decoder.
 
     Args:
       mode: the colours of the image that Pillow makes, into which libjpeg converts.
@@ -144,7 +144,10 @@ def _is_cut(data: bytes) -> bool:
 
 
 def _scales(data: bytes, ratio: int) -> list[Scale]:
-    """The scale of each component; libjpeg rather makes a smaller image of more of its samples."""
+    """Return the scale of each component.
+
+    Libjpeg rather makes a smaller image of more of its samples.
+    """
     frame = jpeg.frame(data)
     width = int.from_bytes(frame[3:5], "big")
     factors = [(byte >> 4 or 1, byte & 15 or 1) for byte in frame[7::3][: frame[5]]]
@@ -167,7 +170,7 @@ def _scales(data: bytes, ratio: int) -> list[Scale]:
 
 
 def _stretched(data: bytes) -> tuple[bytes, int, int]:
-    """A file whose chroma is repeated more often than libjpeg interpolates, and how much more.
+    """Return a file with chroma repeated more often than libjpeg interpolates, and the factor.
 
     A fourth component, of which there is no scan, has the most samples; the others have fewer to a
     pixel then, and all of their blocks are where they were.
@@ -197,7 +200,7 @@ def _stretched(data: bytes) -> tuple[bytes, int, int]:
 
 
 def _interpolated(plane: Image, scale: Scale) -> Image:
-    """A component whose samples are repeated, with values between them."""
+    """Return a component whose samples are repeated, with values between them."""
     rows, columns = plane.shape
     values = plane[:: scale.down, :: scale.across].astype(np.int32)
     if scale.down == 2:
@@ -223,7 +226,7 @@ def _between(values: Image, axis: int) -> Image:
 
 
 def _with_native_loop(data: bytes, parts: Image, scales: list[Scale], wanted: str) -> Image | None:
-    """The usual colours with half the chroma, by the loop in C; None for any other."""
+    """Return the usual colours with half the chroma, by the loop in C; None for any other."""
     library: Any = native.library()
     usual = [(1, 1), (2, scales[1].down), (2, scales[1].down)] if len(scales) == 3 else None
     if (

@@ -1,4 +1,4 @@
-"""What kind of TensorFlow file a path leads to."""
+"""Kinds of TensorFlow files, found from their content."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LENGTH_AND_CRC = struct.Struct("<QI")
 
 
 class Kind(NamedTuple):
-    """What a path leads to.
+    """Kind of a file, with its description.
 
     Attributes:
       name: one of the constants of this module.
@@ -67,7 +67,7 @@ class Kind(NamedTuple):
 
 
 def identify(path: str) -> Kind:
-    """Returns what kind of file a path leads to, by its contents.
+    """Return what kind of file a path leads to, by its contents.
 
     Raises:
       OpError: If there is nothing that can be read.
@@ -135,7 +135,7 @@ def _file(path: str, head: bytes, ends_as_table: bool) -> Kind:
 
 
 def is_record_header(data: bytes) -> bool:
-    """Whether bytes begin like a TFRecord file, with a length and its checksum."""
+    """Return True if bytes begin like a TFRecord file, with a length and its checksum."""
     if len(data) < _LENGTH_AND_CRC.size:
         return False
     _, crc = _LENGTH_AND_CRC.unpack_from(data)
@@ -143,7 +143,7 @@ def is_record_header(data: bytes) -> bool:
 
 
 def _is_event(head: bytes) -> bool:
-    """Whether the first record is the Event that tells a file's version."""
+    """Return True if the first record is the Event with the file's version."""
     length, _ = _LENGTH_AND_CRC.unpack_from(head)
     first = head[_LENGTH_AND_CRC.size :][:length]
     return b"brain.Event:" in first and first[:1] in (b"\x09", b"\x1a")

@@ -35,7 +35,7 @@ class _Meta(NamedTuple):
 
 
 def entries(path: str) -> Iterator[tuple[bytes, bytes]]:
-    """Gives keys and values.
+    """Return keys and values.
 
     Args:
       path: the file, or the directory in which it is `data.mdb`.
@@ -95,7 +95,7 @@ class _Tree:
             yield from self._below(self._meta.root, 0)
 
     def _below(self, number: int, depth: int) -> Iterator[tuple[bytes, bytes]]:
-        """The entries of the subtree under a page."""
+        """Yield the entries of the subtree under a page."""
         if depth > _DEEPEST:
             raise _damaged(self._path, "its tree does not end")
         start = number * self._meta.page_size
@@ -112,7 +112,10 @@ class _Tree:
                 yield from self._below(low | top << 32, depth + 1)
 
     def _node(self, place: int) -> tuple[int, int, int]:
-        """A size or the lower half of a page number; flags or its upper half; the key's size."""
+        """Return a size or the lower half of a page number.
+
+        Flags or its upper half; the key's size.
+        """
         first, second, flags, key_size = self._four(self._data, place)
         low, high = (first, second) if self._meta.order == "<" else (second, first)
         return low | high << 16, flags, key_size

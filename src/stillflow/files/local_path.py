@@ -10,7 +10,7 @@ _FILE = "file://"
 
 
 def is_remote(name: str) -> bool:
-    """Whether a path leads to a file system that is no disk: gs://, s3://, hdfs://, memory://."""
+    """Return True if a path is on no disk: gs://, s3://, hdfs://, memory://."""
     scheme = _SCHEME.match(name)
     return bool(scheme) and scheme[1] != "file"  # type: ignore[index]
 

@@ -13,7 +13,7 @@ _SPECIAL = re.compile(r"[*?\[\\]")
 
 
 def matching(pattern: str) -> list[str]:
-    """Returns the names of the files and directories that match a pattern.
+    """Return the names of the files and directories that match a pattern.
 
     They come in the order in which their directories list them: what a program shuffles, or
     splits, then is what it is under TensorFlow.
@@ -46,13 +46,13 @@ def matching(pattern: str) -> list[str]:
 
 
 def fixed_part(pattern: str) -> str:
-    """What a pattern begins with, up to the first character that stands for others."""
+    """Return the part of a pattern before the first wildcard."""
     special = _SPECIAL.search(pattern)
     return pattern if special is None else pattern[: special.start()]
 
 
 def full_match(pattern: str, path: str) -> bool:
-    """Whether a whole path matches a pattern, part by part."""
+    """Return True if a whole path matches a pattern, part by part."""
     parts, names = pattern.split("/"), path.split("/")
     return len(parts) == len(names) and all(
         _expression(part).fullmatch(name) is not None
@@ -68,7 +68,7 @@ def _check_directory(system: LocalFileSystem, name: str) -> None:
 
 
 def _inside(system: FileSystem, folder: str, part: str) -> list[str]:
-    """Returns the names of what is in a folder and matches one part of a pattern."""
+    """Return the names of what is in a folder and matches one part of a pattern."""
     if _SPECIAL.search(part) is None:
         name = folder + part
         return [name] if part not in ("", ".", "..") and _is_listed(system, name) else []

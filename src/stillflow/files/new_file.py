@@ -1,8 +1,8 @@
 """New files, written by several threads: each copies a piece, sums it and writes it.
 
-The copy makes sure that what is summed is what is written, whatever another thread of the program
-does to the memory meanwhile; a piece is so small that it stays in the processor's cache until it
-is in the operating system's.
+The copy guarantees that the checksum covers the written bytes, even if another thread of the
+program changes the memory meanwhile. A piece is small enough to stay in the processor's cache until
+the operating system has it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Sum:
         self._spans = spans
 
     def result(self) -> int:
-        """The CRC32C of all of them, once they are written."""
+        """Return the CRC32C of all of them, once they are written."""
         crc = 0
         for number, (future, size) in enumerate(self._spans):
             crc = crc32c.combine(crc, future.result(), size) if number else future.result()
@@ -78,7 +78,7 @@ class NewFile:
                 raise
 
     def append(self, content: bytes) -> None:
-        """Writes some bytes, together with others."""
+        """Write some bytes, together with others."""
         self._tail.append(content)
         self._tail_size += len(content)
         self.size += len(content)
@@ -100,7 +100,7 @@ class NewFile:
         return Sum(spans)
 
     def close(self) -> None:
-        """Waits until all is written; with `sync`, until it is on the disk."""
+        """Wait until all is written; with `sync`, until it is on the disk."""
         assert self._file is not None
         with os_errors(self.path):
             if self._pool is None:
@@ -115,7 +115,7 @@ class NewFile:
             self._release()
 
     def abandon(self) -> None:
-        """Removes the file."""
+        """Remove the file."""
         with contextlib.suppress(OSError):
             self._wait()
         self._release()
@@ -139,7 +139,7 @@ class NewFile:
         return future
 
     def _write_span(self, octets: np.ndarray[Any, Any], start: int) -> int:
-        """Writes a copy of bytes; gives their checksum."""
+        """Write a copy of bytes; give their checksum."""
         try:
             buffer = self._free.pop()
         except IndexError:
@@ -167,7 +167,7 @@ class NewFile:
             start += count
 
     def _wait(self) -> None:
-        """Waits for what is being written; OSError if that fails."""
+        """Wait for what is being written; OSError if that fails."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

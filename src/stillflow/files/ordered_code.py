@@ -11,12 +11,15 @@ _STRING = re.compile(rb"((?:[^\x00\xff]|\x00\xff|\xff\x00)*)\x00\x01")
 
 
 def encode_string(text: bytes) -> bytes:
-    """A string, so that none is the start of another one."""
+    """Return a string, so that none is the start of another one."""
     return _SPECIAL.sub(lambda found: _ESCAPES[found.group()], text) + b"\0\1"
 
 
 def decode_string(code: bytes) -> tuple[bytes, bytes]:
-    """The string that a code begins with, and the rest; ValueError if it begins with none."""
+    """Return the string that a code begins with, and the rest.
+
+    ValueError if it begins with none.
+    """
     found = _STRING.match(code)
     if found is None:
         raise ValueError("the code of a string has no end")
@@ -25,19 +28,19 @@ def decode_string(code: bytes) -> tuple[bytes, bytes]:
 
 
 def encode_unsigned(value: int) -> bytes:
-    """A number that is not negative: how many bytes, then these, the highest first."""
+    """Return a number that is not negative: how many bytes, then these, the highest first."""
     size = (value.bit_length() + 7) // 8
     return bytes([size]) + value.to_bytes(size, "big")
 
 
 def decode_unsigned(code: bytes) -> tuple[int, bytes]:
-    """The number that a code begins with, and the rest."""
+    """Return the number that a code begins with, and the rest."""
     end = 1 + code[0]
     return int.from_bytes(code[1:end], "big"), code[end:]
 
 
 def encode_signed(value: int) -> bytes:
-    """A number of 64 bits: its sign and how many bytes it takes are in the first bits."""
+    """Return a number of 64 bits: its sign and how many bytes it takes are in the first bits."""
     magnitude = ~value if value < 0 else value
     size = magnitude.bit_length() // 7 + 1
     # As many ones as there are bytes, then a zero unless the number's own bits reach so far.
@@ -46,7 +49,7 @@ def encode_signed(value: int) -> bytes:
 
 
 def decode_signed(code: bytes) -> tuple[int, bytes]:
-    """The number of 64 bits that a code begins with, and the rest."""
+    """Return the number of 64 bits that a code begins with, and the rest."""
     if not code[0] & 0x80:
         magnitude, rest = decode_signed(bytes(octet ^ 0xFF for octet in code))
         return ~magnitude, code[len(code) - len(rest) :]

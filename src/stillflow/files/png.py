@@ -16,7 +16,7 @@ _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by channels: grey, grey and alpha, R
 
 
 def encode(pixels: np.ndarray[Any, Any], level: int = -1) -> bytes:
-    """Returns an image as a PNG file.
+    """Return an image as a PNG file.
 
     Args:
       pixels: uint8 or uint16 [height, width, channels], with 1 to 4 channels.
@@ -39,7 +39,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def _filtered(rows: np.ndarray[Any, Any], step: int, width: int) -> bytes:
-    """Returns each row after the filter that leaves the smallest differences.
+    """Return each row after the filter that leaves the smallest differences.
 
     Which filters are tried, and that the first of equals is taken, is libpng's way.
     """
@@ -72,7 +72,7 @@ def _paeth(left: Any, up: Any, corner: Any) -> np.ndarray[Any, Any]:
 
 
 def _compressed(data: bytes, level: int) -> bytes:
-    """Returns a zlib stream with libpng's parameters: windows no larger than the image."""
+    """Return a zlib stream with libpng's parameters: windows no larger than the image."""
     bits = 15
     if len(data) <= _SMALL:
         while bits > 8 and len(data) + 262 <= 1 << (bits - 1):

@@ -47,12 +47,12 @@ def _chunks(data: bytes) -> Any:
         kind, content = data[place + 4 : place + 8], data[place + 8 : place + 8 + length]
         crc = data[place + 8 + length : place + 12 + length]
         if len(crc) < 4:
-            # What is there tells a file whose pixels are cut off from one that has none.
+            # Without this chunk the file has no pixels; with it, they are truncated.
             if kind == b"IDAT":
                 yield kind, content
             return
         place += 12 + length
-        # Whoever reads on past a chunk that is needed must know that it is whole.
+        # A needed chunk must be whole before the reader continues past it.
         if zlib.crc32(content, zlib.crc32(kind)) != int.from_bytes(crc, "big"):
             if kind[0] & 0x20:
                 continue
@@ -61,7 +61,7 @@ def _chunks(data: bytes) -> Any:
 
 
 def read(data: bytes) -> Header:
-    """Reads all chunks.
+    """Read all chunks.
 
     Raises:
       PngError: bad header, size or data.
@@ -106,7 +106,7 @@ def read(data: bytes) -> Header:
 
 
 def decode(data: bytes, channels: int = 0, bits: int = 8) -> np.ndarray[Any, Any]:
-    """Returns the image, [height, width, channels], as uint8 or uint16.
+    """Return the image, [height, width, channels], as uint8 or uint16.
 
     Args:
       channels: 1 (grey), 2 (and alpha), 3 (RGB), 4 (and alpha), or 0: what the file has.
@@ -159,7 +159,7 @@ def _as_colours(values: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any
 
 
 def _keyed(found: Header, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Where the colour is not the transparent one: 1, else 0."""
+    """Return 1 where the colour is not the transparent one, else 0."""
     key = np.frombuffer(found.transparent or b"", ">u2")[: values.shape[-1]].astype(np.int64)
     if found.depth < 8:
         key = key * 255 // ((1 << found.depth) - 1)
@@ -167,13 +167,13 @@ def _keyed(found: Header, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _samples(data: bytes, found: Header) -> np.ndarray[Any, Any]:
-    """The samples as they are stored; grey of less than 8 bits is spread to 8."""
+    """Return the samples as they are stored; grey of less than 8 bits is spread to 8."""
     values = _with_pillow(data, found)
     return _unpacked(found) if values is None else values
 
 
 def _with_pillow(data: bytes, found: Header) -> np.ndarray[Any, Any] | None:
-    """The same from Pillow, which is faster, where it is installed and keeps the samples."""
+    """Return the same from Pillow, which is faster, where it is installed and keeps the samples."""
     try:
         from PIL import Image
     except ImportError:

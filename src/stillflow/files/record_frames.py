@@ -31,7 +31,7 @@ _FAULTS = (None, 0, HEADER)  # where in a record a loop in C found it damaged
 
 
 class Cut(NamedTuple):
-    """What was found at the beginning of some bytes."""
+    """Records found at the beginning of some bytes."""
 
     records: list[bytes]  # those that are there as a whole and good
     size: int  # bytes of these with their frames
@@ -43,7 +43,7 @@ class Cut(NamedTuple):
 
 
 def framed(records: Sequence[bytes]) -> bytes | memoryview:
-    """The bytes of records in their frames."""
+    """Return the bytes of records in their frames."""
     library = native.library() if len(records) >= _SOME else None
     if library is None:
         return b"".join(pieces(records))
@@ -54,7 +54,7 @@ def framed(records: Sequence[bytes]) -> bytes | memoryview:
 
 
 def pieces(records: Iterable[bytes]) -> Iterator[bytes]:
-    """The same in pieces: of each record a header, the data and a footer."""
+    """Yield the same in pieces: of each record a header, the data and a footer."""
     for record in records:
         yield _header(len(record))
         yield record
@@ -71,7 +71,7 @@ def _header(length: int) -> bytes:
 
 
 def cut(data: bytes, known: dict[bytes, int]) -> Cut:
-    """The records that some bytes begin with, up to the first that is cut off or damaged.
+    """Return the records that some bytes begin with, up to the first that is cut off or damaged.
 
     Args:
       known: the sizes of records by their headers; it learns of others.
@@ -88,7 +88,7 @@ def cut(data: bytes, known: dict[bytes, int]) -> Cut:
 
 
 def _found(library: Any, data: bytes) -> Cut:
-    """What a loop in C finds."""
+    """Return the records that the native loop finds."""
     room = min(len(data) // FRAME + 1, _MOST)  # one more: the next header may be damaged
     bounds = np.empty((2, room), np.int64)  # where they begin, where they end
     behind = np.empty((), np.int64)
@@ -114,7 +114,7 @@ def _split(data: bytes, known: dict[bytes, int]) -> tuple[list[bytes], list[int]
 
 
 def _ends(data: bytes, position: int, known: dict[bytes, int]) -> tuple[list[int], int]:
-    """Where the whole records from a place on end, and how many bytes are needed to go on."""
+    """Return the ends of the whole records from `position`, and the bytes needed to continue."""
     begin = position
     ends: list[int] = []
     add = ends.append
@@ -141,7 +141,7 @@ def _ends(data: bytes, position: int, known: dict[bytes, int]) -> tuple[list[int
 
 
 def _alike(data: bytes) -> list[bytes]:
-    """Returns the whole records at the start that are as long as the first, if there are many."""
+    """Return the whole records at the start that are as long as the first, if there are many."""
     header = data[:HEADER]
     size = _size(header)
     rows = len(data) // size if size else 0
@@ -155,14 +155,14 @@ def _alike(data: bytes) -> list[bytes]:
 
 
 def _size(header: bytes) -> int:
-    """The size of a whole record with this header, 0 if the header is damaged or cut off."""
+    """Return the size of a whole record with this header, 0 if the header is damaged or cut off."""
     if len(header) < HEADER or masked_crc32c(header[:8]) != _CRC.unpack_from(header, 8)[0]:
         return 0
     return int(_LENGTH.unpack_from(header)[0]) + FRAME
 
 
 def _first_difference(data: bytes, records: list[bytes], ends: list[int]) -> int:
-    """Returns the index of the first record whose checksum differs from that behind it."""
+    """Return the index of the first record whose checksum differs from that behind it."""
     if len(records) < _FEW:
         for index, (record, end) in enumerate(zip(records, ends)):
             if masked_crc32c(record) != _CRC.unpack_from(data, end - FOOTER)[0]:

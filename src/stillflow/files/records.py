@@ -30,7 +30,7 @@ _pread: Any = getattr(os, "pread", None)  # None on Windows
 
 @export("io.TFRecordCompressionType", "python_io.TFRecordCompressionType")
 class TFRecordCompressionType:
-    """How a TFRecord file is compressed."""
+    """Compression types of TFRecord files."""
 
     NONE = 0
     ZLIB = 1
@@ -39,7 +39,7 @@ class TFRecordCompressionType:
 
 @export("io.TFRecordOptions", "python_io.TFRecordOptions")
 class TFRecordOptions:
-    """How a TFRecord file is compressed, and how zlib is to do it.
+    """Compression of a TFRecord file, with zlib's options.
 
     Args:
       compression_type: "GZIP", "ZLIB", "" or one of `tf.io.TFRecordCompressionType`.
@@ -87,7 +87,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """Returns "ZLIB", "GZIP" or "" for options, a compression type or its name.
+        """Return "ZLIB", "GZIP" or "" for options, a compression type or its name.
 
         Raises:
           ValueError: If there is no such compression type.
@@ -103,7 +103,7 @@ class TFRecordOptions:
         raise ValueError(f'Not a valid compression_type: "{options}"')
 
     def compressor_arguments(self) -> dict[str, Any]:
-        """Returns what `compression.CompressedWriter` is to be told."""
+        """Return what `compression.CompressedWriter` is to be told."""
         kind = self.get_compression_type_string(self.compression_type)
         arguments = {
             "flush_mode": self.flush_mode,
@@ -119,7 +119,7 @@ class TFRecordOptions:
 
 @export("io.TFRecordWriter", "python_io.TFRecordWriter")
 class TFRecordWriter:
-    """Writes a TFRecord file; usable in a `with` block.
+    """Writer of a TFRecord file; usable in a `with` block.
 
     Args:
       path: the file, with a scheme (gs://, s3://, memory://) if it is not on the disk.
@@ -145,7 +145,7 @@ class TFRecordWriter:
         _open.add(self)
 
     def write(self, record: bytes) -> None:
-        """Appends a record.
+        """Append a record.
 
         Args:
           record: bytes; strings of text have to be encoded first.
@@ -160,7 +160,7 @@ class TFRecordWriter:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        """Writes the records that are waiting."""
+        """Write the records that are waiting."""
         with self._handing_over, os_errors(self._path):
             records = self._waiting.copy()
             del self._waiting[: len(records)]  # other threads may have added some meanwhile
@@ -172,7 +172,7 @@ class TFRecordWriter:
                 self._file.write(record_frames.framed(records))
 
     def flush(self) -> None:
-        """Hands all records to the operating system."""
+        """Hand all records to the operating system."""
         if self._file is None:
             raise _closed()
         self._hand_over()
@@ -180,7 +180,7 @@ class TFRecordWriter:
             self._file.flush()
 
     def close(self) -> None:
-        """Writes what is left and closes the file."""
+        """Write what is left and close the file."""
         if self._file is not None:
             try:
                 self._hand_over()
@@ -212,7 +212,7 @@ _open: weakref.WeakSet[TFRecordWriter] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Writes what programs have left open; Python need not delete what is in reference cycles."""
+    """Write what programs have left open; Python need not delete what is in reference cycles."""
     for writer in list(_open):
         writer.__del__()
 
@@ -228,7 +228,7 @@ def _as_bytes(record: Any) -> bytes:
 
 
 def open_records(path: Any, kind: str = "") -> Any:
-    """Opens a TFRecord file for reading, as a file of uncompressed bytes.
+    """Open a TFRecord file for reading, as a file of uncompressed bytes.
 
     Args:
       path: the file.
@@ -239,7 +239,7 @@ def open_records(path: Any, kind: str = "") -> Any:
 
 
 class Cursor:
-    """Reads the records of an open file one after the other.
+    """Reader of an open file's records, one after the other.
 
     Attributes:
       offset: where in the (uncompressed) bytes the next record starts.
@@ -260,12 +260,12 @@ class Cursor:
         self._known: dict[bytes, int] = {}
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yields each record; see `batches`."""
+        """Yield each record; see `batches`."""
         for batch in self.batches():
             yield from batch
 
     def batches(self) -> Iterator[list[bytes]]:
-        """Yields the records, as many at a time as were read at once.
+        """Yield the records, as many at a time as were read at once.
 
         Raises:
           DataLossError: If a checksum is wrong or the file ends within a record's data; after the
@@ -297,7 +297,7 @@ class _Positioned:
         self._descriptor = file.fileno()
 
     def read(self, offset: int, wanted: int) -> bytes:
-        """Reads from `offset`: at least `wanted` bytes, fewer if the file ends before."""
+        """Read from `offset`: at least `wanted` bytes, fewer if the file ends before."""
         size = _CHUNK
         if wanted > size:  # nobody allocates what a damaged length asks for
             size = max(size, min(wanted, os.fstat(self._descriptor).st_size - offset))
@@ -320,7 +320,7 @@ class _Sequential:
         self._start = offset
 
     def read(self, offset: int, wanted: int) -> bytes:
-        """As above; `offset` never goes back."""
+        """Read a record at `offset`, which never goes back."""
         parts = [self._buffer[offset - self._start :]]
         count = len(parts[0])
         while count < wanted and (chunk := self._file.read(_CHUNK)):
@@ -331,12 +331,12 @@ class _Sequential:
 
 
 def _is_plain(file: Any) -> bool:
-    """Whether a file is one of the operating system's, of which any part can be read."""
+    """Return True for a file of the operating system, which can be read at any offset."""
     return isinstance(file, io.BufferedReader) and file.seekable()
 
 
 def read_records(path: Any, kind: str = "") -> Iterator[bytes]:
-    """Yields the records of a file.
+    """Yield the records of a file.
 
     Args:
       path: the file.
@@ -356,7 +356,7 @@ def read_records(path: Any, kind: str = "") -> Iterator[bytes]:
     instructions="Use eager execution and: \n`tf.data.TFRecordDataset(path)`",
 )
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
-    """Yields the records of a TFRecord file.
+    """Yield the records of a TFRecord file.
 
     Args:
       path: the file.

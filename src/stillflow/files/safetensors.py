@@ -52,7 +52,7 @@ class StoredTensor(NamedTuple):
 
 
 def write(path: str, tensors: Iterable[StoredTensor]) -> None:
-    """Writes a file, at once: whoever reads sees all of it or what was there before.
+    """Write a file atomically: a reader sees the old content or all of the new.
 
     Args:
       path: the file.
@@ -97,7 +97,7 @@ def write(path: str, tensors: Iterable[StoredTensor]) -> None:
 
 
 def _plain(tensor: StoredTensor, special: dict[str, Any]) -> Array | None:
-    """A tensor as numbers of the format's types; None if it stands in `special` alone."""
+    """Return a tensor as numbers of the format's types; None if it stands in `special` alone."""
     array = tensor.array
     if tensor.number == tensor_types.STRING:
         items = array.reshape(-1).tolist()
@@ -117,7 +117,7 @@ def _plain(tensor: StoredTensor, special: dict[str, Any]) -> Array | None:
 
 
 def read(path: str) -> Iterator[StoredTensor]:
-    """Yields the tensors of a file, each where it lies in the mapped file.
+    """Yield the tensors of a file, each where it lies in the mapped file.
 
     Raises:
       OpError: If it cannot be opened.
@@ -160,7 +160,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _special(metadata: Any, path: str) -> dict[str, Any]:
-    """What we have written down of tensors that the format has no type for."""
+    """Return our description of the tensors whose types the format does not have."""
     try:
         special = json.loads(metadata.get(_OURS, "{}"))
         if all(isinstance(note, dict) and "type" in note for note in special.values()):
@@ -171,7 +171,7 @@ def _special(metadata: Any, path: str) -> dict[str, Any]:
 
 
 def _in_order(header: dict[str, Any], size: int, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The entries in the order of their bytes, which must fill the file without gaps."""
+    """Yield the entries in the order of their bytes, which must fill the file without gaps."""
     for name, entry in header.items():
         if not _is_sound(entry):
             raise data_loss(f"the entry of {name!r} is damaged", path)
@@ -205,7 +205,7 @@ def _are_sizes(values: Any) -> bool:
 
 
 def _restored(name: str, array: Array, note: Any, path: str) -> StoredTensor:
-    """A tensor as it was before `write` stored it."""
+    """Return a tensor as it was before `write` stored it."""
     if note is None:
         return StoredTensor(name, tensor_types.NUMBER_OF[array.dtype], array)
     number = tensor_types.NUMBERS.get(str(note["type"]), 0)

@@ -1,4 +1,4 @@
-"""A part of a tensor put together from the parts that were saved."""
+"""Assembly of a part of a tensor from the saved parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def assemble(
     saved: Sequence[TensorSlice],
     read: Callable[[TensorSlice], Array],
 ) -> Array:
-    """A part of a tensor, from others.
+    """Return a part of a tensor, from others.
 
     Args:
       key: The tensor's name, for errors.

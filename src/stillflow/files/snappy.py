@@ -11,7 +11,7 @@ _MAX_RATIO = 64
 
 
 def decompress(data: Any) -> bytes:
-    """What was compressed.
+    """Decompress some bytes.
 
     Raises:
       ValueError: If `data` is not Snappy's, or damaged.

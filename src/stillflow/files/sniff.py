@@ -1,4 +1,4 @@
-"""What a file is that is not what it was taken for."""
+"""Recognition of files that are not of the expected kind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def describe(head: bytes) -> str | None:
 
 
 def is_special(path: str) -> bool:
-    """Whether a path leads to what is neither a file nor a directory: to read it may never end."""
+    """Return True for a special file, neither regular nor a directory: reading may never end."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 

@@ -30,7 +30,7 @@ _NO_COMPRESSION, _SNAPPY = 0, 1
 
 
 class Handle(NamedTuple):
-    """Where a block lies, without its trailer."""
+    """Place of a block, without its trailer."""
 
     offset: int
     size: int
@@ -79,7 +79,7 @@ class _BlockBuilder:
 
 
 class TableBuilder:
-    """Writes a table. Keys come in order, each once.
+    """Writer of a table. Keys come in order, each once.
 
     Args:
       write: Appends bytes to the file.
@@ -94,7 +94,7 @@ class TableBuilder:
         self._pending: Handle | None = None  # the block whose index entry waits for the next key
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Adds an entry; ValueError if its key is not above the last one."""
+        """Add an entry; ValueError if its key is not above the last one."""
         if self._last_key is not None:
             if key <= self._last_key:
                 raise ValueError(_not_rising(self._last_key, key))
@@ -108,7 +108,7 @@ class TableBuilder:
             self._flush()
 
     def add_all(self, items: Sequence[tuple[bytes, bytes]]) -> None:
-        """As `add` of each of some entries, before any other."""
+        """Add many entries, before any other."""
         library = native.library() if items else None
         if library is None:
             for key, value in items:
@@ -133,7 +133,7 @@ class TableBuilder:
             self._last_key = keys[following - 1]
 
     def finish(self) -> None:
-        """Writes what is left, the index and the footer."""
+        """Write what is left, the index and the footer."""
         self._flush()
         properties = self._write_block(_BlockBuilder(_RESTART_INTERVAL).finish())
         if self._pending is not None:
@@ -143,7 +143,7 @@ class TableBuilder:
         self._write(footer.ljust(FOOTER_SIZE - 8, b"\0") + struct.pack("<Q", MAGIC))
 
     def _put_handle(self, key: bytes) -> None:
-        """Puts the block that ends before this key into the index."""
+        """Put the block that ends before this key into the index."""
         assert self._pending is not None
         self._index.add(_separator(self._last_key or b"", key), self._pending.encode())
         self._pending = None
@@ -164,7 +164,7 @@ class TableBuilder:
 
 
 def build(items: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The bytes of a table of these entries, in order."""
+    """Return the bytes of a table of these entries, in order."""
     parts: list[bytes] = []
     builder = TableBuilder(parts.append)
     builder.add_all(list(items))
@@ -185,7 +185,7 @@ def _shared_length(a: bytes, b: bytes, guess: int = 0) -> int:
 
 
 def _separator(start: bytes, limit: bytes) -> bytes:
-    """A short key, not below `start` and below `limit`."""
+    """Return a short key, not below `start` and below `limit`."""
     shared = _shared_length(start, limit)
     if shared < min(len(start), len(limit)):
         byte = start[shared]
@@ -195,7 +195,7 @@ def _separator(start: bytes, limit: bytes) -> bytes:
 
 
 def _successor(key: bytes) -> bytes:
-    """A short key that is not below `key`."""
+    """Return a short key that is not below `key`."""
     for position, byte in enumerate(key):
         if byte != 0xFF:
             return key[:position] + bytes([byte + 1])
@@ -247,7 +247,7 @@ class Table:
             yield from self._entries(handle)
 
     def get(self, key: bytes) -> Any:
-        """The value of one key, or None."""
+        """Return the value of one key, or None."""
         place = bisect.bisect_left(self._last_keys, key)
         if place < len(self._handles):
             for found, value in self._entries(self._handles[place]):
@@ -289,7 +289,7 @@ def _decode_handle(data: Any, position: int, limit: int) -> tuple[Handle, int]:
 
 
 def _block_entries(block: Any) -> Iterator[tuple[bytes, Any]]:
-    """The entries of a block; ValueError where it is not one."""
+    """Yield the entries of a block; ValueError where it is not one."""
     if len(block) < 4:
         raise ValueError("bad block contents")
     (restarts,) = struct.unpack("<I", block[-4:])

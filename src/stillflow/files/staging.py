@@ -1,7 +1,7 @@
 """Checkpoints on file systems that are no disks: made on the disk, then copied, and back.
 
-Checkpoints are mapped into memory and appear by renaming, which only disks can. What is read comes
-by the file, when a tensor in it is asked for.
+Checkpoints are mapped into memory and appear by renaming, which only disks can do. Remote
+checkpoints are read file by file, when a tensor in them is requested.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def _folder_of(owner: object) -> str:
-    """A directory that lasts as long as something does."""
+    """Return a directory that lasts as long as something does."""
     folder = tempfile.mkdtemp(prefix="checkpoint")
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -85,24 +85,24 @@ class RemoteV1Reader(V1Reader):
 
 
 def open_remote(prefix: str) -> BundleReader | V1Reader:
-    """Opens a checkpoint that is not on the disk: of V2 if it has an index, else of V1."""
+    """Open a checkpoint that is not on the disk: of V2 if it has an index, else of V1."""
     if whole_file.exists(index_path(prefix)):
         return RemoteBundleReader(prefix)
     return RemoteV1Reader(prefix)
 
 
 def open_bundle(prefix: str) -> BundleReader:
-    """Opens a checkpoint of format V2, on the disk or elsewhere."""
+    """Open a checkpoint of format V2, on the disk or elsewhere."""
     return RemoteBundleReader(prefix) if is_remote(prefix) else BundleReader(plain_prefix(prefix))
 
 
 def open_v1(pattern: str) -> V1Reader:
-    """Opens a V1 checkpoint, on the disk or elsewhere."""
+    """Open a V1 checkpoint, on the disk or elsewhere."""
     return RemoteV1Reader(pattern) if is_remote(pattern) else V1Reader(plain_path(pattern))
 
 
 def merge(prefixes: Sequence[str], target: str) -> None:
-    """Makes one checkpoint of several, wherever they are; see `bundle_merge.merge`."""
+    """Make one checkpoint of several, wherever they are; see `bundle_merge.merge`."""
     if not is_remote(target):
         bundle_merge.merge([plain_prefix(prefix) for prefix in prefixes], plain_prefix(target))
         return
@@ -119,7 +119,7 @@ def merge(prefixes: Sequence[str], target: str) -> None:
 
 
 def _files(prefix: str) -> list[str]:
-    """The files of a V2 checkpoint."""
+    """Return the files of a V2 checkpoint."""
     reader = RemoteBundleReader(prefix)
     data = [data_path(prefix, shard, reader.shards) for shard in range(reader.shards)]
     return [*data, index_path(prefix)]

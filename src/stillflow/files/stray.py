@@ -1,4 +1,4 @@
-"""What saves that were killed have left behind: temporary files, and directories of shards."""
+"""Leftovers of killed saves: temporary files, and directories of shards."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from stillflow.files import atomic
 _DIRECTORY = re.compile(r".+_temp_[0-9a-f]{32}")
 _SHARD = re.compile(r"part-\d{5}-of-\d{5}(\.index|\.data-\d{5}-of-\d{5})(\.tempstate\d+)?")
 _FILE = re.compile(r".+(\.index|\.data-\d{5}-of-\d{5})\.tempstate\d+")
-# Whoever is still saving has written something in the meantime.
+# A save that still runs has written something in this time.
 _QUIET_SECONDS = 600.0
 
 
 def sweep(directory: str) -> list[str]:
-    """Removes the remains of saves in a directory that nobody has touched for ten minutes.
+    """Remove the remains of saves in a directory that nobody has touched for ten minutes.
 
     Args:
       directory: where checkpoints are; "" for the current one.
 
     Returns:
-      The paths of what is gone.
+      The paths of the removed files.
     """
     swept = []
     before = time.time() - _QUIET_SECONDS
@@ -52,7 +52,7 @@ def _is_old(entry: os.DirEntry[str], before: float) -> bool:
 
 
 def _remove_shards(directory: str, before: float) -> bool:
-    """Removes a directory if nothing is in it but old shards."""
+    """Remove a directory if nothing is in it but old shards."""
     try:
         with os.scandir(directory) as entries:
             shards = list(entries)

@@ -25,12 +25,12 @@ class TensorSlice(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> TensorSlice:
-        """Reads `0,2:-:3,1`; InvalidArgumentError if it is no such text."""
+        """Read `0,2:-:3,1`; InvalidArgumentError if it is no such text."""
         return TensorSlice(tuple(_parse_extent(item, text) for item in text.split(":") if item))
 
     @staticmethod
     def from_proto(message: Any) -> TensorSlice:
-        """Reads a `TensorSliceProto`; InvalidArgumentError if it is out of all bounds."""
+        """Read a `TensorSliceProto`; InvalidArgumentError if it is out of all bounds."""
         extents = []
         for extent in message.extent:
             length = extent.length if extent.HasField("length") else ALL
@@ -46,7 +46,7 @@ class TensorSlice(NamedTuple):
         return TensorSlice(tuple(extents))
 
     def to_proto(self, message: Any) -> None:
-        """Writes this into an empty `TensorSliceProto`."""
+        """Write this into an empty `TensorSliceProto`."""
         for start, length in self.extents:
             extent = message.extent.add()
             if length != ALL:
@@ -62,7 +62,7 @@ class TensorSlice(NamedTuple):
         )
 
     def shape_in(self, shape: Shape) -> Shape:
-        """The shape of this part of a tensor; InternalError if it reaches outside."""
+        """Return the shape of this part of a tensor; InternalError if it reaches outside."""
         if len(shape) != len(self.extents):
             raise errors.internal(f"Mismatching ranks: shape = {shape_text(shape)}, slice = {self}")
         result = []
@@ -83,7 +83,7 @@ class TensorSlice(NamedTuple):
         )
 
     def key(self, name: bytes) -> bytes:
-        """The key of this part of the tensor `name` in a checkpoint."""
+        """Return the key of this part of the tensor `name` in a checkpoint."""
         parts = [ordered_code.encode_unsigned(0), ordered_code.encode_string(name)]
         parts.append(ordered_code.encode_unsigned(len(self.extents)))
         for start, length in self.extents:
@@ -92,7 +92,7 @@ class TensorSlice(NamedTuple):
 
 
 def key_text(key: bytes) -> str:
-    """The key of a tensor, or of a part of one, as messages show it."""
+    """Return the key of a tensor, or of a part of one, as messages show it."""
     if key.startswith(b"\0"):
         try:
             name, rest = ordered_code.decode_string(key[1:])
@@ -110,7 +110,7 @@ def key_text(key: bytes) -> str:
 
 
 def parse_shape_and_slice(spec: str) -> tuple[Shape, TensorSlice, Shape]:
-    """Reads `4 3 0,2:-`: the shape of the whole, the part, and the part's shape.
+    """Read `4 3 0,2:-`: the shape of the whole, the part, and the part's shape.
 
     Raises:
       InvalidArgumentError, InternalError: If it is no such text or the part does not fit.
@@ -133,7 +133,7 @@ def parse_shape_and_slice(spec: str) -> tuple[Shape, TensorSlice, Shape]:
 def overlap(
     a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]
 ) -> tuple[tuple[int, int], ...] | None:
-    """What two boxes of bounds share, or None."""
+    """Return the intersection of two boxes, or None."""
     result = tuple((max(x[0], y[0]), min(x[1], y[1])) for x, y in zip(a, b))
     return result if all(start < end for start, end in result) else None
 
@@ -155,5 +155,5 @@ def _parse_extent(item: str, text: str) -> tuple[int, int]:
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """A shape in the words of messages: [2,3]."""
+    """Return a shape as messages show it: [2,3]."""
     return f"[{','.join(map(str, shape))}]"

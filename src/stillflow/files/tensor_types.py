@@ -48,14 +48,14 @@ NUMBER_OF = {dtype: number for number, dtype in STORAGE.items() if number not in
 
 
 def name_of(number: int) -> str:
-    """The name TensorFlow's messages give a type: "float", "int32_ref", or "INVALID"."""
+    """Return the name TensorFlow's messages give a type: "float", "int32_ref", or "INVALID"."""
     if number > 100 and number - 100 in _TYPES:
         return _TYPES[number - 100][0] + "_ref"
     return _TYPES[number][0] if number in _TYPES else "INVALID"
 
 
 def number_of(array: np.ndarray[Any, Any]) -> int:
-    """The number of the type of an array; ValueError if checkpoints cannot hold it."""
+    """Return the number of the type of an array; ValueError if checkpoints cannot hold it."""
     names = array.dtype.names
     if names:
         array = array.view(array.dtype[0])

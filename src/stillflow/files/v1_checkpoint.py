@@ -48,7 +48,7 @@ class Saved(NamedTuple):
 
 
 def write(path: str, tensors: Sequence[Saved]) -> None:
-    """Writes a checkpoint of one shard; a file that stands there is replaced at once.
+    """Write a checkpoint of one shard; a file that stands there is replaced at once.
 
     Raises:
       UnimplementedError: If the format cannot hold a type.
@@ -75,7 +75,7 @@ def write(path: str, tensors: Sequence[Saved]) -> None:
 
 
 def _messages(tensors: list[Saved]) -> tuple[Any, dict[bytes, Saved]]:
-    """The message that lists all tensors, and what is saved under which key."""
+    """Return the message that lists all tensors, and what is saved under which key."""
     from stillflow.protos import SavedTensorSlices, VersionDef
 
     message = SavedTensorSlices()
@@ -121,7 +121,7 @@ def _check_agrees(meta: Any, saved: Saved) -> None:
 
 
 def _value_message(saved: Saved) -> bytes:
-    """The SavedTensorSlices message with one value."""
+    """Return the SavedTensorSlices message with one value."""
     from stillflow.protos import SavedSlice
 
     head = SavedSlice(name=saved.name.decode())
@@ -133,7 +133,7 @@ def _value_message(saved: Saved) -> bytes:
 
 
 class Tensor(NamedTuple):
-    """What a checkpoint says of a tensor."""
+    """Description of a tensor in a checkpoint."""
 
     number: int
     shape: Shape
@@ -205,11 +205,11 @@ class V1Reader:
             known.shards.extend([shard] * len(parts))
 
     def lookup(self, name: bytes) -> Array:
-        """The value of a tensor."""
+        """Return the value of a tensor."""
         return self.lookup_slice(name, TensorSlice.full(len(self._tensor(name).shape)))
 
     def lookup_slice(self, name: bytes, part: TensorSlice) -> Array:
-        """The value of a part of a tensor, put together from those that were saved."""
+        """Return the value of a part of a tensor, assembled from the saved parts."""
         tensor = self._tensor(name)
         if part in tensor.slices:
             return self._read(name, tensor, part)
@@ -230,7 +230,7 @@ class V1Reader:
             raise errors.not_found(message) from None
 
     def _read(self, name: bytes, tensor: Tensor, part: TensorSlice) -> Array:
-        """The value of one saved part."""
+        """Return the value of one saved part."""
         text = name.decode(errors="replace")
         if not v1_values.is_supported(tensor.number):
             raise errors.unimplemented(
@@ -249,7 +249,7 @@ class V1Reader:
 
 
 def _last(message: Any, number: int) -> Any:
-    """The last field of this number that is a message; nothing if there is none."""
+    """Return the last field of this number that is a message; nothing if there is none."""
     found: Any = b""
     for at, kind, value in wire.fields(message):
         if at == number and kind == wire.BYTES:

@@ -41,12 +41,12 @@ _HEADER_BYTES = 1 << 10
 
 
 def is_supported(number: int) -> bool:
-    """Whether V1 checkpoints can hold this type."""
+    """Return True if V1 checkpoints can hold this type."""
     return number in _FIELDS
 
 
 def size_bound(array: Array, number: int) -> int:
-    """How large the message of an array may get."""
+    """Return an upper bound of the size of an array's message."""
     bound = _HEADER_BYTES + array.size * _FIELDS[number][1]
     if number == tensor_types.STRING:
         bound += sum(map(len, array.reshape(-1).tolist()))
@@ -54,7 +54,7 @@ def size_bound(array: Array, number: int) -> int:
 
 
 def encode(array: Array, number: int) -> bytes:
-    """The `TensorProto` with the values of an array, and nothing else."""
+    """Return the `TensorProto` with the values of an array, and nothing else."""
     place = _FIELDS[number][0]
     flat = np.ascontiguousarray(array).reshape(-1)
     if place == _STRING:
@@ -70,7 +70,7 @@ def encode(array: Array, number: int) -> bytes:
 
 
 def decode(message: Any, number: int, shape: tuple[int, ...]) -> Array:
-    """The values in a `TensorProto`, as an array of this type and shape.
+    """Return the values in a `TensorProto`, as an array of this type and shape.
 
     Raises:
       ValueError: If they are not such, or fewer or more.
@@ -94,7 +94,7 @@ def decode(message: Any, number: int, shape: tuple[int, ...]) -> Array:
 
 
 def _numbers(found: list[Any], place: int) -> Array:
-    """The numbers in a repeated field, whether packed or one by one."""
+    """Return the numbers in a repeated field, whether packed or one by one."""
     parts = []
     for value in found:
         if isinstance(value, int):  # not packed

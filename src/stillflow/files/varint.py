@@ -13,7 +13,7 @@ _SHORT = [bytes((value,)) for value in range(0x80)]
 
 
 def encode(value: int) -> bytes:
-    """The bytes of an integer that is not negative."""
+    """Return the bytes of an integer that is not negative."""
     if value < 0x80:
         return _SHORT[value]
     if value < 0x4000:
@@ -29,7 +29,7 @@ def encode(value: int) -> bytes:
 
 
 def decode(data: Any, position: int, limit: int) -> tuple[int, int]:
-    """Reads one integer of up to 64 bits.
+    """Read one integer of up to 64 bits.
 
     Args:
       data: bytes or a memoryview of them.
@@ -57,7 +57,10 @@ def decode(data: Any, position: int, limit: int) -> tuple[int, int]:
 
 
 def encode_all(values: Array) -> bytes:
-    """The bytes of many 64-bit integers, one after the other; negative ones take ten bytes."""
+    """Return the bytes of many 64-bit integers, one after the other.
+
+    Negative ones take ten bytes.
+    """
     rest = np.ascontiguousarray(values).astype(np.int64, copy=False).view(np.uint64).reshape(-1)
     columns, present = [], []
     alive = np.ones(rest.shape, bool)
@@ -75,7 +78,7 @@ def encode_all(values: Array) -> bytes:
 
 
 def decode_all(data: Any) -> Array:
-    """Reads integers up to the end of `data`; gives them as an array of int64.
+    """Read integers up to the end of `data`; give them as an array of int64.
 
     Raises:
       ValueError: If the last one is cut off, or one is longer than ten bytes.

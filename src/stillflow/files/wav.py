@@ -14,7 +14,7 @@ _LARGEST = 1 << 15
 
 
 def encode(samples: np.ndarray[Any, Any], sample_rate: int) -> bytes:
-    """Returns sound as a WAV file.
+    """Return sound as a WAV file.
 
     Args:
       samples: float32 [frames, channels] between -1 and 1; what is beyond is cut off.
@@ -55,7 +55,7 @@ def encode(samples: np.ndarray[Any, Any], sample_rate: int) -> bytes:
 
 
 def decode(data: bytes) -> tuple[np.ndarray[Any, Any], int]:
-    """Returns the sound of a WAV file, and how many frames a second it has.
+    """Return the sound of a WAV file, and how many frames a second it has.
 
     Args:
       data: The file: PCM of 16 bits; other chunks than format and data are passed over.
@@ -102,7 +102,7 @@ def _checked_format(chunk: bytes) -> tuple[int, int]:
 
 
 def _data_chunk(data: bytes, offset: int, bytes_per_frame: int) -> bytes:
-    """The samples, in whole frames."""
+    """Return the samples, in whole frames."""
     found = None
     while offset < len(data):
         name, size = _read(data, offset, 4), _number(data, offset + 4)

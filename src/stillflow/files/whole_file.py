@@ -8,7 +8,7 @@ from stillflow.files.local_path import is_remote, plain_path
 
 
 def exists(path: str) -> bool:
-    """Whether there is something of that name.
+    """Return True if the path exists.
 
     Raises:
       UnimplementedError: If nothing here knows the path's scheme.
@@ -17,12 +17,12 @@ def exists(path: str) -> bool:
 
 
 def is_directory(path: str) -> bool:
-    """Whether there is a directory of that name."""
+    """Return True if there is a directory of that name."""
     return exists(path) and file_system(path).entry(path).is_directory
 
 
 def read(path: str) -> bytes:
-    """The bytes of a file.
+    """Return the bytes of a file.
 
     Raises:
       OpError: If it cannot be read.
@@ -32,7 +32,7 @@ def read(path: str) -> bytes:
 
 
 def write(path: str, content: bytes, sync: bool = True) -> None:
-    """Writes a file so that any reader sees all of the old or all of the new one.
+    """Write a file atomically: a reader sees the old content or all of the new.
 
     Args:
       path: Where; object stores show an object when it is complete.

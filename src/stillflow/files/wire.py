@@ -15,7 +15,7 @@ class CutOff(ValueError):
 
 
 def fields(data: Any) -> Iterator[tuple[int, int, Any]]:
-    """The fields of a message: number, wire type and value (an int, or a memoryview).
+    """Yield the fields of a message: number, wire type and value (an int, or a memoryview).
 
     Raises:
       CutOff: If the last field is not all there.
@@ -45,7 +45,7 @@ def fields(data: Any) -> Iterator[tuple[int, int, Any]]:
 
 
 def is_cut_off(data: Any, kind: Any) -> bool:
-    """Whether bytes are the beginning of a message of a kind, and one field of it at least."""
+    """Return True if bytes are a truncated message of a kind, with at least one field."""
     number = 0
     try:
         for number, _, _ in fields(data):
@@ -59,10 +59,10 @@ def is_cut_off(data: Any, kind: Any) -> bool:
 
 
 def header(number: int, size: int) -> bytes:
-    """What stands before the bytes of a string, message or packed field."""
+    """Return the header of a string, message or packed field."""
     return varint.encode(number << 3 | BYTES) + varint.encode(size)
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A string, message or packed field; nothing at all if it is empty."""
+    """Return the bytes of a string, message or packed field; none if it is empty."""
     return header(number, len(content)) + content if content else b""

@@ -1,8 +1,9 @@
 """Loops that neither NumPy nor torch has, in C: optional, and never the only way to a result.
 
 The sources are built into one shared library while the package is installed, if a C compiler is
-there (`tools/build_native.py`). Whoever calls a loop asks `library()` first and has another way
-when it answers None: slower, with the same result. `STILLFLOW_NATIVE=0` takes that way always.
+available (`tools/build_native.py`). A caller of a native loop asks `library()` first and has
+another implementation when it returns None: slower, with the same result. `STILLFLOW_NATIVE=0`
+always selects the other one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FILE = NAMES.get(sys.platform, "stillflow_native.so")
 
 _POINTER, _INT, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _Types = dict[str, tuple[Any, tuple[Any, ...]]]  # name -> (result, arguments)
-# Loops that other Python threads can run beside.
+# Loops that release the GIL.
 _LONG: _Types = {
     "batch_norm_train": (
         _INT,
@@ -191,7 +192,7 @@ _FUNCTIONS = {**_LONG, **_SHORT}
 
 @functools.cache
 def library() -> SimpleNamespace | None:
-    """The loops, or None where they were not built, are of other sources or are not wanted.
+    """Return the native library; None if not built, built from other sources, or disabled.
 
     Arguments are addresses, sizes and numbers: that the memory is there, long enough and
     contiguous is the caller's to see to.
@@ -214,7 +215,7 @@ def library() -> SimpleNamespace | None:
 
 
 def fingerprint() -> int:
-    """A checksum of the sources; 0 where they are not at hand, as in a wheel."""
+    """Return a checksum of the sources; 0 if they are missing, as in a wheel."""
     result = 0
     for path in sorted([*FOLDER.glob("*.c"), *FOLDER.glob("*.h")]):
         result = zlib.crc32(path.read_bytes(), result)
@@ -222,7 +223,7 @@ def fingerprint() -> int:
 
 
 def share_threads(package: Path) -> None:
-    """Lets loops run on the threads of an OpenMP runtime; before that they run on one.
+    """Run loops on the threads of an OpenMP runtime instead of one.
 
     Args:
       package: the folder of torch, which brings the runtime with it on Linux.

@@ -25,7 +25,7 @@ _HEAP_TYPE = 1 << 9
 
 @export("nest.map_structure", "contrib.framework.nest.map_structure")
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """Applies a function to the leaves of one or several like structures.
+    """Apply a function to the leaves of one or several like structures.
 
     Args:
       func: Called with one leaf of every structure.
@@ -73,7 +73,7 @@ _DOT = _Dot()
 def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Raises an exception unless two structures have the same form.
+    """Raise an exception unless two structures have the same form.
 
     Args:
       nest1: A structure or a leaf.
@@ -158,14 +158,14 @@ def _assert_compatible_specs(a: Any, b: Any) -> None:
     spec_a, spec_b = _spec_of(a), _spec_of(b)
     try:
         spec_a.most_specific_compatible_type(spec_b)
-    except Exception:  # whatever a spec of the user's raises, the two are not compatible
+    except Exception:  # any exception of a user's spec means that the two are not compatible
         raise ValueError(
             f"Incompatible CompositeTensor TypeSpecs: {_show(spec_a)} vs. {_show(spec_b)}"
         ) from None
 
 
 def _type_name(value: Any) -> str:
-    """The class's name, with its module for classes that are written in C."""
+    """Return the class's name, with its module for classes that are written in C."""
     cls = type(value)
     if cls.__flags__ & _HEAP_TYPE or cls.__module__ == "builtins":
         return cls.__name__

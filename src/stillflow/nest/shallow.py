@@ -114,7 +114,7 @@ def assert_shallow_structure(
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
 ) -> None:
-    """Raises an exception unless `shallow_tree` is the upper part of `input_tree`.
+    """Raise an exception unless `shallow_tree` is the upper part of `input_tree`.
 
     Args:
       shallow_tree: A structure, whose leaves may stand for structures.
@@ -153,7 +153,7 @@ def assert_shallow_structure(
 def _yield_flat_up_to(
     shallow_tree: Any, input_tree: Any, limit: int, path: tuple[Any, ...] = ()
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The pairs (path, part of `input_tree`) for every leaf of `shallow_tree`."""
+    """Yield the pairs (path, part of `input_tree`) for every leaf of `shallow_tree`."""
     if not 0 < _kind(shallow_tree) < limit:
         yield path, input_tree
         return
@@ -170,7 +170,7 @@ def flatten_with_tuple_paths_up_to(
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
 ) -> list[tuple[tuple[Any, ...], Any]]:
-    """Returns the pairs (path, part of `input_tree`) where `shallow_tree` has a leaf."""
+    """Return the pairs (path, part of `input_tree`) for the leaves of `shallow_tree`."""
     assert_shallow_structure(
         shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length
     )
@@ -185,7 +185,7 @@ def flatten_up_to(
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
 ) -> list[Any]:
-    """Returns the parts of `input_tree` that stand where `shallow_tree` has a leaf."""
+    """Return the parts of `input_tree` at the leaves of `shallow_tree`."""
     pairs = flatten_with_tuple_paths_up_to(
         shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length
     )
@@ -196,7 +196,7 @@ def flatten_up_to(
 def map_structure_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
-    """Applies a function to the parts of structures where `shallow_tree` has a leaf.
+    """Apply a function to the parts of structures at the leaves of `shallow_tree`.
 
     Args:
       shallow_tree: The structure whose form the result has.
@@ -219,7 +219,7 @@ def map_structure_up_to(
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
-    """Like `map_structure_up_to`; `func` gets the path, a tuple of keys, before the values."""
+    """Map like `map_structure_up_to`; `func` gets the path, a tuple of keys, before the values."""
     if not inputs:
         raise ValueError("Cannot map over no sequences")
     check_types = kwargs.pop("check_types", True)
@@ -239,13 +239,13 @@ def map_structure_with_tuple_paths_up_to(
 
 @export("contrib.framework.nest.map_structure_with_tuple_paths")
 def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """Like `map_structure`; `func` gets the path, a tuple of keys, before the leaves."""
+    """Map like `map_structure`; `func` gets the path, a tuple of keys, before the leaves."""
     return map_structure_with_tuple_paths_up_to(structure[0], func, *structure, **kwargs)
 
 
 @export("contrib.framework.nest.map_structure_with_paths")
 def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """Like `map_structure`; `func` gets the path, keys joined by "/", before the leaves."""
+    """Map like `map_structure`; `func` gets the path, keys joined by "/", before the leaves."""
 
     def with_joined_path(path: Any, *leaves: Any, **others: Any) -> Any:
         return func("/".join([str(key) for key in path]), *leaves, **others)
@@ -255,7 +255,7 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs
 
 @export("contrib.framework.nest.yield_flat_paths")
 def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[tuple[Any, ...]]:
-    """Yields the path of every leaf, in the order of `flatten`."""
+    """Yield the path of every leaf, in the order of `flatten`."""
     for path, _ in _yield_flat_up_to(nest, nest, _limit(expand_composites)):
         yield path
 
@@ -264,7 +264,7 @@ def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[tup
 def flatten_with_tuple_paths(
     structure: Any, expand_composites: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
-    """Returns the pairs (path, leaf)."""
+    """Return the pairs (path, leaf)."""
     return list(_yield_flat_up_to(structure, structure, _limit(expand_composites)))
 
 
@@ -272,7 +272,7 @@ def flatten_with_tuple_paths(
 def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
-    """Returns the pairs (path as one string, leaf)."""
+    """Return the pairs (path as one string, leaf)."""
     return [
         (separator.join([str(key) for key in path]), leaf)
         for path, leaf in flatten_with_tuple_paths(structure, expand_composites)
@@ -283,7 +283,7 @@ def flatten_with_joined_string_paths(
 def get_traverse_shallow_structure(
     traverse_fn: Callable[[Any], Any], structure: Any, expand_composites: bool = False
 ) -> Any:
-    """Returns a structure of bools that says how deep to go into `structure`.
+    """Return a structure of bools: the depth to which `structure` is traversed.
 
     Args:
       traverse_fn: Given a structure, says whether to go into it: a bool, or a structure of one

@@ -1,4 +1,4 @@
-"""What a structure is: how each class is walked, taken apart and put together again.
+"""Kinds of structures: their children, and the way to rebuild them.
 
 A class is classified once and remembered.
 """
@@ -65,19 +65,19 @@ def _limit(expand_composites: bool) -> int:
 
 @export("contrib.framework.nest.is_sequence")
 def is_sequence(o: Any) -> bool:
-    """Whether `o` is a structure rather than a leaf."""
+    """Return True if `o` is a structure rather than a leaf."""
     return 0 < _kind(o) < _PLAIN_LIMIT
 
 
 @export("nest.is_nested", "contrib.framework.nest.is_nested")
 def is_nested(seq: Any) -> bool:
-    """Whether `seq` is a structure (list, tuple, dict, attrs class ...) rather than a leaf."""
+    """Return True if `seq` is a structure: a list, tuple, dict, attrs class, ..."""
     return is_sequence(seq)
 
 
 @export("contrib.framework.nest.is_sequence_or_composite")
 def is_sequence_or_composite(value: Any) -> bool:
-    """Whether `value` is a structure, a composite tensor or the type of one."""
+    """Return True if `value` is a structure, a composite tensor or the type of one."""
     return _kind(value) > 0
 
 
@@ -102,12 +102,12 @@ def _is_type_spec(value: Any) -> bool:
 
 
 def _is_namedtuple(value: Any, strict: bool = False) -> bool:
-    """Whether `value` is a named tuple; if `strict`, of a class made by `namedtuple` itself."""
+    """Return True for a named tuple; if `strict`, only of a class made by `namedtuple` itself."""
     return _kind(value) == _NAMEDTUPLE and not (strict and type(value).__base__ is not tuple)
 
 
 def _same_namedtuples(a: Any, b: Any) -> bool:
-    """Whether two named tuples are of one name with the same fields."""
+    """Return True if two named tuples have the same name and fields."""
     return bool(a._fields == b._fields) and type(a).__name__ == type(b).__name__
 
 
@@ -123,7 +123,7 @@ def _attrs_names(value: Any) -> list[str]:
 
 
 def _children(value: Any, kind: int) -> Any:
-    """What stands directly inside a structure, in order."""
+    """Return the children of a structure, in order."""
     if kind <= _NAMEDTUPLE:
         return value
     if kind == _MAPPING:
@@ -142,7 +142,7 @@ def _yield_value(structure: Any) -> Iterator[Any]:
 
 
 def _yield_sorted_items(structure: Any) -> Iterator[tuple[Any, Any]]:
-    """The pairs (key, child) of a structure."""
+    """Return the pairs (key, child) of a structure."""
     kind = _kind(structure)
     children = _children(structure, kind)
     if kind == _MAPPING:
@@ -161,7 +161,7 @@ def _yield_sorted_items(structure: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _sequence_like(instance: Any, args: Any) -> Any:
-    """A structure like `instance` with other children."""
+    """Return a structure like `instance` with other children."""
     kind = _kind(instance)
     if kind == _LIST:
         return list(args)
@@ -186,7 +186,7 @@ def _sequence_like(instance: Any, args: Any) -> Any:
 
 @export("nest.flatten", "contrib.framework.nest.flatten")
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """Returns the leaves of a structure as a list; a leaf gives a list of itself.
+    """Return the leaves of a structure as a list; a leaf gives a list of itself.
 
     Args:
       structure: A structure or a leaf.
@@ -218,7 +218,7 @@ def _flatten(structure: Any, kind: int, limit: int, leaves: list[Any]) -> None:
 
 @export("nest.pack_sequence_as", "contrib.framework.nest.pack_sequence_as")
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
-    """Returns a structure like `structure` with the leaves taken from a flat sequence.
+    """Return a structure like `structure` with the leaves taken from a flat sequence.
 
     Args:
       structure: The structure to imitate; if it is a leaf, the only item is returned.
@@ -268,7 +268,7 @@ def _pack(structure: Any, kind: int, limit: int, items: Iterator[Any]) -> Any:
 
 @export("contrib.framework.nest.flatten_dict_items")
 def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
-    """Returns a dict in which keys that are structures are replaced by their leaves.
+    """Return a dict in which keys that are structures are replaced by their leaves.
 
     Each leaf of such a key is mapped to the corresponding leaf of the value.
 

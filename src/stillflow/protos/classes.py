@@ -73,7 +73,7 @@ def message_class(descriptor: Descriptor, outer: str = "") -> type[Message]:
 
 
 def _take_truth_values(made: type[Message]) -> None:
-    """Let ``Int64List(value=[True])`` say 1, as it did before protobuf refused it."""
+    """Make ``Int64List(value=[True])`` mean 1, as before protobuf rejected it."""
     plain: Any = made.__init__
 
     def init(self: Message, *args: Any, **fields: Any) -> None:
@@ -91,7 +91,7 @@ def _take_truth_values(made: type[Message]) -> None:
 
 
 def as_numbers(value: Any) -> Any:
-    """The value with 0 and 1 for truth values, which may be NumPy's; else itself."""
+    """Return the value with 0 and 1 for (NumPy) booleans; others unchanged."""
     if isinstance(value, (list, tuple)):
         numbers = [as_numbers(item) for item in value]
         same = all(number is item for number, item in zip(numbers, value, strict=True))

@@ -43,7 +43,7 @@ def add_notice_to_docstring(
 
 
 def validate_callable(func: Any, decorator_name: str) -> None:
-    """Refuse to decorate what cannot be called.
+    """Raise an error for a function that is not callable.
 
     Raises:
       ValueError: as it says.

@@ -306,7 +306,7 @@ def _warn(key: Hashable, warn_once: bool, message: str, *args: Any) -> None:
 
 
 class HiddenTfApiAttribute(property):
-    """An attribute that a class has inherited, and refuses with a message when an object is asked.
+    """Inherited attribute that raises an error when it is read from an object.
 
     Args:
       deprecation_message: what the AttributeError says.

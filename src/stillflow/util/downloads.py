@@ -1,4 +1,4 @@
-"""Files that old programs download, where their addresses are gone: copies that users have.
+"""Files that old programs download from dead addresses: the users' own copies.
 
 A folder named by the environment variable STILLFLOW_DATA is looked into before the network is
 asked. A file of ``https://host/folder/name`` may lie there as ``host/folder/name``,

@@ -26,7 +26,7 @@ _ALL_BITS = (1 << 64) - 1
 
 
 def fingerprints(strings: Sequence[bytes] | np.ndarray) -> np.ndarray:
-    """The fingerprints of byte strings of any lengths.
+    """Return the fingerprints of byte strings of any lengths.
 
     Args:
       strings: [n].
@@ -56,7 +56,7 @@ def rows_by_length(strings: Sequence[bytes] | np.ndarray) -> Iterator[tuple[list
 
 
 def row_fingerprints(rows: np.ndarray) -> np.ndarray:
-    """The fingerprints of byte strings of one length.
+    """Return the fingerprints of byte strings of one length.
 
     Args:
       rows: uint8 [n, length], a string in each row.
@@ -93,7 +93,7 @@ def fingerprint_cat(first: Words, second: Words) -> Words:
 
 
 def word(rows: np.ndarray, offset: int) -> Words:
-    """The eight bytes from `offset` on (from the end where it is negative)."""
+    """Return the eight bytes from `offset` on (from the end where it is negative)."""
     start = offset % rows.shape[1]
     return np.ascontiguousarray(rows[:, start : start + 8]).view("<u8")[:, 0]
 
@@ -169,7 +169,7 @@ def _medium(rows: np.ndarray) -> Words:
 
 
 def absorb_half(rows: np.ndarray, at: int, first: Words, second: Words) -> tuple[Words, Words]:
-    """Takes 32 bytes from offset `at` into a pair of words."""
+    """Absorb 32 bytes from offset `at` into a pair of words."""
     w, x, y, z = (word(rows, at + 8 * index) for index in range(4))
     start = first + w
     total = start + x + y
@@ -187,7 +187,7 @@ class BlockState:
     w: tuple[Words, Words]
 
     def absorb(self, at: int, multiplier: Words | np.uint64, weight: int = 1) -> None:
-        """Takes the block from offset `at`; the last one has a weight of its own."""
+        """Absorb the block from offset `at`; the last one has its own weight."""
         rows, times = self.rows, np.uint64(weight)
         (v0, v1), (w0, w1) = self.v, self.w
         x = rotate(self.x + self.y + v0 + word(rows, at + 8), 37) * multiplier ^ w1 * times
@@ -200,7 +200,7 @@ class BlockState:
 
 
 class _LongState(BlockState):
-    """That of a string of more than 64 bytes."""
+    """State for strings of more than 64 bytes."""
 
     def __init__(self, rows: np.ndarray) -> None:
         count = rows.shape[0]

@@ -30,7 +30,7 @@ Pair = tuple[Words, Words]
 
 
 def fingerprints128(strings: Sequence[bytes]) -> np.ndarray:
-    """The fingerprints of byte strings of any lengths.
+    """Return the fingerprints of byte strings of any lengths.
 
     Returns:
       uint64 [n, 2], the low word first.
@@ -55,7 +55,7 @@ def _mix(low: Words, high: Words) -> Words:
 
 
 def _murmur(rows: np.ndarray, a: Words, b: Words) -> Pair:
-    """Of strings of less than 128 bytes, with a seed of two words."""
+    """Hash strings of less than 128 bytes, with a seed of two words."""
     length = rows.shape[1]
     if length <= 16:
         a = fold(a * K1) * K1
@@ -75,7 +75,7 @@ def _murmur(rows: np.ndarray, a: Words, b: Words) -> Pair:
 
 
 class _State(BlockState):
-    """That of a string of more than 127 bytes."""
+    """State for strings of more than 127 bytes."""
 
     def __init__(self, rows: np.ndarray, x: Words, y: Words) -> None:
         self.rows, self.x, self.y = rows, x, y
@@ -85,7 +85,7 @@ class _State(BlockState):
         self.w = rotate(y + self.z, 35) * K1 + x, rotate(x + word(rows, 88), 53) * K1
 
     def absorb_end(self, at: int) -> None:
-        """Takes 32 bytes from offset `at`, after the last whole pair of blocks."""
+        """Absorb 32 bytes from offset `at`, after the last whole pair of blocks."""
         (v0, v1), (w0, w1) = self.v, self.w
         self.y = rotate(self.x + self.y, 42) * K0 + v1
         w0 = w0 + word(self.rows, at + 16)

@@ -11,7 +11,7 @@ from stillflow.util.decorator_utils import validate_callable
 
 
 def keyword_args_only(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a function refuse arguments by position.
+    """Make a function reject positional arguments.
 
     Raises:
       ValueError: it cannot be called; later, when it is called with such arguments.

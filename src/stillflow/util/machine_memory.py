@@ -1,4 +1,4 @@
-"""How much memory the machine has, and how much of it is free, on each operating system."""
+"""The machine's total and free memory, on each operating system."""
 
 from __future__ import annotations
 

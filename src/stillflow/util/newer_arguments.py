@@ -10,7 +10,7 @@ from typing import Any
 def handed_on(
     shape: Callable[..., Any], module: Any, name: str, **fixed: Any
 ) -> Callable[..., Any]:
-    """A function with the arguments of `shape` that calls a module's function with them, by name.
+    """Return a function with the signature `shape` that calls a module's function by keywords.
 
     Args:
       shape: has the arguments and defaults; what it returns is not looked at.

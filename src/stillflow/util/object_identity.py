@@ -1,4 +1,4 @@
-"""Sets and dictionaries of objects that are told apart by identity, not by what they equal."""
+"""Sets and dictionaries that compare their keys by identity, not by equality."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ObjectIdentityDictionary(MutableMapping[Any, Any]):
         self.update(*args, **kwargs)
 
     def _held(self, key: Any) -> Any:
-        """What is kept for a key: itself."""
+        """Return the stored form of a key: itself."""
         return key
 
     def _key(self, held: Any) -> Any:
@@ -45,7 +45,7 @@ class ObjectIdentityDictionary(MutableMapping[Any, Any]):
 
 
 class ObjectIdentityWeakKeyDictionary(ObjectIdentityDictionary):
-    """One that keeps no key alive; what it had for one goes with it."""
+    """Identity dictionary with weak keys: an entry goes with its key."""
 
     def _held(self, key: Any) -> Any:
         number, pairs = id(key), self._pairs
@@ -65,16 +65,16 @@ class ObjectIdentitySet(MutableSet[Any]):
         self.update(values)
 
     def update(self, values: Iterable[Any]) -> None:
-        """Adds objects."""
+        """Add objects."""
         for value in values:
             self.add(value)
 
     def add(self, value: Any) -> None:
-        """Adds an object."""
+        """Add an object."""
         self._values[value] = None
 
     def discard(self, value: Any) -> None:
-        """Takes an object out, if it is in."""
+        """Remove an object, if present."""
         self._values.pop(value, None)
 
     def __contains__(self, value: object) -> bool:
@@ -91,6 +91,6 @@ class ObjectIdentitySet(MutableSet[Any]):
 
 
 class ObjectIdentityWeakSet(ObjectIdentitySet):
-    """One that keeps no object alive."""
+    """Identity set with weak references."""
 
     _kind = ObjectIdentityWeakKeyDictionary

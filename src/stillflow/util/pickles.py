@@ -57,7 +57,7 @@ class _Pickler(_InPython):  # type: ignore[misc]
 
 
 def loads(content: bytes, known: Names, what: str, encoding: str = "ASCII") -> Any:
-    """What a pickle holds.
+    """Return the content of a pickle.
 
     Args:
       content: the pickle.
@@ -72,7 +72,7 @@ def loads(content: bytes, known: Names, what: str, encoding: str = "ASCII") -> A
 
 
 def dumps(value: Any, known: Names, what: str) -> bytes:
-    """A pickle that `loads` takes.
+    """Return a pickle that `loads` takes.
 
     Args:
       value: what to write.

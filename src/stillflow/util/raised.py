@@ -1,4 +1,4 @@
-"""Where an exception comes from: a `raise` statement, or the inside of a library."""
+"""Origin of an exception: a `raise` statement, or the inside of a library."""
 
 from __future__ import annotations
 

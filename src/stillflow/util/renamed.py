@@ -6,7 +6,7 @@ from typing import Any
 
 
 def renamed_argument(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
-    """The value given under either name.
+    """Return the value given under either name.
 
     Raises:
       ValueError: if both are given.

@@ -16,7 +16,7 @@ _SHIFT = 47
 
 
 def murmur64(data: bytes, seed: int) -> int:
-    """The MurmurHash64A of bytes, read as little-endian words."""
+    """Return the MurmurHash64A of bytes, read as little-endian words."""
     state = seed ^ (len(data) * _MULTIPLIER & _MASK)
     whole = len(data) // 8 * 8
     for (word,) in struct.iter_unpack("<Q", data[:whole]):
@@ -30,7 +30,7 @@ def murmur64(data: bytes, seed: int) -> int:
 
 
 def murmur64s(strings: Sequence[bytes] | np.ndarray, seed: int) -> np.ndarray:
-    """The MurmurHash64A of each of some byte strings, uint64 [n]."""
+    """Return the MurmurHash64A of each of some byte strings, uint64 [n]."""
     library = native.library()
     result = np.empty(len(strings), np.uint64)
     if library is not None:
@@ -53,7 +53,7 @@ def murmur64s(strings: Sequence[bytes] | np.ndarray, seed: int) -> np.ndarray:
 
 
 def siphashes(strings: Sequence[bytes] | np.ndarray, key: tuple[int, int]) -> np.ndarray:
-    """The SipHash-2-4 of each of some byte strings under one key, uint64 [n]."""
+    """Return the SipHash-2-4 of each of some byte strings under one key, uint64 [n]."""
     library = native.library()
     result = np.empty(len(strings), np.uint64)
     if library is not None:
@@ -136,7 +136,7 @@ def _sip_rounds(state: list[int], count: int) -> None:
 
 
 def siphash(data: bytes, key: tuple[int, int]) -> int:
-    """The SipHash-2-4 of bytes under a key of two 64-bit words."""
+    """Return the SipHash-2-4 of bytes under a key of two 64-bit words."""
     state = _sip_start(key)
     padded = data + bytes(7 - len(data) % 8) + bytes([len(data) & 0xFF])
     for (word,) in struct.iter_unpack("<Q", padded):

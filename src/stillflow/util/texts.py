@@ -21,11 +21,11 @@ FEW = 8  # strings: Python itself is as fast
 
 
 class Texts:
-    """Where byte strings lie, for loops in C.
+    """Addresses of byte strings, for native loops.
 
     Args:
       addresses, sizes: int64 [n].
-      owner: what holds the bytes; they are there as long as it is.
+      owner: the object that keeps the bytes alive.
     """
 
     def __init__(self, addresses: np.ndarray, sizes: np.ndarray, owner: Any) -> None:
@@ -36,29 +36,29 @@ class Texts:
 
     @property
     def pointers(self) -> tuple[int, int, int]:
-        """What loops take: the addresses of both arrays, and the number of strings."""
+        """The arguments of native loops: both arrays' addresses, and the number of strings."""
         return address_of(self.addresses), address_of(self.sizes), len(self.sizes)
 
 
 def address_of(array: np.ndarray) -> int:
-    """Where the first element of a contiguous array lies."""
+    """Return the address of a contiguous array's first element."""
     return int(array.ctypes.data)
 
 
 def library() -> SimpleNamespace | None:
-    """The loops, if they are there and know the strings of this Python."""
+    """Return the native loops, if they are built and know this Python's strings."""
     loops = native.library()
     return loops if loops is not None and _is_known(loops) else None
 
 
 def texts_of(strings: np.ndarray | Sequence[bytes]) -> Texts | None:
-    """Where strings lie, in row-major order; None without the loops, or if one is no `bytes`."""
+    """Return the addresses of strings in row-major order; None if not all are `bytes`."""
     loops = library()
     return None if loops is None else _found(loops, strings)
 
 
 def any_texts_of(strings: np.ndarray | Sequence[bytes]) -> Texts:
-    """The same on any Python: of copies, one after the other, if need be."""
+    """Return the addresses of strings on any Python, of copies if necessary."""
     found = texts_of(strings)
     if found is not None:
         return found
@@ -69,7 +69,7 @@ def any_texts_of(strings: np.ndarray | Sequence[bytes]) -> Texts:
 
 
 def strings_at(texts: Texts, shape: tuple[int, ...]) -> np.ndarray:
-    """New strings of these bytes, objects of a shape.
+    """Return new strings with these bytes, as objects of a shape.
 
     Raises:
       MemoryError: if there is none for them.
@@ -80,7 +80,7 @@ def strings_at(texts: Texts, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def joined_rows(texts: Texts, rows: int, separator: bytes) -> np.ndarray:
-    """The strings of each row joined by a separator: objects [rows]; errors as above."""
+    """Return the strings of each row joined by a separator: objects [rows]; errors as above."""
     result = np.empty(rows, object)
     texts_at, sizes_at, count = texts.pointers
     columns = count // rows if rows else 0
@@ -93,7 +93,7 @@ def joined_rows(texts: Texts, rows: int, separator: bytes) -> np.ndarray:
 def parts_of(
     texts: Texts, delimiters: bytes, skip_empty: bool, none_of_nothing: bool
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """The parts of strings between any of the bytes of `delimiters`.
+    """Return the parts of strings between any of the bytes of `delimiters`.
 
     Args:
       texts: the strings.
@@ -137,7 +137,10 @@ class Numbering:
         self.firsts = firsts[:found]
 
     def places(self, texts: Texts) -> np.ndarray:
-        """Where each of some strings came first, int64 [n]; -1 for those that did not."""
+        """Return the index of each string's first occurrence, int64 [n].
+
+        -1 for repeated strings.
+        """
         result = np.empty(len(texts), np.int64)
         known_at, sizes_at, _ = self._texts.pointers
         _known_library().find_numbers(
@@ -160,7 +163,7 @@ def _found(loops: SimpleNamespace, strings: np.ndarray | Sequence[bytes]) -> Tex
         strings = objects
     if not strings.dtype.hasobject:
         return None
-    objects = strings.flatten()  # which holds them, whatever other threads put in their place
+    objects = strings.flatten()  # keeps them alive if other threads replace them
     addresses, sizes = np.empty((2, objects.size), np.int64)
     found = loops.find_texts(
         address_of(objects), objects.size, address_of(addresses), address_of(sizes)
@@ -179,7 +182,7 @@ def _is_known(loops: SimpleNamespace) -> bool:
 
 @functools.cache
 def _layout() -> tuple[int, int, int] | None:
-    """Where an object has its type, and a byte string its size and bytes; None if unknown."""
+    """Return the offsets of type, size and bytes in a byte string; None if unknown."""
     has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()
     if sys.implementation.name != "cpython" or not has_lock or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class TFDecorator:
-    """What a decorated function remembers: the decorator's name, documentation and target."""
+    """Record of a decorated function: the decorator's name, documentation and target."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class TFDecorator:
 
     @property
     def decorated_target(self) -> Any:
-        """What is decorated."""
+        """The decorated object."""
         return self._decorated_target
 
     @decorated_target.setter
@@ -56,8 +56,8 @@ def make_decorator(
       target: what is wrapped.
       decorator_func: the wrapper.
       decorator_name: by default the name of the calling function.
-      decorator_doc: documentation in place of the target's.
-      decorator_argspec: an ArgSpec in place of the target's.
+      decorator_doc: documentation instead of the target's.
+      decorator_argspec: an ArgSpec instead of the target's.
 
     Returns:
       `decorator_func`.
