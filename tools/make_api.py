@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stillflow"
 CONTRIB = ROOT / "src" / "stillflow_contrib"
-HEADER = '''"""Table of public names: the module of each. Written by tools/make_api.py; do not edit."""
+HEADER = '''"""Public names and their modules. Written by tools/make_api.py; do not edit."""
 
 TABLE = {
 '''

@@ -1,4 +1,4 @@
-"""Table of public names: the module of each. Written by tools/make_api.py; do not edit."""
+"""Public names and their modules. Written by tools/make_api.py; do not edit."""
 
 TABLE = {
     "AUTO_REUSE": "variables.scope:AUTO_REUSE",

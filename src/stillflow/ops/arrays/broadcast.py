@@ -163,7 +163,7 @@ def broadcast_args_shape(node: Node) -> Any:
 
 
 def broadcast_shapes(x: Sequence[int], y: Sequence[int]) -> tuple[int, ...]:
-    """The shape that two shapes are broadcast to.
+    """Return the shape that two shapes are broadcast to.
 
     Raises:
       ValueError: if they do not fit, in TF's words.
@@ -175,7 +175,7 @@ def broadcast_shapes(x: Sequence[int], y: Sequence[int]) -> tuple[int, ...]:
 
 
 def _aligned(x: Sequence[int], y: Sequence[int]) -> list[tuple[int, int]]:
-    """The sizes of both shapes in each dimension; 1 where a shape has none."""
+    """Return the sizes of both shapes in each dimension; 1 where a shape has none."""
     rank = max(len(x), len(y))
     left, right = ([1] * (rank - len(shape)) + list(shape) for shape in (x, y))
     return list(zip(left, right, strict=True))
@@ -267,13 +267,13 @@ def broadcast_gradient_args_samples() -> Iterator[Any]:
 
 @export("broadcast_dynamic_shape")
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape two tensors of these shapes (integer vectors) are broadcast to, as a tensor."""
+    """Return the shape to which two tensors are broadcast; both shapes are integer vectors."""
     return broadcast_args_op(shape_x, shape_y)  # type: ignore[no-any-return]
 
 
 @export("broadcast_static_shape")
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Any:
-    """The shape that two tensors of these static shapes are broadcast to, a `TensorShape`.
+    """Return the shape that two tensors of these static shapes are broadcast to, a `TensorShape`.
 
     Raises:
       ValueError: if they cannot be broadcast.

@@ -149,7 +149,7 @@ def depth_to_space_samples() -> Iterator[Any]:
 def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: Any = "NHWC"
 ) -> Tensor:
-    """Moves square blocks of an image to its channels.
+    """Move square blocks of an image to its channels.
 
     Args:
       input: images.
@@ -166,7 +166,7 @@ def space_to_depth(
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: Any = "NHWC"
 ) -> Tensor:
-    """The inverse of `space_to_depth`: moves channels to square blocks of an image."""
+    """Return the inverse of `space_to_depth`: moves channels to square blocks of an image."""
     return depth_to_space_op(  # type: ignore[no-any-return]
         input, block_size=block_size, data_format=data_format, name=name
     )

@@ -103,11 +103,11 @@ def diag_part_samples() -> Iterator[Any]:
 
 @export("linalg.tensor_diag", "diag")
 def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """A tensor of twice the rank that is zero but for its diagonal."""
+    """Return a tensor of twice the rank that is zero but for its diagonal."""
     return diag_op(diagonal, name=name)  # type: ignore[no-any-return]
 
 
 @export("linalg.tensor_diag_part", "diag_part")
 def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The diagonal of a tensor of even rank whose two halves of dimensions are equal."""
+    """Return the diagonal of a tensor of even rank whose two halves of dimensions are equal."""
     return diag_part_op(input, name=name)  # type: ignore[no-any-return]

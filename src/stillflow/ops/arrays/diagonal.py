@@ -57,7 +57,7 @@ def matrix_diag(
 def matrix_diag_part(
     input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0
 ) -> Tensor:
-    """The diagonals of matrices.
+    """Return the diagonals of matrices.
 
     Args:
       input: `[..., rows, columns]`.
@@ -90,7 +90,7 @@ def _zero(like: Any) -> Tensor:
 
 
 def _is_main(k: Tensor) -> bool:
-    """Whether only the main diagonal is meant.
+    """Return True if only the main diagonal is meant.
 
     TF takes it for any other too, and fails; these get the operations that know others.
     """
@@ -173,7 +173,7 @@ def matrix_set_diag_v2_gradient(node: Node, grad: Any) -> Any:
 
 
 def _diagonal_shape(grad: Any, k: Tensor) -> Tensor:
-    """The shape of the diagonals that `k` names, found out when the graph runs."""
+    """Return the shape of the diagonals that `k` names, found out when the graph runs."""
     from stillflow.ops.control_flow.cond import cond
     from stillflow.ops.math.binary import minimum
     from stillflow.ops.math.comparison import equal, greater, less
@@ -206,7 +206,7 @@ def eye(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """An identity matrix, or a batch of them.
+    """Return an identity matrix, or a batch of them.
 
     Args:
       num_rows: an integer or an int32 scalar.

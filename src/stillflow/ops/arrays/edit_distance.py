@@ -32,7 +32,7 @@ truth_indices: int64, truth_values: T, truth_shape: int64) -> output: float
 
 
 def check_sparse(indices: Any, values: Any, shape: Any) -> None:
-    """Refuses static shapes that are not those of a sparse tensor's parts."""
+    """Raise an error for static shapes that are not those of a sparse tensor's parts."""
     rows, columns = dims_lib.with_rank(indices, 2)
     (count,) = dims_lib.with_rank(values, 1)
     (rank,) = dims_lib.with_rank(shape, 1)
@@ -60,7 +60,7 @@ def edit_distance_shape(node: Node) -> Any:
 
 
 def levenshtein(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """The least number of insertions, deletions and replacements between two sequences."""
+    """Return the least number of insertions, deletions and replacements between two sequences."""
     if len(one) < len(other):
         one, other = other, one
     row = list(range(len(other) + 1))
@@ -78,7 +78,7 @@ _Place = tuple[int, ...]
 
 
 def _sequences(indices: Any, values: np.ndarray) -> dict[_Place, np.ndarray]:
-    """The elements of each sequence that has any."""
+    """Return the elements of each sequence that has any."""
     rows = indices.numpy()[:, :-1]
     if not len(rows):
         return {}
@@ -107,7 +107,7 @@ def _array(value: Any) -> np.ndarray:
 
 
 def _changes(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """The distance between the sequences of each pair."""
+    """Return the distance between the sequences of each pair."""
     library = native.library()
     if library is None or not pairs:
         lists = ((one.tolist(), other.tolist()) for one, other in pairs)
@@ -124,14 +124,14 @@ def _changes(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 
 
 def _normalized(changes: int, truth: int, guess: int) -> float:
-    """Changes for each element of the truth; infinitely many where it has none."""
+    """Return changes for each element of the truth; infinitely many where it has none."""
     if not truth:
         return float("inf") if guess else 0.0
     return changes / truth
 
 
 def _check_parts(hypothesis: Sequence[Any], truth: Sequence[Any]) -> None:
-    """Refuses sparse tensors, given by their parts, in the words of TF's kernel."""
+    """Raise an error for sparse tensors, given by their parts, with the message of TF's kernel."""
     both = (("hypothesis", *hypothesis), ("truth", *truth))
     for place, (part, kind) in enumerate(
         (("indices", "matrix"), ("values", "vector"), ("shape", "vector")), 1
@@ -212,7 +212,7 @@ def edit_distance_samples() -> Iterator[Any]:
 def edit_distance(
     hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
 ) -> Tensor:
-    """How many elements of each sequence are wrong, missing or too many.
+    """Return the number of elements of each sequence that are wrong, missing or superfluous.
 
     Args:
       hypothesis: the sequences to judge: a sparse tensor, sequences along the last dimension.

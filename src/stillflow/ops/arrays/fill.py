@@ -116,7 +116,7 @@ def fill_samples() -> Iterator[Any]:
 
 @export("fill")
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor filled with a scalar.
+    """Return a tensor filled with a scalar.
 
     Args:
       dims: its shape, int32 or int64.
@@ -151,7 +151,7 @@ def _zero_strings(x: Any) -> Any:
 
 
 def _like_value(make: Callable[..., Any]) -> Callable[[Node], Any]:
-    """A value part: a known shape is enough, whatever the input's value is."""
+    """Return a value part that needs only a known shape, not the input's value."""
 
     def value(node: Node) -> Any:
         dims, dtype = node.dims(0), node.dtype(0)
@@ -209,7 +209,7 @@ def ones_like_samples() -> Iterator[Any]:
 
 
 def _filled(value: Any, shape: Any, dtype: Any, name: str) -> Tensor:
-    """A constant where that is small, else a Fill. The name is a scope, with its slash."""
+    """Return a constant where that is small, else a Fill. The name is a scope, with its slash."""
     graph = get_default_graph()
     if graph.runs_at_once and (dims := _whole(shape)) is not None:
         return graph.filled(value, dims, dtype)  # type: ignore[attr-defined, no-any-return]
@@ -229,7 +229,10 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str) -> Tensor:
 
 
 def _whole(shape: Any) -> Any:
-    """The sizes of a shape that is written as a list of whole numbers; None for other shapes."""
+    """Return the sizes of a shape that is written as a list of whole numbers.
+
+    None for other shapes.
+    """
     dims = shape._dims if isinstance(shape, TensorShape) else shape
     if (
         isinstance(dims, (list, tuple))
@@ -241,10 +244,10 @@ def _whole(shape: Any) -> Any:
 
 
 def _is_small(shape: Any) -> bool:
-    """Whether the product of the sizes is small.
+    """Return True if the product of the sizes is small.
 
-    TF finds out by multiplying and comparing whatever the list holds, which leaves a Mul and a
-    Less in the graph where it holds tensors; so it is done here.
+    TF finds out by multiplying and comparing the elements of the list, which adds a Mul and a Less
+    to the graph if it holds tensors; so it is done here.
     """
     if isinstance(shape, TensorShape):
         dims = shape._dims
@@ -262,7 +265,7 @@ def _is_small(shape: Any) -> bool:
 
 @export("zeros")
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of zeros (empty strings, False).
+    """Return a tensor of zeros (empty strings, False).
 
     Args:
       shape: a list of sizes, some of which may be tensors, or an integer vector.
@@ -281,7 +284,7 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
 
 @export("ones")
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of ones (True).
+    """Return a tensor of ones (True).
 
     Args:
       shape: a list of sizes, some of which may be tensors, or an integer vector.

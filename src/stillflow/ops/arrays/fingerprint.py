@@ -84,7 +84,7 @@ def fingerprint_samples() -> Iterator[Sample | Bad]:
 
 @export("fingerprint")
 def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
-    """A hash of each row's bytes that stays the same between machines and versions.
+    """Return a hash of each row's bytes that stays the same between machines and versions.
 
     Args:
       data: any type; rank 1 or more, the first axis counts the rows.

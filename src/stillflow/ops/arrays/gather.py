@@ -162,7 +162,7 @@ _FEW = 1 << 15  # of more, several threads find the extremes faster
 
 
 def in_range(indices: Any, limit: int) -> bool:
-    """Whether all indices are in [0, limit); reads them back from the device."""
+    """Return True if all indices are in [0, limit); reads them back from the device."""
     if indices.numel() <= _FEW:
         found = native_sparse.are_within(indices, 0, limit - 1)
         if found is not None:
@@ -232,7 +232,7 @@ def take_in_batches(params: Any, indices: Any, axis: int, batch_dims: int) -> An
 
 
 def _take_handles(params: Any, indices: Any, axis: int) -> Any:
-    """Handles out of an array of them; a single one is itself."""
+    """Return handles from an array of them; a single one is itself."""
     taken = take_strings(params, indices, axis)
     return taken if taken.ndim else taken.item()
 
@@ -285,14 +285,14 @@ def resource_gather_kernel(node: Node) -> Any:
 
 
 def _rows_gradient(grad: Any, indices: Tensor, params_shape: Tensor) -> IndexedSlices:
-    """The gradient of taking rows: the rows that come back, and where they belong."""
+    """Return the gradient of taking rows: the rows that come back, and where they belong."""
     count = expand_dims(size(indices), 0)
     values = reshape_quietly(grad, concat([count, slice_helper(params_shape, slice(1, None))], 0))
     return IndexedSlices(values, reshape(indices, count), params_shape)
 
 
 def reshape_quietly(tensor: Any, to: Any) -> Tensor:
-    """A gradient in another shape, with no warning where `IndexedSlices` become dense for it."""
+    """Return a gradient in another shape, without a warning where `IndexedSlices` become dense."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", message="Converting sparse IndexedSlices to a dense Tensor.*"
@@ -301,7 +301,10 @@ def reshape_quietly(tensor: Any, to: Any) -> Tensor:
 
 
 def _shape_beside(params: Tensor) -> Tensor:
-    """The shape of a table, made where the table is; it may exceed 32 bits until it is cast."""
+    """Return the shape of a table, made where the table is.
+
+    It may exceed 32 bits until it is cast.
+    """
     from stillflow.ops.math.cast import cast
 
     with get_default_graph().colocate_with(params):
@@ -343,7 +346,7 @@ def gather_v2_gradient(node: Node, grad: Any) -> Any:
 def _along_axis(
     grad: Any, indices: Tensor, axis: Tensor, params_shape: Tensor, batch_dims: int
 ) -> Tensor:
-    """The axis is moved to the front, rows are added up there, and it is moved back."""
+    """Return the axis is moved to the front, rows are added up there, and it is moved back."""
     from stillflow.ops.arrays.transpose import transpose
 
     outer = slice_helper(params_shape, slice(None, axis))

@@ -118,7 +118,7 @@ def take_tuples(params: Any, indices: Any) -> Any:
 
 
 def _take_strings(params: np.ndarray, indices: Any) -> np.ndarray | None:
-    """As `take_tuples`, by NumPy's own check; None where it finds an index out of range."""
+    """Do the work of `take_tuples` with NumPy's check; None if an index is out of range."""
     depth = indices.shape[-1]
     numbers = indices.numpy(force=True)
     try:
@@ -225,7 +225,7 @@ def batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None
 
 
 def _in_batches(params: Any, indices: Any, batch_dims: int) -> Tensor:
-    """Puts the batch's coordinates before the indices, and gathers from the whole."""
+    """Put the batch's coordinates before the indices, and gathers from the whole."""
     from stillflow.ops.arrays.tile import tile
     from stillflow.ops.arrays.transpose import transpose
     from stillflow.ops.math.reductions import prod_op

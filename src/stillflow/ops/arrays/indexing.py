@@ -1,4 +1,4 @@
-"""What stands in brackets after a tensor, `tensor[...]`, as a StridedSlice."""
+"""Python indexing of tensors, `tensor[...]`, as a StridedSlice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INDEX_TYPES = (dtypes.int32, dtypes.int64)
 
 
 def _check_index(index: Any) -> None:
-    """Refuses what is neither an integer nor an integer scalar."""
+    """Raise an error for an index that is neither an integer nor an integer scalar."""
     if isinstance(index, (int, Dimension)):
         return
     dtype = getattr(index, "dtype", None)
@@ -44,7 +44,7 @@ def _is_given(bound: Any) -> bool:
 
 
 class _Spec:
-    """Collects begin, end, strides and masks from the parts of a Python index."""
+    """Begin, end, strides and masks, collected from the parts of a Python index."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self.begin: list[Any] = []

@@ -29,7 +29,7 @@ def _same_shape(node: Node) -> Any:
 
 
 def _check_rows(x: Sequence[int], i: Sequence[int], v: Sequence[int]) -> None:
-    """Refuses the shapes of rows `v` that do not go into `x` at indices `i`."""
+    """Raise an error for shapes of rows `v` that do not fit `x` at indices `i`."""
     if len(i) != 1:
         raise ValueError(f"i must be a vector. {shape_text(i)}")
     both = f"{shape_text(x)} vs. {shape_text(v)}"

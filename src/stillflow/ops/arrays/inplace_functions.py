@@ -61,7 +61,7 @@ inplace_sub = _function("sub", inplace_sub_op, "Subtracts from", is_alias=False)
 
 
 def empty(shape: Any, dtype: Any, init: bool | None = None, name: str | None = None) -> Tensor:
-    """A tensor of zeros.
+    """Return a tensor of zeros.
 
     Args:
       shape: its shape, a vector of int32.
@@ -73,6 +73,6 @@ def empty(shape: Any, dtype: Any, init: bool | None = None, name: str | None = N
 
 
 def empty_like(x: Any, init: bool | None = None) -> Tensor:
-    """A tensor of zeros of the shape and type of another."""
+    """Return a tensor of zeros of the shape and type of another."""
     x = convert_to_tensor(x)
     return empty(shape(x), x.dtype, init=init)

@@ -51,7 +51,7 @@ concat_op = op(
 
 
 def _parts(node: Node) -> tuple[int, range]:
-    """Where the axis stands among the inputs, and where the values stand."""
+    """Return the position of the axis among the inputs, and the positions of the values."""
     if node.op.type == "ConcatV2":
         return node.N, range(node.N)
     return 0, range(1, node.N + 1)
@@ -99,10 +99,10 @@ def _merged(parts: list[Any], axis: int) -> Any:
 
 
 def joined_shape(parts: Sequence[Sequence[int]], axis: int) -> tuple[int, ...]:
-    """The shape that parts of known shapes are joined to.
+    """Return the shape that parts of known shapes are joined to.
 
     Raises:
-      ValueError: in the words of TF's kernel, if they do not fit.
+      ValueError: with the message of TF's kernel, if they do not fit.
     """
     first = tuple(parts[0])
     rank = len(first)
@@ -187,7 +187,7 @@ def concat_samples() -> Iterator[Any]:
 @export("concat")
 @dispatchable
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Joins tensors along an existing dimension.
+    """Join tensors along an existing dimension.
 
     Args:
       values: a list of tensors of one type, whose shapes differ along `axis` only.
@@ -228,7 +228,7 @@ def concat_offset_shape(node: Node) -> Any:
 
 
 def concat_offsets(axis: int, shapes: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Where each of the tensors of these shapes begins in the joined one.
+    """Return the offset of each of the tensors of these shapes in the concatenated one.
 
     Raises:
       ValueError: if the shapes do not fit.

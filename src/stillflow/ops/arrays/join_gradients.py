@@ -21,7 +21,7 @@ MAX_SLICES = 16
 
 
 def concat_gradients(grad: Any, values: Sequence[Tensor], axis: Tensor) -> list[Any]:
-    """The gradients of the parts of a concatenation.
+    """Return the gradients of the parts of a concatenation.
 
     Args:
       grad: what flows back into the whole, `Tensor` or `IndexedSlices`.
@@ -69,7 +69,7 @@ def _dense(grad: Tensor, values: Sequence[Tensor], axis: Tensor) -> list[Tensor]
 
 
 def _shapes(values: Sequence[Tensor]) -> list[Tensor]:
-    """The shapes of all parts: constants if all are known, else by one operation."""
+    """Return the shapes of all parts: constants if all are known, else by one operation."""
     sizes = []
     for value in values:
         size = shape(value)
@@ -100,7 +100,7 @@ def _sparse(grad: IndexedSlices, values: Sequence[Tensor], axis: Tensor) -> list
 
 
 def _sparse_columns(grad: IndexedSlices, sizes: Sequence[Tensor], axis: Any) -> list[IndexedSlices]:
-    """Joined beside each other: every part has all the rows, and its own columns of them."""
+    """Concatenate along columns: every part has all the rows, and its own columns of them."""
     from stillflow.ops.math.binary import add
 
     shape_of_shape: Any = shape(sizes[0])
@@ -115,7 +115,7 @@ def _sparse_columns(grad: IndexedSlices, sizes: Sequence[Tensor], axis: Any) -> 
 
 
 def _sparse_rows(grad: IndexedSlices, sizes: Sequence[Tensor], axis: Any) -> list[IndexedSlices]:
-    """Joined below each other: every part has the rows that lie in it."""
+    """Concatenate along rows: every part has the rows that lie in it."""
     from stillflow.ops.arrays.gather import gather
     from stillflow.ops.arrays.select import where
     from stillflow.ops.math.cast import cast

@@ -33,7 +33,7 @@ from stillflow.ops.dispatch import dispatchable
 def boolean_mask(
     tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
 ) -> Tensor:
-    """The slices of a tensor for which a mask holds.
+    """Return the slices of a tensor for which a mask holds.
 
     Args:
       tensor: a tensor.
@@ -92,7 +92,7 @@ def all_dimensions(x: Any) -> Tensor:
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
 ) -> Tensor:
-    """For each length, a row that holds True up to it.
+    """Return for each length a row that is True up to it.
 
     Args:
       lengths: integers of any shape.
@@ -145,7 +145,7 @@ def to_integers(value: Any, name: str, dtype: Any = dtypes.int32) -> Tensor:
 
 
 def positive_axis(axis: Any, count: int | None) -> int:
-    """An axis counted from the front.
+    """Return an axis counted from the front.
 
     Args:
       axis: a Python int, counted from the end if negative.

@@ -41,7 +41,7 @@ batch_matrix_set_diag_op = op("BatchMatrixSetDiag(input: T, diagonal: T) -> outp
 
 
 def _at_least(node: Node, index: int, rank: int, name: str) -> Any:
-    """The shape of an input that must have some rank, refused in the kernel's words at run time."""
+    """Return the shape of an input with a minimum rank, checked by the kernel at run time."""
     dims = node.dims(index)
     if node.planning and dims is not None and len(dims) < rank:
         raise ValueError(
@@ -51,7 +51,7 @@ def _at_least(node: Node, index: int, rank: int, name: str) -> Any:
 
 
 def _range(k: list[int]) -> tuple[int, int]:
-    """The lowest and the uppermost diagonal that `k` names."""
+    """Return the lowest and the uppermost diagonal that `k` names."""
     if not 1 <= len(k) <= 2:
         raise ValueError(
             f"diag_index must have only one or two elements, received {len(k)} elements."
@@ -98,7 +98,7 @@ def _check_bounds(lower: int, upper: int, rows: int, columns: int, dot: str = ""
 
 
 def _check_static_bounds(lower: int, upper: int, dims: Any) -> None:
-    """Refuses diagonals that matrices of known size do not have, as graphs are built."""
+    """Raise an error for diagonals outside of matrices of known size, at graph construction."""
     if None in dims[-2:]:
         return
     for name, index in (("lower", lower), ("upper", upper)):
@@ -107,7 +107,7 @@ def _check_static_bounds(lower: int, upper: int, dims: Any) -> None:
 
 
 def longest(lower: int, upper: int, rows: int, columns: int) -> int:
-    """The length of the longest diagonal of a range."""
+    """Return the length of the longest diagonal of a range."""
     return min(rows + min(upper, 0), columns - max(lower, 0))
 
 
@@ -120,7 +120,7 @@ def matrix_diag_shape(node: Node) -> Any:
 
 
 def _matrix_size(length: int, lower: int, upper: int, rows: int, columns: int) -> tuple[int, int]:
-    """The size of the matrix that holds diagonals; -1 takes the least."""
+    """Return the size of the matrix that holds diagonals; -1 takes the least."""
     least_rows, least_columns = length - min(upper, 0), length + max(lower, 0)
     if rows == -1 and columns == -1:
         rows = columns = max(least_rows, least_columns)
@@ -162,7 +162,7 @@ def matrix_diag_v2_shape(node: Node) -> Any:
 
 
 def _static_size(dims: Any, lower: int, upper: int, rows: Any, columns: Any) -> Any:
-    """The shape that TF's graphs tell of; they take a size that is not known for -1."""
+    """Return the shape that TF's graphs tell of; they take a size that is not known for -1."""
     known = [-1 if dim is None else dim for dim in dims]
     if lower < upper and (len(known) > 1 and known[-2]) != upper - lower + 1:
         raise ValueError(
@@ -191,7 +191,7 @@ def _static_size(dims: Any, lower: int, upper: int, rows: Any, columns: Any) -> 
 
 
 def _place(target: Any, diagonals: Any, lower: int, upper: int) -> None:
-    """Writes diagonals into matrices."""
+    """Write diagonals into matrices."""
     for index in range(lower, upper + 1):
         line = target.diagonal(index, -2, -1)
         source = diagonals if lower == upper else diagonals[..., upper - index, :]

@@ -46,7 +46,7 @@ def extract(images: Any, along: Sequence[Sequence[int]]) -> Any:
 
 
 def transposed(x: Any, groups: int, rows: int, columns: int, shape: Sequence[int]) -> Any:
-    """What [groups, rows, columns, the rest] is as [groups, columns, rows, the rest].
+    """Return [groups, rows, columns, ...] as [groups, columns, rows, ...].
 
     Args:
       x: of as many elements, of any type.

@@ -13,7 +13,7 @@ _WAYS = ("update", "mul", "div", "min", "max")
 
 
 def change(table: Any, ids: Any, data: Any, how: str) -> bool:
-    """Changes rows one after the other in place; says whether it did.
+    """Change rows one after the other in place; say whether it did.
 
     Args:
       table: [rows, columns].

@@ -11,7 +11,7 @@ _LONGEST = (1 << 31) - 1
 
 
 def sorted_places(keys: Any, descending: bool = False) -> Any:
-    """Where the elements of each row stand that come first, second and so on; int64 as the keys.
+    """Return the argsort of each row; int64 like the keys.
 
     Of equal ones the first comes first; those that are not a number are the largest.
 

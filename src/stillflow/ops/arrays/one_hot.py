@@ -67,8 +67,9 @@ def _known_depth(node: Node) -> int | None:
 
 
 def _mark(indices: Any, depth: int, axis: int, on_value: Any, off_value: Any) -> Any:
-    """Fills with `off_value` and puts `on_value` at the indices; others than [0, depth) count
-    nowhere."""
+    """Fill with `off_value` and put `on_value` at the indices.
+
+    Others than [0, depth) count nowhere."""
     require_room((*indices.shape, depth), type_of(on_value))
     position = indices.ndim if axis == -1 else axis
     where = indices.long().unsqueeze(position)
@@ -112,7 +113,7 @@ def one_hot_kernel(node: Node) -> Any:
 
 
 def _mark_ones(indices: Any, depth: int, axis: int, dtype: Any) -> Any:
-    """The usual case: ones among zeros."""
+    """Return the usual case: ones among zeros."""
     require_room((*indices.shape, depth), dtypes.as_dtype(str(dtype).removeprefix("torch.")))
     position = indices.ndim if axis == -1 else axis
     classes = torch.arange(depth, dtype=indices.dtype, device=indices.device)
@@ -144,7 +145,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """For each index a vector that is `on_value` there and `off_value` elsewhere.
+    """Return for each index a vector that is `on_value` there and `off_value` elsewhere.
 
     Args:
       indices: uint8, int32 or int64; one outside `[0, depth)` gives `off_value` throughout.

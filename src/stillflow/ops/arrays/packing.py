@@ -52,7 +52,7 @@ def pack_shape(node: Node) -> Any:
 
 
 def _check_same(shapes: list[Any]) -> None:
-    """Refuses known shapes that differ, in the words of TF's kernel."""
+    """Raise an error for known shapes that differ, with the message of TF's kernel."""
     first = shapes[0]
     if not dims_lib.is_known(first):
         return
@@ -66,7 +66,7 @@ def _check_same(shapes: list[Any]) -> None:
 
 
 def pack_axis(axis: int, rank: int) -> int:
-    """The axis along which tensors are stacked or unstacked, counted from the front.
+    """Return the axis along which tensors are stacked or unstacked, counted from the front.
 
     Raises:
       ValueError: if it is out of range.
@@ -85,7 +85,7 @@ def pack_value(node: Node) -> Any:
 
 
 def _handles(*values: Any) -> np.ndarray:
-    """Handles as an array of objects."""
+    """Return handles as an array of objects."""
     made = np.empty(len(values), dtype=object)
     made[:] = values
     return made

@@ -108,7 +108,7 @@ def _check_ranks(dims: Dims, paddings: Dims, comma: str = "") -> None:
 
 
 def _check(kind: str, pairs: Pairs, dims: Sequence[int | None], offset: int) -> None:
-    """Refuses paddings in the words of TF's kernels."""
+    """Raise an error for invalid paddings, with the message of TF's kernels."""
     for (before, after), dim in zip(pairs, dims, strict=True):
         if before < 0 or after < 0:
             word = "paddings" if kind == "MirrorPad" else "Paddings"
@@ -135,7 +135,7 @@ def _run_time_pairs(paddings: Any, x: Any, comma: str = "") -> Pairs:
 
 
 def torch_order(pairs: Pairs) -> list[int]:
-    """Paddings as torch takes them: last dimension first, and no further than needed."""
+    """Return paddings in torch's form: last dimension first, and no further than needed."""
     flat = [number for pair in reversed(pairs) for number in pair]
     while len(flat) > 2 and flat[-1] == 0 and flat[-2] == 0:
         del flat[-2:]
@@ -238,14 +238,14 @@ def mirror_pad_grad_shape(node: Node) -> Any:
 
 
 def _mirrored(size: int, before: int, after: int, offset: int) -> list[int]:
-    """Where each element of a padded dimension comes from."""
+    """Return the source index of each element of a padded dimension."""
     front = [index + offset for index in range(before)][::-1]
     back = [size - 1 - offset - index for index in range(after)]
     return [*front, *range(size), *back]
 
 
 def mirror(x: Any, paddings: Any, offset: int) -> Any:
-    """Pads with what lies next to the edges, mirrored; an offset of 1 leaves the edge out."""
+    """Pad with the mirrored neighbourhood of the edges; an offset of 1 leaves the edge out."""
     pairs = _run_time_pairs(paddings, x, ",")
     _check("MirrorPad", pairs, x.shape, offset)
     for axis, (before, after) in enumerate(pairs):
@@ -259,7 +259,7 @@ def mirror(x: Any, paddings: Any, offset: int) -> Any:
 
 
 def _fold(grad: Any, paddings: Any, offset: int) -> Any:
-    """Adds what was mirrored to where it came from."""
+    """Add what was mirrored to where it came from."""
     for axis, (before, after) in enumerate(_run_time_pairs(paddings, grad)):
         if not before and not after:
             continue
@@ -328,7 +328,7 @@ def pad(
     name: str | None = None,
     constant_values: Any = 0,
 ) -> Tensor:
-    """Adds elements before and after each dimension.
+    """Add elements before and after each dimension.
 
     Args:
       tensor: what to pad.

@@ -60,7 +60,7 @@ def _rates(node: Node) -> list[int]:
 
 
 def _windows(size: int, window: int, stride: int, padding: bytes) -> tuple[int, int]:
-    """How many windows fit, and how much is added for them."""
+    """Return the number of windows that fit, and the padding that they need."""
     if stride <= 0:
         raise ValueError(f"Stride must be > 0, but got {stride}")
     if padding == b"VALID":
@@ -76,7 +76,7 @@ def _windows(size: int, window: int, stride: int, padding: bytes) -> tuple[int, 
 
 
 def _check_running(node: Node, spatial: int) -> None:
-    """Refuses attributes and ranks in the words of TF's kernels."""
+    """Raise an error for attributes and ranks with the message of TF's kernels."""
     for name in ("ksizes", "strides", "rates"):
         given = node.op.attrs.get(name) or [1] * (spatial + 2)
         if given[0] != 1 or given[-1] != 1:
@@ -112,7 +112,10 @@ def patches_shape(node: Node) -> Any:
 def extract(
     x: Any, sizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: bytes
 ) -> Any:
-    """The patches of `[batch, spatial..., depth]`; each argument has one entry a spatial axis."""
+    """Return the patches of `[batch, spatial..., depth]`.
+
+    Each argument has one entry a spatial axis.
+    """
     counts, pairs, along = [], [[0, 0]], []
     for axis, (size, stride, rate) in enumerate(zip(sizes, strides, rates, strict=True)):
         count, extra = _windows(x.shape[axis + 1], (size - 1) * rate + 1, stride, padding)
@@ -149,7 +152,7 @@ for _card in (extract_image_patches_op, extract_volume_patches_op):
 
 
 def _product(factors: Sequence[Any]) -> Any:
-    """The product of numbers and scalar tensors, multiplied in order."""
+    """Return the product of numbers and scalar tensors, multiplied in order."""
     product = factors[0]
     for factor in factors[1:]:
         product = product * factor
@@ -157,7 +160,10 @@ def _product(factors: Sequence[Any]) -> Any:
 
 
 def _pairs(seen: Tensor, out: Sequence[Any], ksizes: Sequence[int]) -> tuple[Tensor, Any]:
-    """(number of the input element from 1, or 0 for padding; number of the output element)."""
+    """Return (number of the input element from 1, or 0 for padding.
+
+    Number of the output element).
+    """
     total = _product([*out, *ksizes[1:-1]])
     targets = reshape(range_of(total, dtype=dtypes.int64), (1, *out, prod(ksizes[1:-1])))
     pairs = concat([expand_dims(seen, axis=-1), expand_dims(targets, axis=-1)], axis=-1)
@@ -168,7 +174,7 @@ def _jacobian_product(
     grad: Any, pairs: Tensor, totals: Any, out: Sequence[Any], ksizes: Sequence[int],
     dims: Sequence[Any],
 ) -> Tensor:  # fmt: skip
-    """The gradient of the input, whose dimensions are `dims`."""
+    """Return the gradient of the input, whose dimensions are `dims`."""
     import stillflow
 
     batch, *extents, channels = dims
@@ -267,7 +273,10 @@ def extract_image_patches(
     name: str | None = None,
     sizes: Any = None,
 ) -> Tensor:
-    """The older form of `tf.image.extract_patches`; `ksizes` is the older name of `sizes`."""
+    """Return the older form of `tf.image.extract_patches`.
+
+    `ksizes` is the older name of `sizes`.
+    """
     ksizes = renamed_argument("sizes", sizes, "ksizes", ksizes)
     return extract_image_patches_op(  # type: ignore[no-any-return]
         images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name

@@ -42,11 +42,11 @@ def periodic_resample_shape(node: Node) -> Any:
         return tuple(wanted)
     rank = dims_lib.rank(node.dims(0))
     if rank is None or rank > len(wanted):
-        return None  # refused when it runs
+        return None  # rejected when it runs
     sizes = [size or 0 for size in wanted[:rank]]
     if not sizes:
         return None
-    # What does not fit is refused only when it runs: until then these are its sizes.
+    # The sizes if they fit; others are rejected only at run time.
     adjusted = max((place for place, size in enumerate(sizes) if not size), default=0)
     fixed = int(np.prod([size for size in sizes if size], dtype=np.int64))
     sizes[adjusted] = count // fixed
@@ -62,7 +62,7 @@ def periodic_resample_op_grad_shape(node: Node) -> Any:
 
 
 def _sizes(given: Sequence[int], wanted: Sequence[int | None]) -> tuple[list[int], int]:
-    """The sizes of the result, and which dimension is the one that shrinks."""
+    """Return the sizes of the result, and which dimension is the one that shrinks."""
     if len(given) != len(wanted):
         raise ValueError(
             f"periodic_resample expects the rank of the input tensor, {len(given)}, to be the same "
@@ -91,7 +91,7 @@ def _sizes(given: Sequence[int], wanted: Sequence[int | None]) -> tuple[list[int
 
 
 def _sources(given: Sequence[int], wanted: Sequence[int | None]) -> np.ndarray:
-    """For each element of the result, the number of the element that it comes from."""
+    """Return for each element of the result the number of its source element."""
     sizes, free = _sizes(given, wanted)
     factors = [-(-new // old) for new, old in zip(sizes, given, strict=True)]
     places = np.indices(sizes, sparse=True)
@@ -168,7 +168,7 @@ def periodic_resample_op_grad_samples() -> Iterator[Any]:
 
 @export("contrib.periodic_resample.periodic_resample")
 def periodic_resample(values: Any, shape: Any, name: str | None = None) -> Any:
-    """Makes a tensor larger along some dimensions by what it takes from another one.
+    """Make a tensor larger along some dimensions by what it takes from another one.
 
     Args:
       values: a tensor of numbers.

@@ -18,7 +18,7 @@ from stillflow.ops.constants import placeholder
 
 @export("sparse.placeholder", "sparse_placeholder")
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor that must be fed when it is used, with a `SparseTensorValue`.
+    """Return a sparse tensor that must be fed when it is used, with a `SparseTensorValue`.
 
     Args:
       dtype: the type of its values.
@@ -44,7 +44,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 
 @export("sparse.mask", "sparse_mask")
 def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
-    """The slices of `a` whose indices are not among `mask_indices`.
+    """Return the slices of `a` whose indices are not among `mask_indices`.
 
     Args:
       a: an `IndexedSlices`.

@@ -188,7 +188,7 @@ def _check_lengths(lengths: Any, limit: int, axis: int) -> None:
 
 
 def reverse_sequences(x: Any, lengths: Any, seq: int, batch: int) -> Any:
-    """The first `lengths[b]` elements along `seq` of each batch element, reversed."""
+    """Return the first `lengths[b]` elements along `seq` of each batch element, reversed."""
     if batch == seq:
         raise ValueError(f"batch_dim == seq_dim == {seq}")
     if lengths.shape[0] != x.shape[batch]:
@@ -294,7 +294,7 @@ def roll_shape(node: Node) -> Any:
 
 
 def _check_roll(dims: Any, shift: Any, axis: Any) -> None:
-    """Refuses shapes in the words of TF's kernel."""
+    """Raise an error for invalid shapes with the message of TF's kernel."""
     if dims == ():
         raise ValueError("input must be 1-D or higher")
     for name, given in (("shift", shift), ("axis", axis)):
@@ -339,7 +339,7 @@ def roll_samples() -> Iterator[Any]:
 
 @export("roll", "manip.roll")
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Moves elements along dimensions; what leaves at one end comes in at the other.
+    """Move elements along dimensions; what leaves at one end comes in at the other.
 
     Args:
       input: a tensor.

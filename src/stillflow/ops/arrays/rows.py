@@ -24,7 +24,7 @@ _FACTORS = {"add": 1.0, "sub": -1.0}
 
 
 def _last_of_each(index: Any, updates: Any) -> tuple[Any, Any]:
-    """Of several updates of one row only the last."""
+    """Keep only the last of several updates of one row."""
     unique, inverse = torch.unique(index, return_inverse=True)
     if unique.numel() == index.numel():
         return index, updates
@@ -74,7 +74,7 @@ def _change_unsigned(target: Any, index: Any, updates: Any, how: str) -> None:
 
 
 def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
-    """Changes rows `index` of `target` by `updates`.
+    """Change rows `index` of `target` by `updates`.
 
     Args:
       target: `[rows, columns]`; changed in place.
@@ -124,7 +124,7 @@ def _change_strings(target: Any, index: Any, updates: Any, how: str) -> None:
 
 
 def slice_name(shape: Sequence[int], number: int, name: str = "indices") -> str:
-    """How TF's messages name element `number` of an index tensor: `indices[1,0]`."""
+    """Return the name of an index tensor's element in TF's messages: `indices[1,0]`."""
     position = np.unravel_index(number, tuple(shape)) if shape else ()
     listed = ",".join(str(int(item)) for item in position)
     return f"{name}[{listed}]" if listed else name
@@ -158,7 +158,10 @@ def flat_rows(indices: Any, sizes: Sequence[int], message: str) -> Any:
 
 
 def first_outside(table: Any, sizes: Sequence[int]) -> int:
-    """The first row of indices `[n, len(sizes)]` that has one out of range; there must be one."""
+    """Return the first row of indices `[n, len(sizes)]` that has one out of range.
+
+    There must be one.
+    """
     array = table.cpu().numpy()
     wrong = ((array < 0) | (array >= np.array(sizes))).any(axis=1)
     return int(np.flatnonzero(wrong)[0])

@@ -27,7 +27,7 @@ from stillflow.ops.samples import Bad, Sample
 
 
 def check_nd_dims(target: Any, indices: Any, updates: Any, what: str) -> None:
-    """Refuses shapes that are known not to fit; `what` names the target in messages."""
+    """Raise an error for known shapes that do not fit; `what` names the target in messages."""
     dims_lib.with_rank_at_least(indices, 1)
     dims_lib.with_rank_at_least(updates, 1)
     if dims_lib.num_elements(target) == 0 and (
@@ -58,13 +58,13 @@ def check_nd_dims(target: Any, indices: Any, updates: Any, what: str) -> None:
 
 
 def _are_empty_alike(target: Sequence[int], indices: Sequence[int], updates: Any) -> bool:
-    """Whether there is nothing to put anywhere, or something of everything."""
+    """Return True if the updates and the target are both empty or both not."""
     sizes = prod(target), prod(indices), prod(updates)
     return all(sizes) or not any(sizes[1:])
 
 
 def check_nd_at_run_time(target: Sequence[int], indices: Any, updates: Any) -> None:
-    """Refuses shapes that do not fit, in the words of TF's kernels."""
+    """Raise an error for shapes that do not fit, with the message of TF's kernels."""
     for name, given in (("Indices", indices), ("Updates", updates)):
         if len(given) < 1:
             raise ValueError(f"{name} shape must have rank at least one. Found:{shape_text(given)}")
@@ -90,7 +90,7 @@ def check_nd_at_run_time(target: Sequence[int], indices: Any, updates: Any) -> N
 
 
 def check_nd_of_variable(target: Sequence[int], indices: Any, updates: Any) -> None:
-    """Refuses shapes that do not fit, as TF's kernels that change variables do."""
+    """Raise an error for shapes that do not fit, as TF's kernels that change variables do."""
     if len(target) < 1:
         raise ValueError(f"Output must be at least 1-D, got shape: {shape_text(target)}")
     if not _are_empty_alike(target, indices, updates):
@@ -133,7 +133,7 @@ def scatter_into_variable(target: Any, indices: Any, updates: Any, how: str) -> 
 
 
 def scatter_into(target: Any, indices: Any, updates: Any, how: str) -> None:
-    """Changes slices of `target`, which must be contiguous, in place.
+    """Change slices of `target`, which must be contiguous, in place.
 
     Raises:
       tf.errors.InvalidArgumentError: if an index is out of range.
@@ -313,7 +313,7 @@ for _card in (tensor_scatter_update_op, tensor_scatter_add_op, tensor_scatter_su
 
 @export("scatter_nd", "manip.scatter_nd")
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor of zeros to which slices are added.
+    """Return a tensor of zeros to which slices are added.
 
     Args:
       indices: tuples of indices in the last dimension, int32 or int64.
@@ -328,17 +328,17 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 def tensor_scatter_update(
     tensor: Any, indices: Any, updates: Any, name: str | None = None
 ) -> Tensor:
-    """A copy of `tensor` with slices replaced; of several for one place, the last counts."""
+    """Return a copy of `tensor` with slices replaced; of several for one place, the last counts."""
     return tensor_scatter_update_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 @export("tensor_scatter_add", "tensor_scatter_nd_add")
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """A copy of `tensor` to which slices are added."""
+    """Return a copy of `tensor` to which slices are added."""
     return tensor_scatter_add_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 @export("tensor_scatter_sub", "tensor_scatter_nd_sub")
 def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """A copy of `tensor` from which slices are subtracted."""
+    """Return a copy of `tensor` from which slices are subtracted."""
     return tensor_scatter_sub_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]

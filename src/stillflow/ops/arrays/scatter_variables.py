@@ -74,7 +74,7 @@ def _resource_shape(check: Callable[[Node, Any], None]) -> Callable[[Node], Any]
 
 
 def scatter_rows(target: Any, indices: Any, updates: Any, how: str) -> None:
-    """Changes whole rows of a variable's value, those before an index that is out of range too.
+    """Change whole rows of a variable's value, those before an index that is out of range too.
 
     Raises:
       tf.errors.InvalidArgumentError: if an index is out of range.
@@ -114,7 +114,7 @@ def _rows_of_resource(target: Any, indices: Any, updates: Any, how: str) -> None
 
 
 def _as_array(updates: Any) -> Any:
-    """Updates with a shape; a single variant comes without one."""
+    """Return updates with a shape; a single variant comes without one."""
     if hasattr(updates, "ndim"):
         return updates
     array = np.empty((), object)

@@ -111,7 +111,7 @@ def searchsorted(
     out_type: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where values would be inserted into sorted sequences.
+    """Return the indices at which values would be inserted into sorted sequences.
 
     Args:
       sorted_sequence: sequences along the last dimension.
@@ -195,7 +195,7 @@ def unravel_index_samples() -> Iterator[Any]:
 
 @export("unravel_index")
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """The coordinates of elements of an array, from their positions when it is flattened.
+    """Return the coordinates of elements of an array, from their positions when it is flattened.
 
     Args:
       indices: int32 or int64, a scalar or vector.

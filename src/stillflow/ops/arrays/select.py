@@ -50,7 +50,7 @@ def select_shape(node: Node) -> Any:
 
 
 def _check(name: str, condition: Any, x: Any, y: Any) -> None:
-    """Refuses shapes in the words of TF's kernel."""
+    """Raise an error for invalid shapes with the message of TF's kernel."""
     of_rows = len(condition) == 1 and len(x) > 1
     if of_rows and condition[0] != x[0]:
         raise ValueError(
@@ -74,7 +74,7 @@ def _check(name: str, condition: Any, x: Any, y: Any) -> None:
 
 
 def _aligned(condition: Any, x: Any) -> Any:
-    """A vector of conditions stands for whole slices along the first dimension."""
+    """Return a vector of conditions stands for whole slices along the first dimension."""
     if condition.ndim == 1 and x.ndim > 1:
         return condition.reshape(-1, *[1] * (x.ndim - 1))
     return condition
@@ -265,7 +265,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 @export("where_v2", "compat.v2.where")
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Like `where`, but condition, `x` and `y` are broadcast against each other.
+    """Select like `where`, with condition, `x` and `y` broadcast against each other.
 
     Raises:
       ValueError: if one of `x` and `y` is given and the other is not.

@@ -65,7 +65,7 @@ _MANY = 1 << 20  # elements, from where on memory is looked at
 
 
 def range_length(start: Any, limit: Any, delta: Any) -> int:
-    """How many numbers a range has.
+    """Return the length of a range.
 
     Raises:
       ValueError: if `delta` is 0 or leads away from the limit.
@@ -86,7 +86,7 @@ def range_length(start: Any, limit: Any, delta: Any) -> int:
 
 
 def range_array(start: Any, limit: Any, delta: Any) -> np.ndarray:
-    """The numbers; those of a floating-point range are added up one by one, as TF does."""
+    """Return the numbers; those of a floating-point range are added up one by one, as TF does."""
     count = range_length(start, limit, delta)
     dtype = np.asarray(start).dtype
     require_room((count,), dtypes.as_dtype(dtype))
@@ -143,7 +143,7 @@ def range_samples() -> Iterator[Any]:
 def range(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
 ) -> Tensor:
-    """The numbers from `start` up to, but not including, `limit`, in steps of `delta`.
+    """Return the numbers from `start` up to, but not including, `limit`, in steps of `delta`.
 
     Args:
       start: the first number; the limit if `limit` is not given, and the first is 0 then.

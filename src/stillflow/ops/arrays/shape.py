@@ -129,7 +129,7 @@ def size_shape(node: Node) -> Any:
 
 
 def _is_known_to_python_only(node: Node) -> bool:
-    """Whether `constant_value` knows a size or rank that TF's static shapes do not depend on."""
+    """Return True if `constant_value` knows a size or rank that TF's shape functions do not use."""
     return not node.planning and node.value(0) is None
 
 
@@ -179,7 +179,7 @@ def rank_samples() -> Iterator[Any]:
 
 @export("shape")
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """The shape of a tensor as an integer vector; a constant where it is known now.
+    """Return the shape of a tensor as an integer vector; a constant where it is known now.
 
     Args:
       input: a tensor or sparse tensor.
@@ -209,14 +209,14 @@ def shape_internal(
 def shape_n(
     input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None
 ) -> list[Tensor]:
-    """The shapes of several tensors, by one operation."""
+    """Return the shapes of several tensors, by one operation."""
     return shape_n_op(input, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 @export("size")
 @dispatchable
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """The number of elements of a tensor; a constant where it is known now.
+    """Return the number of elements of a tensor; a constant where it is known now.
 
     Args:
       input: a tensor or sparse tensor.
@@ -246,7 +246,7 @@ def size_internal(
 @export("rank")
 @dispatchable
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions of a tensor; a constant where it is known now."""
+    """Return the number of dimensions of a tensor; a constant where it is known now."""
     return rank_internal(input, name)
 
 
@@ -285,7 +285,7 @@ def reshape_shape(node: Node) -> Any:
 
 
 def _reshaped(source: tuple[Any, ...], target: tuple[Any, ...]) -> Any:
-    """The target with what the number of elements tells about a single unknown size."""
+    """Return the target with what the number of elements tells about a single unknown size."""
     ins, in_count = _count(source)
     outs, out_count = _count(target)
     if ins > 1 or outs > 1:
@@ -306,7 +306,7 @@ def _reshaped(source: tuple[Any, ...], target: tuple[Any, ...]) -> Any:
 
 
 def _count(dims: tuple[Any, ...]) -> tuple[int, int]:
-    """How many sizes are unknown, and the product of the others."""
+    """Return the number of unknown sizes, and the product of the others."""
     count = 1
     for dim in dims:
         if dim is not None:
@@ -315,10 +315,10 @@ def _count(dims: tuple[Any, ...]) -> tuple[int, int]:
 
 
 def resolve_shape(source: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...]:
-    """The shape that a reshape gives at run time.
+    """Return the shape that a reshape gives at run time.
 
     Raises:
-      ValueError: in the words of TF's kernel, if the number of elements does not fit.
+      ValueError: with the message of TF's kernel, if the number of elements does not fit.
     """
     if len(wanted) > MOST_DIMENSIONS:
         require_possible(wanted, dtypes.bool, touched=False)
@@ -408,7 +408,7 @@ def reshape_samples() -> Iterator[Any]:
 
 @export("reshape", "manip.reshape")
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements in another shape.
+    """Return the same elements in another shape.
 
     Args:
       tensor: what to reshape.
@@ -487,7 +487,7 @@ def expand_dims_samples() -> Iterator[Any]:
 @export("expand_dims")
 @dispatchable
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """Inserts a dimension of size 1.
+    """Insert a dimension of size 1.
 
     Args:
       input: a tensor.
@@ -582,7 +582,7 @@ def squeeze_samples() -> Iterator[Any]:
 def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
-    """Removes dimensions of size 1.
+    """Remove dimensions of size 1.
 
     Args:
       input: a tensor.

@@ -99,7 +99,7 @@ def _slice_dims(dims: Any, begin: Any, sizes: Sequence[int]) -> Any:
 def run_time_extent(
     dims: Sequence[int], begin: Sequence[int], sizes: Sequence[int]
 ) -> tuple[int, ...]:
-    """The sizes of a slice, with what -1 stands for, checked in the words of TF's kernel."""
+    """Return the sizes of a slice with -1 resolved, checked with the message of TF's kernel."""
     if len(begin) != len(dims) or len(sizes) != len(dims):
         raise ValueError(
             f"Expected begin and size arguments to be 1-D tensors of size {len(dims)}, but got "
@@ -188,7 +188,7 @@ def slice_samples() -> Iterator[Any]:
 
 @export("slice")
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """A contiguous part of a tensor.
+    """Return a contiguous part of a tensor.
 
     Args:
       input_: a tensor.
@@ -233,7 +233,7 @@ def strided_slice_shape(node: Node) -> Any:
 
 
 def known_slice(node: Node, dims: Any, first: int = 1) -> Resolved | None:
-    """The slice that inputs `first`, `first` + 1 and `first` + 2 say, where all is known."""
+    """Return the slice that inputs `first`, `first` + 1 and `first` + 2 say, where all is known."""
     bounds = [node.value(first + number) for number in range(3)]
     if any(bound is None for bound in bounds) or not dims_lib.is_known(dims):
         return None
@@ -253,9 +253,9 @@ def strided_slice_value(node: Node) -> Any:
 
 
 def _known_sizes(node: Node) -> Any:
-    """What is cut out of a shape of which this part is known: the batch of sequences of any length.
+    """Return the known part of a sliced shape: the batch of sequences of any length.
 
-    Plans only: TF's static shapes know no more than its own rules tell.
+    For plans only: TF's static shapes know only the results of TF's own rules.
     """
     # Only integers are read as a shape: 2.7 would be 2.
     sizes = node.shape_value(0) if node.T.is_integer and len(node.dims(0) or ()) == 1 else None
@@ -267,13 +267,13 @@ def _known_sizes(node: Node) -> Any:
 
 
 def take_array(x: np.ndarray, found: Resolved) -> Any:
-    """The slice of a numpy array; a single element stays an array."""
+    """Return the slice of a numpy array; a single element stays an array."""
     part = x[(*found.index, Ellipsis)]
     return np.flip(part, found.flips).copy() if found.flips else part  # torch strides are positive
 
 
 def take_tensor(x: Any, found: Resolved) -> Any:
-    """The slice of a torch tensor, a view unless something is reversed."""
+    """Return the slice of a torch tensor, a view unless something is reversed."""
     part = x[found.index]
     return flip(part, found.flips) if found.flips else part
 
@@ -347,7 +347,7 @@ def strided_slice_grad_shape(node: Node) -> Any:
 
 
 def _spread(dy: Any, found: Resolved, dims: Sequence[int]) -> Any:
-    """A tensor of zeros, or empty strings, but for the slice, which is `dy`."""
+    """Return a tensor of zeros, or empty strings, but for the slice, which is `dy`."""
     if isinstance(dy, np.ndarray):
         strings = np.full(dims, b"", object)
         strings[tuple(found.index)] = np.flip(dy, found.flips) if found.flips else dy
@@ -366,7 +366,7 @@ def _check_dy(found: Resolved, dims: Any) -> None:
 
 
 def _spread_one(node: Node, found: Resolved, dims: tuple[int, ...]) -> Any:
-    """The kernel where a single dimension was cut."""
+    """Return the kernel where a single dimension was cut."""
     if is_object(node, 4):
         return None
     touched = [axis for axis, part in enumerate(found.parts) if part is not None]
@@ -435,7 +435,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """A part of a tensor, in steps: what `tensor[...]` makes.
+    """Return a part of a tensor, in steps: what `tensor[...]` makes.
 
     Args:
       input_: a tensor.

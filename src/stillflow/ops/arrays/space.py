@@ -58,7 +58,7 @@ batch_to_space_op = op(
 
 
 def _block(node: Node) -> tuple[int, Sequence[int] | None]:
-    """The number of block dimensions, and the block's shape where it is known."""
+    """Return the number of block dimensions, and the block's shape where it is known."""
     if "block_size" in node.op.attrs:
         return 2, (node.block_size, node.block_size)
     dims = node.dims(1)
@@ -71,7 +71,7 @@ def _block(node: Node) -> tuple[int, Sequence[int] | None]:
 
 
 def _blocks_of(node: Node, count: int) -> dims_lib.Dims:
-    """The shape of the input, which has at least `count` dimensions beside the batch."""
+    """Return the shape of the input, which has at least `count` dimensions after the batch."""
     if "block_size" in node.op.attrs:
         return dims_lib.with_rank(node.dims(0), 4)
     return dims_lib.with_rank_at_least(node.dims(0), count + 1)
@@ -157,7 +157,7 @@ def _check_block(dims: Sequence[int], block: Sequence[int], margins: Any, what: 
 
 
 def _to_batch_dims(dims: Sequence[int], block: Sequence[int], margins: Any) -> tuple[int, ...]:
-    """The shape of SpaceToBatchND's result, checked in the words of TF's kernel."""
+    """Return the shape of SpaceToBatchND's result, checked with the message of TF's kernel."""
     _check_block(dims, block, margins, "paddings")
     sizes = []
     for axis, (size, pair) in enumerate(zip(block, margins, strict=True)):
@@ -171,7 +171,7 @@ def _to_batch_dims(dims: Sequence[int], block: Sequence[int], margins: Any) -> t
 
 
 def _to_space_dims(dims: Sequence[int], block: Sequence[int], margins: Any) -> tuple[int, ...]:
-    """The shape of BatchToSpaceND's result, checked in the words of TF's kernel."""
+    """Return the shape of BatchToSpaceND's result, checked with the message of TF's kernel."""
     _check_block(dims, block, margins, "crops")
     if dims[0] % prod(block):
         raise ValueError(
@@ -306,7 +306,7 @@ def _square(block_size: Any) -> np.ndarray:
 def space_to_batch_nd(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
-    """Splits spatial dimensions into blocks and moves the positions inside blocks to the batch.
+    """Split spatial dimensions into blocks and move the positions inside blocks to the batch.
 
     Args:
       input: `[batch, spatial..., rest...]`.
@@ -319,7 +319,7 @@ def space_to_batch_nd(
 
 @export("batch_to_space_nd", "manip.batch_to_space_nd")
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """The inverse of `space_to_batch_nd`, after which `crops` are cut off."""
+    """Return the inverse of `space_to_batch_nd`, after which `crops` are cut off."""
     return batch_to_space_nd_op(input, block_shape, crops, name=name)  # type: ignore[no-any-return]
 
 
@@ -357,7 +357,7 @@ def batch_to_space(
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
 ) -> Any:
-    """The paddings that make sizes divisible by a block, and the crops that undo them.
+    """Return the paddings that make sizes divisible by a block, and the crops that undo them.
 
     Args:
       input_shape: the spatial sizes, int32.

@@ -23,7 +23,7 @@ from stillflow.ops.samples import Bad, Sample
 
 
 def _known_axis(node: Node, index: int, rank: int | None) -> int | None:
-    """The axis that a scalar input names, where it is known."""
+    """Return the axis that a scalar input names, where it is known."""
     value = node.value(index)
     if value is None:
         return None
@@ -39,7 +39,7 @@ def _known_axis(node: Node, index: int, rank: int | None) -> int | None:
 
 
 def run_time_axis(axis: int, rank: int) -> int:
-    """The axis to split along, checked in the words of TF's kernel."""
+    """Return the axis to split along, checked with the message of TF's kernel."""
     if not -rank <= axis < rank:
         raise ValueError(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")
     return axis % rank
@@ -95,7 +95,7 @@ def split_value(node: Node) -> Any:
 
 
 def _unwrapped(node: Node, function: Any) -> Any:
-    """An op with exactly one output gives it bare."""
+    """Return an op with exactly one output gives it bare."""
     if len(node.outputs) != 1:
         return function
     return lambda *inputs: function(*inputs)[0]
@@ -173,7 +173,7 @@ def split_v_shape(node: Node) -> Any:
 
 
 def _static_sizes(sizes: list[int], count: int, total: int | None) -> list[int | None]:
-    """The sizes of the parts, with what a single -1 stands for where that is known."""
+    """Return the sizes of the parts, with what a single -1 stands for where that is known."""
     if len(sizes) != count:
         raise ValueError("Length of size_splits should be equal to num_outputs")
     if sizes.count(-1) > 1:
@@ -192,7 +192,7 @@ def _static_sizes(sizes: list[int], count: int, total: int | None) -> list[int |
 
 
 def run_time_sizes(sizes: list[int], count: int, total: int) -> list[int]:
-    """The sizes of the parts, checked in the words of TF's kernel."""
+    """Return the sizes of the parts, checked with the message of TF's kernel."""
     if len(sizes) != count:
         raise ValueError(
             "size of the split_tensor must be 1-D and have the same elements as outputs got "
@@ -280,7 +280,7 @@ def split_v_samples() -> Iterator[Any]:
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Splits a tensor along a dimension.
+    """Split a tensor along a dimension.
 
     Args:
       value: the tensor.
@@ -400,7 +400,7 @@ def unpack_samples() -> Iterator[Any]:
 def unstack(
     value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
 ) -> list[Tensor]:
-    """The slices of a tensor along a dimension, which they no longer have.
+    """Return the slices of a tensor along a dimension, which they no longer have.
 
     Args:
       value: the tensor.

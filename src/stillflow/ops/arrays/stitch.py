@@ -167,7 +167,7 @@ def stitch_shape(node: Node) -> Any:
 
 
 def _check_parts(shapes: Sequence[Dims]) -> None:
-    """Refuses data whose shapes do not go with those of the indices, in TF's kernels' words."""
+    """Raise an error if shapes of data and indices do not fit, with the message of TF's kernels."""
     count = len(shapes) // 2
     text = [dims_lib.to_string(shape) for shape in shapes]
     for number, (index, part) in enumerate(zip(shapes[:count], shapes[count:], strict=True)):
@@ -263,7 +263,7 @@ for _card in (dynamic_stitch_op, parallel_dynamic_stitch_op):
 
 @export("dynamic_stitch")
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
-    """Puts slices of several tensors together; of two for one place, the later counts.
+    """Put slices of several tensors together; of two for one place, the later counts.
 
     Args:
       indices: for each tensor, where its slices go, int32.

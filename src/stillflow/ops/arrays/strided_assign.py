@@ -53,7 +53,7 @@ tensor_strided_slice_update_op.shape(_same_shape)
 
 
 def _setter(node: Node) -> Callable[[Any, Any, Any, Any, Any], None]:
-    """What writes a value into a slice of a tensor."""
+    """Return the function that writes a value into a slice of a tensor."""
     masks = Masks.of(node)
     known = [node.value(index) for index in (1, 2, 3)]
     bounds = None
@@ -65,7 +65,7 @@ def _setter(node: Node) -> Callable[[Any, Any, Any, Any, Any], None]:
         given = bounds or [ints(begin), ints(end), ints(strides)]
         found = resolve(target.shape, *given, masks)  # type: ignore[call-arg]
         if 0 in found.dims:
-            return  # nothing is assigned, whatever the value is
+            return  # nothing is assigned, regardless of the value
         if tuple(value.shape) != found.dims:
             raise unimplemented(
                 f"sliced l-value shape {dims_lib.to_string(found.dims)} does not match r-value "

@@ -1,4 +1,4 @@
-"""What a strided slice takes: Python's indexing, resolved against a shape.
+"""Strided slices: Python's indexing, resolved against a shape.
 
 `x[1, ..., None, 2:8:3]` reaches the ops as vectors begin, end and strides and five bit masks that
 say which entries are open ranges, single indices, new axes or the ellipsis.
@@ -65,7 +65,7 @@ class Resolved:
 
 @dataclass(slots=True)
 class _Entry:
-    """What is said about one dimension of the input."""
+    """Slicing of one dimension of the input."""
 
     begin: int = 0
     end: int = 0
@@ -122,7 +122,7 @@ def _entries(
 
 
 def _bound(value: int, is_open: bool, is_end: bool, dim: int, stride: int) -> int:
-    """A bound of a range, moved into the dimension."""
+    """Return a bound of a range, moved into the dimension."""
     low, high = (0, dim) if stride > 0 else (-1, dim - 1)
     if is_open:
         return (high if is_end else low) if stride > 0 else (low if is_end else high)
@@ -137,7 +137,10 @@ def _length(start: int, stop: int, stride: int) -> int:
 
 
 def _taken(entry: _Entry, axis: int, dim: int, known: bool) -> Range | None:
-    """The elements taken of a dimension of known size; None where that cannot be told yet."""
+    """Return the elements taken of a dimension of known size.
+
+    None where that cannot be told yet.
+    """
     if entry.shrink and entry.stride <= 0:
         raise ValueError("only stride 1 allowed on non-range indexing.")
     if entry.shrink:
@@ -156,7 +159,7 @@ def _taken(entry: _Entry, axis: int, dim: int, known: bool) -> Range | None:
 
 
 def check_vectors(shapes: Sequence[Any]) -> None:
-    """Refuses begin, end and strides that are not vectors of one length."""
+    """Raise an error for begin, end and strides that are not vectors of one length."""
     known = [shape for shape in shapes if shape is not None]
     if any(len(shape) != 1 for shape in known) or len({tuple(shape) for shape in known}) > 1:
         listed = ", ".join(to_string(tuple(shape)) for shape in shapes[:2])
@@ -173,7 +176,7 @@ def sliced_dims(
     strides: Sequence[int],
     masks: Masks,
 ) -> Dims:
-    """The shape of a slice, as far as the input's shape and the bounds are known.
+    """Return the shape of a slice, as far as the input's shape and the bounds are known.
 
     Raises:
       ValueError: if the slice does not fit the shape.
@@ -199,7 +202,7 @@ def resolve(
     strides: Sequence[int],
     masks: Masks,
 ) -> Resolved:
-    """The slice of a tensor of a fully known shape.
+    """Return the slice of a tensor of a fully known shape.
 
     Raises:
       ValueError: if the slice does not fit the shape.
@@ -247,7 +250,7 @@ def _is_reversed(part: Range | None) -> bool:
 
 
 def _forward(taken: Range, single: bool) -> Any:
-    """The elements of a range in ascending order, as a Python index."""
+    """Return the elements of a range in ascending order, as a Python index."""
     if single:
         return taken.start
     if taken.count == 0:

@@ -50,7 +50,7 @@ def tile_shape(node: Node) -> Any:
 
 
 def tiled_dims(dims: Sequence[int], multiples: Any) -> tuple[int, ...]:
-    """The shape after tiling, checked in the words of TF's kernel."""
+    """Return the shape after tiling, checked with the message of TF's kernel."""
     if not isinstance(multiples, list) or len(multiples) != len(dims):
         count = len(multiples) if isinstance(multiples, list) else 1
         raise ValueError(
@@ -99,12 +99,12 @@ def tile_kernel(node: Node) -> Any:
 
 
 def _only_ones(dims: Any, times: tuple[int, ...]) -> bool:
-    """Whether only dimensions of size 1 are repeated."""
+    """Return True if only dimensions of size 1 are repeated."""
     return all(size == 1 or count == 1 for size, count in zip(dims, times, strict=True))
 
 
 def spread(x: Any, sizes: tuple[int, ...]) -> Any:
-    """A tensor whose dimensions of size 1 are repeated."""
+    """Return a tensor whose dimensions of size 1 are repeated."""
     return x.expand(sizes).contiguous()
 
 

@@ -91,7 +91,10 @@ _FEW, _SHORT = 16, 1 << 15
 
 
 def _in_order(keys: Any, count: int) -> Any:
-    """Where the largest elements of each row stand; rows with equal ones are sorted."""
+    """Return the indices of the largest elements of each row.
+
+    Rows with equal elements are sorted.
+    """
     if not keys.is_cpu:  # to ask for ties would wait for the device
         return torch.sort(keys, stable=True, dim=-1, descending=True)[1][..., :count]
     size = keys.shape[-1]
@@ -117,12 +120,12 @@ def _in_order(keys: Any, count: int) -> Any:
 
 
 def _hold_no_numbers(keys: Any) -> bool:
-    """Whether some are NaN: which are among the largest then hangs on how a heap is kept."""
+    """Return True if some keys are NaN: then the result depends on the heap's order."""
     return keys.is_floating_point() and not is_finite(keys) and bool(keys.isnan().any())
 
 
 def _place_of_largest(keys: Any) -> Any:
-    """Where the largest number of each row stands; 0 where there is none."""
+    """Return the index of the largest number of each row; 0 if there is none."""
     best, where = torch.max(keys, -1, keepdim=True)
     if keys.is_floating_point() and best.isnan().any():
         where = torch.max(torch.where(keys.isnan(), -torch.inf, keys), -1, keepdim=True)[1]
@@ -151,7 +154,7 @@ def _largest_by_blocks(keys: Any, count: int) -> tuple[Any, Any]:
 
 
 def largest(x: Any, count: int, in_order: bool = True) -> Any:
-    """The largest elements along the last dimension, and where they stand.
+    """Return the largest elements along the last dimension, and where they stand.
 
     Of equal elements the first comes first, which torch promises for a stable sort only. Where no
     order is asked for they come in TF's.
@@ -229,7 +232,7 @@ def top_k_samples() -> Iterator[Any]:
 
 @export("nn.top_k", "math.top_k")
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
-    """The `k` largest elements along the last dimension.
+    """Return the `k` largest elements along the last dimension.
 
     Args:
       input: numbers, at least a vector.
@@ -328,7 +331,7 @@ def nth_element_samples() -> Iterator[Any]:
 
 @export("contrib.nn.nth_element")
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
-    """The element of rank `n` (from 0) along the last dimension, counted from the smallest."""
+    """Return the element of rank `n` (from 0) of the last dimension, in ascending order."""
     return nth_element_op(input, n, reverse=reverse, name=name)  # type: ignore[no-any-return]
 
 
@@ -362,7 +365,7 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The indices that sort a tensor along an axis, int32.
+    """Return the indices that sort a tensor along an axis, int32.
 
     Args:
       values: numbers.
@@ -407,7 +410,7 @@ def _descending(values: Any, axis: int, positions: bool) -> Tensor:
 
 
 def _swapped(axis: Any, static_rank: int | None, values_rank: Any) -> Tensor:
-    """The permutation that swaps an axis with the last one."""
+    """Return the permutation that swaps an axis with the last one."""
     if axis < 0:
         axis = axis + (static_rank or values_rank)
     if static_rank is not None:

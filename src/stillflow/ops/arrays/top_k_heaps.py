@@ -17,12 +17,12 @@ _Before = Callable[[int, int], bool]
 
 
 def _kinds() -> list[Any]:
-    """The types that the loop knows, by its numbers."""
+    """Return the types that the loop knows, by its numbers."""
     return [torch.int64, torch.float64, torch.float32]
 
 
 def find_largest(keys: Any, count: int, in_order: bool) -> Any:
-    """Where the largest elements of each row stand, int64 [..., count].
+    """Return the indices of the largest elements of each row, int64 [..., count].
 
     Args:
       keys: [..., columns], floating-point or integers with signs.
@@ -66,7 +66,7 @@ def _of_row(row: list[float], count: int, in_order: bool) -> list[int]:
 
 
 def _settle(heap: list[int], hole: int, size: int, item: int, goes_before: _Before) -> None:
-    """Puts an item where a heap has a hole: down to a leaf first, then up again."""
+    """Put an item where a heap has a hole: down to a leaf first, then up again."""
     top = hole
     while (child := 2 * hole + 2) < size:
         if goes_before(heap[child], heap[child - 1]):
@@ -83,7 +83,7 @@ def _settle(heap: list[int], hole: int, size: int, item: int, goes_before: _Befo
 
 
 def _pop(heap: list[int], size: int, goes_before: _Before) -> None:
-    """Moves the first item of a heap to its end, which it leaves."""
+    """Move the first item of a heap to its end, which it leaves."""
     item = heap[size - 1]
     heap[size - 1] = heap[0]
     _settle(heap, 0, size - 1, item, goes_before)

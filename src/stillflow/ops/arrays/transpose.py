@@ -22,7 +22,7 @@ from stillflow.ops.arrays.shape import rank, rank_op
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
 from stillflow.ops.samples import Bad, Sample
 
-_FEW = 64  # numbers of a permutation that are gone through one by one
+_FEW = 64  # longest permutation that is processed number by number
 
 _SIGNATURE = "(x: T, perm: Tperm) -> y: T; T: type; Tperm: {int32, int64} = int32"
 transpose_op = op("Transpose" + _SIGNATURE, view=True, numbers=("perm",), batching="vmap")
@@ -57,7 +57,7 @@ def transpose_shape(node: Node) -> Any:
 
 
 def check_permutation(given: Any, size: int) -> tuple[int, ...]:
-    """The permutation that a tensor holds, checked as TF's kernel does."""
+    """Return the permutation that a tensor holds, checked as TF's kernel does."""
     if given.ndim != 1:
         raise ValueError(f"perm must be a vector, not {dims_lib.to_string(tuple(given.shape))}")
     perm = given.tolist()
@@ -173,7 +173,7 @@ def invert_permutation_shape(node: Node) -> Any:
 
 
 def inverse(perm: Sequence[int]) -> list[int]:
-    """Where each number stands in a permutation; ValueError if it is none."""
+    """Return the inverse of a permutation; ValueError if it is none."""
     size = len(perm)
     result = [-1] * size
     for position, item in enumerate(perm):
@@ -203,7 +203,7 @@ def invert_permutation_kernel(node: Node) -> Any:
 
 
 def _inverse_of(perm: Any) -> Any:
-    """The same of a tensor."""
+    """Return the same of a tensor."""
     size, array = perm.numel(), perm.cpu().numpy()
     if size <= _FEW or array.min() < 0 or array.max() >= size:
         return inverse(ints(perm))
@@ -221,7 +221,7 @@ def invert_permutation_samples() -> Iterator[Any]:
 
 @export("invert_permutation", "math.invert_permutation")
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The inverse of a permutation: `y[x[i]] = i`.
+    """Return the inverse of a permutation: `y[x[i]] = i`.
 
     Args:
       x: an integer vector that holds each of `0 ... n - 1` once.
@@ -271,7 +271,7 @@ def transpose(
 
 @export("linalg.transpose", "linalg.matrix_transpose", "matrix_transpose")
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Swaps the last two dimensions.
+    """Swap the last two dimensions.
 
     Args:
       a: a matrix or a batch of matrices.

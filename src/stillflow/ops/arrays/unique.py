@@ -49,7 +49,7 @@ def unique_shape(node: Node) -> Any:
 
 
 def _distinct_rows(rows: Any) -> tuple[Any, Any]:
-    """Where each distinct row stands first, in order, and which of these each row is."""
+    """Return the first index of each distinct row, in order, and each row's number among them."""
     if isinstance(rows, np.ndarray):
         texts = texts_of(rows) if rows.shape[1] == 1 and len(rows) > FEW else None
         if texts is not None:
@@ -96,7 +96,7 @@ def _unique(x: Any, axis: int, dtype: Any, with_counts: bool) -> Any:
 
 
 def _counted(places: Any, count: int, dtype: Any) -> Any:
-    """How often each of the numbers below `count` is among `places`."""
+    """Return the count of each of the numbers below `count` in `places`."""
     return torch.bincount(places, minlength=count).to(dtype)
 
 
@@ -168,7 +168,7 @@ for _card in (unique_op, unique_with_counts_op, unique_v2_op, unique_with_counts
 
 @export("unique")
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """The distinct elements of a vector, in the order of their first occurrence.
+    """Return the distinct elements of a vector, in the order of their first occurrence.
 
     Args:
       x: a vector.
@@ -183,7 +183,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
 
 @export("unique_with_counts")
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Like `unique`, and `count`: how often each element occurs."""
+    """Return the results of `unique`, and `count`: the number of occurrences of each element."""
     return unique_with_counts_op(x, out_idx=out_idx, name=name)
 
 
@@ -239,13 +239,13 @@ def list_diff_samples() -> Iterator[Any]:
 
 
 def listdiff(x: Any, y: Any, out_idx: Any = None, name: str | None = None) -> Any:
-    """The older name of `setdiff1d`."""
+    """Return the older name of `setdiff1d`."""
     return list_diff_op(x, y, out_idx=out_idx, name=name)
 
 
 @export("setdiff1d")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
-    """The elements of `x` that are not in `y`, in their order and as often as they occur.
+    """Return the elements of `x` that are not in `y`, in their order and as often as they occur.
 
     Args:
       x, y: vectors of one type.
