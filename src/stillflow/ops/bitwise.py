@@ -83,7 +83,7 @@ right_shift_op.shape(broadcast_shape)
 
 
 def _shift_kernel(node: Node, shift: Callable[..., Any], in_numpy: Callable[..., Any]) -> Any:
-    """As TF does, shifts by less than nothing or by more than all bits are limited."""
+    """Shift as TF does: amounts below 0 or above all bits are limited."""
     last = node.T.size * 8 - 1
     if node.T in NUMPY_TYPES:
         return through_numpy(lambda x, y: in_numpy(x, np.clip(y, 0, last)), node.T)
@@ -112,40 +112,40 @@ def shift_samples() -> Any:
 @export("bitwise.bitwise_and")
 @dispatchable
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits set in both integers, element by element."""
+    """Return the bits set in both integers, element by element."""
     return bitwise_and_op(x, y, name=name)
 
 
 @export("bitwise.bitwise_or")
 @dispatchable
 def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits set in either of two integers, element by element."""
+    """Return the bits set in either of two integers, element by element."""
     return bitwise_or_op(x, y, name=name)
 
 
 @export("bitwise.bitwise_xor")
 @dispatchable
 def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits set in exactly one of two integers, element by element."""
+    """Return the bits set in exactly one of two integers, element by element."""
     return bitwise_xor_op(x, y, name=name)
 
 
 @export("bitwise.invert")
 @dispatchable
 def invert(x: Any, name: str | None = None) -> Tensor:
-    """The bits not set in an integer, element by element."""
+    """Return the bits not set in an integer, element by element."""
     return invert_op(x, name=name)
 
 
 @export("bitwise.left_shift")
 @dispatchable
 def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits of `x` moved up by `y` places, element by element."""
+    """Return the bits of `x` moved up by `y` places, element by element."""
     return left_shift_op(x, y, name=name)
 
 
 @export("bitwise.right_shift")
 @dispatchable
 def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits of `x` moved down by `y` places; the sign of negative numbers is kept."""
+    """Return the bits of `x` moved down by `y` places; the sign of negative numbers is kept."""
     return right_shift_op(x, y, name=name)

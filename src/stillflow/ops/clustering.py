@@ -1,4 +1,4 @@
-"""What finds clusters of points: the nearest of centers, and points to begin with as centers."""
+"""Clustering of points: initial centers and the nearest center of each point."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ kmc2_chain_initialization_op = op(
 
 
 def check_rank(value: Any, rank: int, name: str, end: str = ".") -> None:
-    """Refuses arguments of another rank, in TensorFlow's words."""
+    """Raise an error for arguments of another rank, with TensorFlow's message."""
     if value.ndim != rank:
         kind = ("scalar", "vector", "matrix")[rank]
         raise ValueError(f"Input {name} should be a {kind}{end}")
@@ -84,7 +84,7 @@ def nearest_neighbors_kernel(node: Node) -> Any:
 
 
 def _nearest(points: Any, centers: Any, norms: Any, count: int) -> tuple[Any, Any]:
-    """The nearest centers of a block of points, the first of those that are equally near."""
+    """Return the nearest centers of a block of points, the first of those that are equally near."""
     partial = norms - points @ centers.T
     if count == 1:
         values, indices = partial.min(1, keepdim=True)
@@ -104,7 +104,7 @@ def nearest_neighbors_samples() -> Iterator[Any]:
 
 
 def nearest_neighbors(points: Any, centers: Any, k: Any, name: str | None = None) -> Any:
-    """The nearest centers of each point, by squared distance.
+    """Return the nearest centers of each point, by squared distance.
 
     Args:
       points: [n, width].
@@ -196,7 +196,7 @@ def kmeans_plus_plus_initialization(
       points: [n, width].
       num_to_sample: how many.
       seed: of the draws.
-      num_retries_per_sample: how often each is drawn anew; by their number if it is below zero.
+      num_retries_per_sample: number of redraws of each; chosen from their number if below zero.
       name: of the operation.
 
     Returns:
@@ -240,7 +240,7 @@ def kmc2_chain_initialization_samples() -> Iterator[Any]:
 
 
 def kmc2_chain_initialization(distances: Any, seed: Any, name: str | None = None) -> Any:
-    """A point drawn by its distance, walking through all of them.
+    """Return a point drawn by its distance, walking through all of them.
 
     Args:
       distances: [n], from the nearest center.

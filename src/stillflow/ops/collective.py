@@ -56,7 +56,7 @@ for _card in (collective_bcast_send_op, collective_bcast_recv_op):
 
 
 def _check(tensor: Any, group_size: int, name: str) -> None:
-    """Raises ValueError for a tensor on no device, or a group of one."""
+    """Raise ValueError for a tensor on no device, or a group of one."""
     if tensor is not None and not canonical(tensor.device):
         raise ValueError("Device assignment required for collective ops")
     if group_size <= 1:
@@ -67,7 +67,7 @@ def all_reduce(
     t: Tensor, group_size: int, group_key: int, instance_key: int, merge_op: str, final_op: str,
     subdiv_offsets: Sequence[int] = (0,), communication_hint: str = "auto",
 ) -> Tensor:  # fmt: skip
-    """Puts the tensors of a group together, on each of their devices.
+    """Put the tensors of a group together, on each of their devices.
 
     Args:
       t: a tensor on a device by name.
@@ -92,7 +92,7 @@ def all_reduce(
 def all_gather(
     t: Tensor, group_size: int, group_key: int, instance_key: int, communication_hint: str = "auto"
 ) -> Tensor:
-    """Puts the tensors of a group one after the other; see `all_reduce`.
+    """Put the tensors of a group one after the other; see `all_reduce`.
 
     Args:
       t: a tensor on a device by name, of rank 1 at least; all of the group are of one shape.
@@ -115,7 +115,7 @@ def broadcast_send(
     t: Tensor, shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int,
     communication_hint: str = "auto",
 ) -> Tensor:  # fmt: skip
-    """Gives a tensor to the others of a group; see `all_reduce`.
+    """Send a tensor to the other members of a group; see `all_reduce`.
 
     Args:
       t: a tensor on a device by name.
@@ -141,7 +141,7 @@ def broadcast_recv(
     shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int,
     communication_hint: str = "auto",
 ) -> Tensor:  # fmt: skip
-    """The tensor that one of a group gives to the others; see `broadcast_send`.
+    """Return the tensor that one of a group gives to the others; see `broadcast_send`.
 
     Raises:
       ValueError: if there is nobody else in the group.

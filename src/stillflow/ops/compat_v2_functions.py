@@ -1,6 +1,6 @@
 """The functions of `tf.compat.v2` that only name or order their arguments otherwise than `tf`.
 
-Beside what `ops/compat_v2.py` has: checks, control flow, gradients, parsing, sparse tensors.
+Additions to `ops/compat_v2.py`: checks, control flow, gradients, parsing, sparse tensors.
 """
 
 from __future__ import annotations

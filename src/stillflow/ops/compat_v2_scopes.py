@@ -1,4 +1,4 @@
-"""What `tf.compat.v2` has otherwise than `tf`: scopes, seeds, checks without a result."""
+"""Differences of `tf.compat.v2` from `tf`: scopes, seeds, checks without a result."""
 
 from __future__ import annotations
 

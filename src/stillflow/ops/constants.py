@@ -30,7 +30,7 @@ const_card.provide(const_op)
 
 
 def const_array(value: Any) -> Any:
-    """The array behind a Const's value attribute (a message where the graph was imported)."""
+    """Return the array of a Const's value attribute (a message in imported graphs)."""
     if type(value).__name__ != "TensorProto":
         return value
     if value.dtype == dtypes.variant.as_datatype_enum:
@@ -41,7 +41,7 @@ def const_array(value: Any) -> Any:
 
 
 def _countable(shape: TensorShape) -> TensorShape:
-    """The shape, refused where its elements up to the first unknown size cannot be counted."""
+    """Return the shape, an error if the elements up to the first unknown size cannot be counted."""
     count = 1
     for size in shape._dims or ():
         if size is None:
@@ -80,7 +80,7 @@ def const_check(node: Node) -> None:
 
 @const_op.value
 def const_value(node: Node) -> Any:
-    """The array; None if the message is malformed, which fails when the constant is run."""
+    """Return the array; None if the message is malformed, which fails when the constant is run."""
     try:
         return const_array(node.op.attrs["value"])
     except (TypeError, ValueError):
@@ -155,7 +155,7 @@ placeholder_v2_op.kernel(placeholder_kernel)
 @placeholder_with_default_op.shape
 def placeholder_with_default_shape(node: Node) -> Any:
     shape = node.op.attrs["shape"]
-    merge(node.dims(0), shape._dims)  # refuses a default of another shape
+    merge(node.dims(0), shape._dims)  # rejects a default of another shape
     return shape
 
 
@@ -177,14 +177,14 @@ def constant(
     name: str = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """A tensor whose value stands in the graph.
+    """Return a tensor whose value stands in the graph.
 
     Args:
       value: a number, string, (nested) list or array.
       dtype: element type; by default int32 or float32 for Python numbers, the array's type else.
       shape: if larger than `value`, the last element fills the rest.
       name: of the operation.
-      verify_shape: refuse a value of another shape instead of filling.
+      verify_shape: reject a value of another shape instead of filling.
 
     Raises:
       TypeError: if the value does not fit dtype, or not `shape` under `verify_shape`.
@@ -195,7 +195,7 @@ def constant(
 
 @export("compat.v2.constant")
 def constant_v2(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A tensor whose value stands in the graph; only a single value fills a larger shape.
+    """Return a tensor whose value stands in the graph; only a single value fills a larger shape.
 
     Args:
       value: a number, string, (nested) list or array.
@@ -211,11 +211,11 @@ def constant_v2(value: Any, dtype: Any = None, shape: Any = None, name: str = "C
 
 @export("placeholder")
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor that must be fed when it is used.
+    """Return a tensor that must be fed when it is used.
 
     Args:
       dtype: its element type.
-      shape: what is known of its shape; None leaves it open.
+      shape: the static shape; None if unknown.
       name: of the operation.
 
     Raises:
@@ -228,17 +228,20 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 @export("placeholder_with_default")
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor that may be fed and is `input` otherwise; `shape` states what both agree on."""
+    """Return a tensor that may be fed and is `input` otherwise.
+
+    `shape` states what both agree on.
+    """
     return placeholder_with_default_op(input, shape=shape, name=name)  # type: ignore[no-any-return]
 
 
 def scalar(value: Any, dtype: Any, name: str = "Const") -> Tensor:
-    """A constant for use inside other ops' functions."""
+    """Return a constant for use inside other ops' functions."""
     return constant_op(value, dtype, None, name)
 
 
 def shape_as_tensor(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A static shape as a constant: int32, or int64 if a size needs it.
+    """Return a static shape as a constant: int32, or int64 if a size needs it.
 
     Raises:
       TypeError: if `dtype` is not one of these types.

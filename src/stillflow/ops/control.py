@@ -179,14 +179,14 @@ def deep_copy_kernel(node: Node) -> Any:
 
 @export("no_op")
 def no_op(name: str | None = None) -> Any:
-    """An operation that does nothing; a place for control dependencies."""
+    """Return an operation that does nothing; a place for control dependencies."""
     return no_op_op(name=name)
 
 
 @export("identity")
 @dispatchable
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """A tensor with the value of `input`."""
+    """Return a tensor with the value of `input`."""
     result = identity_op(input, name=name)
     if getattr(input, "is_distributed", False):
         input.get()  # which TensorFlow reads twice
@@ -211,18 +211,18 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
 
 @export("stop_gradient")
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """A tensor with the value of `input`, through which no gradient flows."""
+    """Return a tensor with the value of `input`, through which no gradient flows."""
     return stop_gradient_op(input, name=name)  # type: ignore[no-any-return]
 
 
 def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Tensor:
-    """A tensor with the value of `input`; a gradient through it raises LookupError."""
+    """Return a tensor with the value of `input`; a gradient through it raises LookupError."""
     return prevent_gradient_op(input, message=message, name=name)  # type: ignore[no-any-return]
 
 
 @export("guarantee_const")
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    """A tensor with the value of `input`, which the caller promises never changes."""
+    """Return a tensor with the value of `input`, which the caller promises never changes."""
     return guarantee_const_op(input, name=name)  # type: ignore[no-any-return]
 
 
@@ -237,7 +237,7 @@ def _group_on(device: str, dependencies: Sequence[Any], name: str | None = None)
 
 @export("group")
 def group(*inputs: Any, **kwargs: Any) -> Any:
-    """An operation that is done when all `inputs` are; None where these ran already.
+    """Return an operation that is done when all `inputs` are; None where these ran already.
 
     Args:
       *inputs: tensors and operations, or structures of such.
@@ -251,7 +251,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
     if kwargs:
         raise ValueError("Unknown keyword arguments: " + ", ".join(kwargs))
     if executing_eagerly():
-        return None  # whatever was called has run
+        return None  # all called functions have run
     with name_scope(name, "group_deps", inputs) as scope:
         if not inputs:
             return no_op(name=scope)  # type: ignore[no-any-return]

@@ -28,7 +28,7 @@ _PLAIN = frozenset((int, float, bool, str, bytes, complex, np.ndarray, *np.sctyp
 
 
 def _dtype_inside(values: Any) -> Any:
-    """The type of the first tensor in nested lists, None if there is none."""
+    """Return the type of the first tensor in nested lists, None if there is none."""
     for item in values:
         kind = type(item)
         if kind in _PLAIN:
@@ -68,7 +68,7 @@ def _dimension(
 def _slices(
     value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
-    """The dense tensor that slices stand for, with a warning where it may be large."""
+    """Return the dense tensor that slices stand for, with a warning where it may be large."""
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
         raise ValueError(
             f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype "

@@ -22,7 +22,7 @@ _handlers: dict[Callable[..., Any], list[Handler]] = {}
 
 
 def dispatchable(function: Function) -> Function:
-    """Marks a function whose arguments may be of kinds that it does not know itself."""
+    """Mark a function that accepts arguments of registered foreign kinds."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -39,12 +39,12 @@ def dispatchable(function: Function) -> Function:
 
 
 def register(function: Callable[..., Any], handler: Handler) -> None:
-    """Makes a dispatchable function ask `handler(args, kwargs)` about what it cannot take."""
+    """Make a dispatchable function ask `handler(args, kwargs)` about what it cannot take."""
     _handlers[function].append(handler)
 
 
 def map_sparse_values(function: Function) -> Function:
-    """Makes a dispatchable function of one tensor take a `SparseTensor`: it maps its values."""
+    """Make a dispatchable function of one tensor take a `SparseTensor`: it maps its values."""
 
     def handler(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         x = args[0] if args else kwargs.get("x")

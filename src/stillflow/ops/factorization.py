@@ -52,7 +52,7 @@ _WALS_RANKS = (
 
 
 def _check_wals(*arguments: Any) -> None:
-    """Refuses arguments as TensorFlow does, in its order."""
+    """Raise an error for invalid arguments as TensorFlow does, in its order."""
     for value, (name, rank, end) in zip(arguments, _WALS_RANKS, strict=True):
         check_rank(value, rank, name, end)
         if name == "input_indices" and value.shape[1] != 2:
@@ -97,7 +97,7 @@ def wals_compute_partial_lhs_and_rhs_kernel(node: Node) -> Any:
 def _normal_equations(
     factors: Any, size: int, of_input: Any, of_factor: Any, weights: Any, values: Any
 ) -> tuple[Any, Any]:
-    """For each of `size` rows the weighted sum of f f' [k, k] and of the values times f [k].
+    """Return for each of `size` rows the weighted sum of f f' [k, k] and of the values times f [k].
 
     Rows with about as many entries are filled up to a common length and multiplied at once.
     """
@@ -150,7 +150,7 @@ def wals_compute_partial_lhs_and_rhs(
     input_indices: Any, input_values: Any, entry_weights: Any, input_block_size: Any,
     input_is_transpose: Any, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Sums over what is observed of each row, for the normal equations of weighted least squares.
+    """Return sums over each row's observed entries, for the normal equations of WALS.
 
     Args:
       factors: float [m, k], those of columns.
@@ -159,7 +159,7 @@ def wals_compute_partial_lhs_and_rhs(
       input_weights: float [rows], empty with `entry_weights`.
       input_indices: int64 [entries, 2], row and column.
       input_values: float [entries].
-      entry_weights: float [entries], in place of products of weights of rows and columns; or empty.
+      entry_weights: float [entries], instead of products of weights of rows and columns; or empty.
       input_block_size: how many rows there are.
       input_is_transpose: whether the indices say column and row instead.
       name: of the operation.
@@ -227,7 +227,7 @@ def masked_matmul_samples() -> Iterator[Any]:
 def masked_matmul(
     a: Any, b: Any, mask_indices: Any, transpose_a: Any, transpose_b: Any, name: str | None = None
 ) -> Any:
-    """The product of two matrices at some places only.
+    """Return the product of two matrices at some places only.
 
     Args:
       a: float, a matrix.

@@ -17,7 +17,7 @@ from stillflow.graph.tensor_shape import TensorShape
 
 @export("AggregationMethod")
 class AggregationMethod:
-    """How `tf.gradients` adds gradients of one tensor: all at once, or pair by pair."""
+    """Method by which `tf.gradients` adds gradients of one tensor: all at once, or pair by pair."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -70,7 +70,7 @@ def _sum(grads: list[Any], op: Operation, method: int) -> Any:
 
 
 def _sum_by_device(grads: Sequence[Tensor]) -> Any:
-    """Adds what lies on one device first, then the partial sums."""
+    """Add what lies on one device first, then the partial sums."""
     from stillflow.ops.math.reductions import add_n
 
     by_device: dict[str, list[Tensor]] = collections.defaultdict(list)
@@ -85,7 +85,7 @@ def _sum_by_device(grads: Sequence[Tensor]) -> Any:
 
 
 def sum_slices(grads: list[Any]) -> Any:
-    """The sum of sparse gradients: concatenated slices, or dense if any of them is dense."""
+    """Return the sum of sparse gradients: concatenated slices, or dense if any of them is dense."""
     from stillflow.ops.arrays.join import concat
     from stillflow.ops.math.reductions import add_n
 
@@ -140,7 +140,7 @@ def _flat(grad: Any) -> Any:
 
 
 def as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
-    """A tensor as slices that hold all of its rows; slices as they are.
+    """Return a tensor as slices that hold all of its rows; slices as they are.
 
     Raises:
       TypeError: if `x` is neither.

@@ -41,14 +41,14 @@ _GROWS = frozenset({"While", "StatelessWhile"})
 
 @export("UnconnectedGradients")
 class UnconnectedGradients(enum.Enum):
-    """What `tf.gradients` gives for an x that y does not depend on: None, or zeros."""
+    """Result of `tf.gradients` for an x that y does not depend on: None, or zeros."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 def is_trainable(tensor_or_dtype: Any) -> bool:
-    """Whether gradients flow through tensors of this type."""
+    """Return True if gradients flow through tensors of this type."""
     dtype = getattr(tensor_or_dtype, "dtype", tensor_or_dtype)
     return dtypes.as_dtype(dtype).base_dtype in _TRAINABLE
 
@@ -65,7 +65,7 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """The derivative of the sum of `ys` with respect to each of `xs`.
+    """Return the derivative of the sum of `ys` with respect to each of `xs`.
 
     Args:
       ys: tensor or list of tensors to differentiate.
@@ -104,7 +104,7 @@ def differentiate(
     unconnected_gradients: Any = UnconnectedGradients.NONE,
     source: Graph | None = None,
 ) -> list[Any]:
-    """What `gradients` does; `source` is the graph of the `ys`, by default the default graph."""
+    """Compute `gradients`; `source` is the graph of the `ys`, by default the default graph."""
     if executing_eagerly():
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape "
@@ -194,7 +194,7 @@ def _named_gradient(grad_y: Any, i: int) -> Any:
 
 @contextlib.contextmanager
 def colocated(op: Operation, wanted: bool) -> Iterator[None]:
-    """Places what is made inside with `op`, if wanted."""
+    """Place operations made inside with `op`, if wanted."""
     if not wanted:
         yield
         return
@@ -212,7 +212,7 @@ class Paths:
 
     def __init__(self, source: Graph, xs: Sequence[Tensor]) -> None:
         self._functions: list[FuncGraph] = []
-        # Placeholders that stand for what holds its value, which is in no graph.
+        # Placeholders for eager tensors, which are in no graph.
         self._stand_ins: dict[Tensor, Tensor] = {}
         self._valued: dict[Tensor, Tensor] = {}
         graph: Graph | None = source
@@ -223,7 +223,10 @@ class Paths:
         self._ends = set(self.xs)
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        """What stands in the functions for a tensor with a value; any other tensor as it is."""
+        """Return the placeholder of an eager tensor in the functions.
+
+        Any other tensor unchanged.
+        """
         if not tensor.holds_value:
             return tensor
         if tensor not in self._stand_ins:
@@ -234,7 +237,7 @@ class Paths:
         return self._stand_ins[tensor]
 
     def inputs(self, op: Operation) -> list[Tensor]:
-        """The inputs of `op`, as they are outside of the functions that took them."""
+        """Return the inputs of `op`, as they are outside of the functions that took them."""
         if not isinstance(op.graph, FuncGraph):
             return op._inputs
         return [self._source(tensor) for tensor in op._inputs]
@@ -250,7 +253,7 @@ class Paths:
         return tensor
 
     def consumers(self, tensor: Tensor) -> list[Operation]:
-        """The operations that take a tensor, in this graph or in functions."""
+        """Return the operations that take a tensor, in this graph or in functions."""
         found = tensor.consumers()
         for function in self._functions:
             inside = function.captured(self._valued.get(tensor, tensor))
@@ -283,7 +286,7 @@ class Backprop:
         self.stop_ops: set[Operation] = set()
 
     def run(self, ys: Sequence[Tensor], starts: Sequence[Any]) -> None:
-        """Builds the gradients of all operations between xs and ys."""
+        """Build the gradients of all operations between xs and ys."""
         for y, start in zip(ys, starts, strict=True):
             self.add(y, start)
         queued: set[Operation] = set()
@@ -312,7 +315,7 @@ class Backprop:
             self.loops.finish()
 
     def add(self, tensor: Tensor, grad: Any) -> None:
-        """Records one contribution to the gradient of `tensor`."""
+        """Record one contribution to the gradient of `tensor`."""
         slots = self.grads.setdefault(tensor.op, [[] for _ in tensor.op._outputs])
         slot = slots[tensor.value_index]
         if isinstance(slot, list):
@@ -321,7 +324,7 @@ class Backprop:
             slots[tensor.value_index] = grad
 
     def visit(self, op: Operation) -> None:
-        """Sums the gradients of an operation's outputs and builds those of its inputs."""
+        """Sum the gradients of an operation's outputs and build those of its inputs."""
         loops = self.loops
         with _in_loop(loops, op, before=True):
             out_grads = aggregate(self.grads.get(op), op, self.method)
@@ -345,7 +348,7 @@ class Backprop:
                 self.add(tensor, grad)
 
     def _check_not_initial_value(self, op: Operation) -> None:
-        """Refuses to leave a loop within whose body the gradient is asked for.
+        """Raise an error if the gradient leaves a loop inside whose body it was requested.
 
         Raises:
           ValueError: if the walk has come to where the loop's variables enter the body.
@@ -370,7 +373,7 @@ class Backprop:
                 queue.extend(tensor.op for tensor in self._paths.inputs(current))
 
     def _fill_missing(self, op: Operation, out_grads: list[Any]) -> list[Any]:
-        """An output that the ys do not depend on has gradient zero."""
+        """Return an output that the ys do not depend on has gradient zero."""
         for i, grad in enumerate(out_grads):
             if _is_absent(grad) and is_trainable(op._outputs[i]):
                 if self.loops is not None:
@@ -397,7 +400,7 @@ class Backprop:
         return in_grads
 
     def release(self, op: Operation) -> None:
-        """Counts down what the inputs wait for, and queues those that are ready."""
+        """Decrement the pending counts of the inputs' producers, and queue those that are ready."""
         for tensor in self._paths.inputs(op):
             source = tensor.op
             self.pending[source] -= 1
@@ -411,7 +414,7 @@ class Backprop:
                 self.queue.append(source)
 
     def has_gradient(self, op: Operation) -> bool:
-        """Whether any output of `op` has received a gradient."""
+        """Return True if any output of `op` has received a gradient."""
         for slot in self.grads.get(op, ()):
             if isinstance(slot, (Tensor, IndexedSlices)):
                 return True
@@ -478,7 +481,10 @@ def _in_loop(loops: Any, op: Operation, before: bool) -> Iterator[None]:
 
 
 def _loop_state(between: list[Operation], seen: set[Operation], colocate: bool) -> Any:
-    """The state of the loops on the way, whose other results are added to `between`; or None."""
+    """Return the state of the loops on the way, whose other results are added to `between`.
+
+    Or None.
+    """
     if not any(is_loop_exit(op) for op in between):
         return None
     from stillflow.ops.control_flow.while_gradients import LoopState
@@ -521,5 +527,5 @@ def _pending_counts(
 
 
 def _is_absent(grad: Any) -> bool:
-    """Whether nothing came back to an output."""
+    """Return True if nothing came back to an output."""
     return grad is None or (isinstance(grad, list) and not grad)

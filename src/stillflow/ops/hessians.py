@@ -20,7 +20,7 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: int | None = None,
 ) -> list[Tensor]:
-    """The second derivatives of the sum of `ys` with respect to each of `xs`.
+    """Return the second derivatives of the sum of `ys` with respect to each of `xs`.
 
     Args:
       ys: tensor or list of tensors to differentiate.
@@ -61,7 +61,7 @@ def _hessian(gradient: Any, x: Any) -> Tensor:
 
 
 def hessian_vector_product(ys: Any, xs: list[Any], v: list[Any]) -> list[Any]:
-    """The products of the second derivatives of `ys` by `xs` with `v`, without a matrix.
+    """Return the products of the second derivatives of `ys` by `xs` with `v`, without a matrix.
 
     Raises:
       ValueError: if `xs` and `v` are of different lengths.

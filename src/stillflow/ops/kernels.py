@@ -19,35 +19,35 @@ _SIGNED = {
 
 
 def torch_type(dtype: DType) -> Any:
-    """The torch dtype of a type's values."""
+    """Return the torch dtype of a type's values."""
     return getattr(torch, dtype.base_dtype.torch_name or "none")
 
 
 def type_of(value: Any) -> DType:
-    """The type of a run-time value: a torch tensor, or an array of strings."""
+    """Return the type of a run-time value: a torch tensor, or an array of strings."""
     if isinstance(value, np.ndarray):
         return dtypes.as_dtype(value.dtype)
     return dtypes.as_dtype(str(value.dtype).removeprefix("torch."))
 
 
 def is_object(node: Node, index: int = 0) -> bool:
-    """Whether an input's values are numpy object arrays: strings."""
+    """Return True if an input's values are numpy object arrays: strings."""
     return node.dtype(index) == dtypes.string
 
 
 def is_handle(dtype: DType) -> bool:
-    """Whether values are Python objects rather than arrays: resources and variants."""
+    """Return True if values are Python objects rather than arrays: resources and variants."""
     return dtype in (dtypes.resource, dtypes.variant)
 
 
 def either(node: Node, for_numbers: Any, for_strings: Any, index: int = 0) -> Any:
-    """The function for torch tensors or that for object arrays, by an input's type."""
+    """Return the function for torch tensors or that for object arrays, by an input's type."""
     objects = is_object(node, index) or is_handle(node.dtype(index))  # arrays of variants, too
     return for_strings if objects else for_numbers
 
 
 def zeros(shape: tuple[int, ...], dtype: DType, device: Any = None) -> Any:
-    """A run-time value of zeros, or of empty strings."""
+    """Return a run-time value of zeros, or of empty strings."""
     if dtype == dtypes.string:
         return np.full(shape, b"", object)
     return torch.zeros(shape, dtype=torch_type(dtype), device=device)
@@ -63,12 +63,12 @@ def zeros_of(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A run-time value in memory of its own."""
+    """Return a run-time value in memory of its own."""
     return value.copy() if isinstance(value, np.ndarray) else value.clone()
 
 
 def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
-    """Makes a torch function that only moves elements work for all types.
+    """Make a torch function that only moves elements work for all types.
 
     Args:
       dtype: the type of the first `count` arguments and of the result.
@@ -91,7 +91,10 @@ def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callab
 
 
 def as_signed(x: Any) -> Any:
-    """A torch tensor of unsigned integers as signed ones of the same bits; others unchanged."""
+    """Return a torch tensor of unsigned integers as signed ones of the same bits.
+
+    Others unchanged.
+    """
     if x.dtype in (torch.uint16, torch.uint32, torch.uint64):
         return x.view((None, torch.int16, torch.int32, None, torch.int64)[x.element_size() // 2])
     return x
@@ -104,7 +107,7 @@ def flip(x: Any, axes: Any) -> Any:
 
 
 def ints(value: Any) -> list[int]:
-    """A run-time integer vector (or scalar) as a list."""
+    """Return a run-time integer vector (or scalar) as a list."""
     items = value.tolist()
     return items if isinstance(items, list) else [items]
 
@@ -120,4 +123,4 @@ def int_array(values: Any, dtype: DType) -> np.ndarray:
 
 
 def order_only() -> None:
-    """The kernel of operations that only order others."""
+    """Return the kernel of operations that only order others."""

@@ -47,7 +47,7 @@ class _Heap:
             self._sink(place)
 
     def pop(self) -> _Probe:
-        """Takes out the item of the least score."""
+        """Remove and return the item of the least score."""
         items = self.items
         top, items[0] = items[0], items[-1]
         items.pop()
@@ -55,7 +55,7 @@ class _Heap:
         return top
 
     def push(self, item: _Probe) -> None:
-        """Adds an item."""
+        """Add an item."""
         items, place = self.items, len(self.items)
         items.append(item)
         while place > 0 and items[(place - 1) // 2].score > item.score:
@@ -75,7 +75,7 @@ class _Heap:
 
 
 class _Table:
-    """What one table's hyperplanes are to one point: distances and bits, the closest one first."""
+    """Distances and bits of one point for one table's hyperplanes, the closest one first."""
 
     def __init__(self, number: int, products: np.ndarray) -> None:
         order = np.argsort(np.abs(products), kind="stable")
@@ -84,7 +84,7 @@ class _Table:
         self.bits = [1 << int(len(products) - 1 - place) for place in order]
 
     def first(self) -> _Probe:
-        """The place beyond the closest hyperplane."""
+        """Return the place beyond the closest hyperplane."""
         return _Probe(self.squares[0], self.number, self.bits[0], 0)
 
     def after(self, probe: _Probe) -> Iterator[_Probe]:
@@ -99,7 +99,7 @@ class _Table:
 
 
 def _further(products: np.ndarray, count: int, point: int) -> Iterator[tuple[int, int]]:
-    """The bits that change and the table, for places after the first one of each table.
+    """Yield the bits that change and the table, for places after the first one of each table.
 
     Args:
       products: of one point with the hyperplanes [tables, hyperplanes].
@@ -122,7 +122,10 @@ def _further(products: np.ndarray, count: int, point: int) -> Iterator[tuple[int
 
 
 def _checked(products: Any, tables: Any, hyperplanes: Any, probes: Any) -> tuple[int, int, int]:
-    """The numbers of tables, of hyperplanes of each, and of places; in TensorFlow's order."""
+    """Return the numbers of tables, of hyperplanes of each, and of places.
+
+    In TensorFlow's order.
+    """
     if products.dim() != 2:
         raise ValueError(
             f"Need a two-dimensional products tensor, got {products.dim()} dimensions."

@@ -11,13 +11,13 @@ from typing import Any
 
 
 def push(heap: list[Any], item: Any) -> None:
-    """Adds an item, whose first element is its priority."""
+    """Add an item, whose first element is its priority."""
     heap.append(item)
     _rise(heap, len(heap) - 1, item)
 
 
 def pop(heap: list[Any]) -> Any:
-    """Takes out the item of the highest priority."""
+    """Remove and return the item of the highest priority."""
     top, last = heap[0], heap.pop()
     if heap:
         _sink(heap, last)
@@ -35,7 +35,7 @@ def _rise(heap: list[Any], hole: int, item: Any) -> None:
 
 
 def _sink(heap: list[Any], item: Any) -> None:
-    """Moves the hole at the top down to a leaf along the larger children, then `item` up."""
+    """Move the hole at the top down to a leaf along the larger children, then `item` up."""
     length, hole, child = len(heap), 0, 0
     while child < (length - 1) // 2:
         child = 2 * (child + 1)

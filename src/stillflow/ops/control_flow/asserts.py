@@ -63,7 +63,7 @@ def _array(value: Any) -> np.ndarray:
 
 @export("Assert", "debugging.Assert")
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Any:
-    """An operation that fails with `data` in its message unless `condition` holds.
+    """Return an operation that fails with `data` in its message unless `condition` holds.
 
     Args:
       condition: a scalar boolean tensor.
@@ -72,7 +72,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
       name: of the operation.
 
     Returns:
-      The operation; whatever relies on the condition takes it as a control dependency. None where
+      The operation, for consumers of the condition as a control dependency. None where
       operations run when they are called.
 
     Raises:
@@ -98,7 +98,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
 
 def _shown(tensor: Any, limit: int | None) -> str:
-    """The first elements of a tensor that has a value."""
+    """Return the first elements of a tensor that has a value."""
     value = np.asarray(tensor)
     if not value.ndim:
         return str(value[()])

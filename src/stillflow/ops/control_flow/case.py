@@ -32,7 +32,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The result of the first function whose condition holds when the graph runs.
+    """Return the result of the first function whose condition holds when the graph runs.
 
     Args:
       pred_fn_pairs: pairs of a scalar boolean tensor and a function, in a list, tuple or dict.
@@ -97,7 +97,7 @@ def _nested(
     exclusive: bool,
     name: str,
 ) -> Any:
-    """The choice between two functions by `choose`, the second of which chooses among the rest."""
+    """Chain `choose`: each one selects between a function and the rest."""
     with name_scope(name, "case", [predicates]):
         if default is None:
             predicates, actions, default = _last_as_default(predicates, actions)
@@ -163,7 +163,7 @@ def _at_most(predicates: Sequence[Any], n: int, message: str) -> Any:
 def _last_as_default(
     predicates: Sequence[Any], actions: Sequence[Action]
 ) -> tuple[Sequence[Any], Sequence[Action], Action]:
-    """Makes the last action the default; it checks that its own condition holds."""
+    """Make the last action the default; it checks that its own condition holds."""
     *others, last = predicates
     *other_actions, action = actions
 

@@ -32,7 +32,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """The result of `true_fn()` if `pred` holds when the graph runs, else of `false_fn()`.
+    """Return the result of `true_fn()` if `pred` holds when the graph runs, else of `false_fn()`.
 
     Both functions are called while the graph is built. Operations made outside of them run
     whichever branch is taken. Inside of a `tf.function` an `If` operation is added, whose results
@@ -176,7 +176,9 @@ def smart_cond(
 
 
 def smart_constant_value(pred: Any) -> bool | None:
-    """The truth of `pred` if it is a bool, 0, 1, or a tensor whose value is known; else None.
+    """Return the truth of `pred` if it is a bool, 0, 1, or a tensor whose value is known.
+
+    Else None.
 
     Raises:
       TypeError: if it is nothing of the kind.

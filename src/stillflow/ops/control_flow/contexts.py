@@ -20,8 +20,8 @@ from stillflow.ops.control_flow.switch import switch_ref_or_tensor
 class ControlFlowContext:
     """The base of branch and loop contexts.
 
-    `_values` holds the names of tensors seen inside; `_external_values` maps names of tensors from
-    outside to what stands for them inside.
+    `_values` holds the names of tensors seen inside; `_external_values` maps names of outside
+    tensors to their stand-ins inside.
     """
 
     def __init__(self, values_def: Any = None, import_scope: str | None = None) -> None:
@@ -96,7 +96,7 @@ class ControlFlowContext:
             self._outer_context.AddInnerOp(op)
 
     def ExitResult(self, result: Any) -> None:
-        """Makes results known to the context outside."""
+        """Make results known to the context outside."""
         if self._outer_context is not None:
             from stillflow import nest
 
@@ -104,7 +104,7 @@ class ControlFlowContext:
                 self._outer_context.AddName(tensor.name)
 
     def GetWhileContext(self) -> Any:
-        """The innermost loop around this context, or None."""
+        """Return the innermost loop around this context, or None."""
         return None if self._outer_context is None else self._outer_context.GetWhileContext()
 
     def GetControlPivot(self) -> Tensor | None:
@@ -215,7 +215,7 @@ class CondContext(ControlFlowContext):
         return True
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """This context as a `CondContextDef`; None if it is outside `export_scope`."""
+        """Return this context as a `CondContextDef`; None if it is outside `export_scope`."""
         from stillflow.protos import CondContextDef
 
         if export_scope is not None and not self.name.startswith(export_scope):
@@ -236,7 +236,7 @@ class CondContext(ControlFlowContext):
 
     @staticmethod
     def from_proto(context_def: Any, import_scope: str | None = None) -> CondContext:
-        """Reads a `CondContextDef` and the contexts nested in it."""
+        """Read a `CondContextDef` and the contexts nested in it."""
         context = CondContext(context_def=context_def, import_scope=import_scope)
         context.Enter()
         for nested in context_def.nested_contexts:
@@ -245,7 +245,7 @@ class CondContext(ControlFlowContext):
         return context
 
     def _taken_outside(self, val: Tensor) -> Tensor:
-        """The tensor that stands for `val` around this branch."""
+        """Return the tensor that stands for `val` around this branch."""
         result = val
         self._values.add(val.name)
         if self._outer_context is not None:
@@ -255,7 +255,7 @@ class CondContext(ControlFlowContext):
         return result
 
     def AddValue(self, val: Tensor) -> Tensor:
-        """The tensor that stands for `val` in this branch: a Switch of it, made once."""
+        """Return the tensor that stands for `val` in this branch: a Switch of it, made once."""
         if val.name in self._values:
             return self._external_values.get(val.name, val)
         result = self._taken_outside(val)
@@ -301,7 +301,7 @@ class CondContext(ControlFlowContext):
     _add_op = AddOp
 
     def output(self, value: Any) -> Tensor:
-        """A branch's result as the tensor that goes into the Merge."""
+        """Return a branch's result as the tensor that goes into the Merge."""
         if isinstance(value, Operation):
             from stillflow.ops.control import with_dependencies
 
@@ -315,7 +315,7 @@ class CondContext(ControlFlowContext):
         return result
 
     def BuildCondBranch(self, fn: Any) -> tuple[Any, Any]:
-        """Calls a branch function; gives what it returned and the tensors to merge."""
+        """Return calls a branch function; gives what it returned and the tensors to merge."""
         from stillflow import nest
         from stillflow.ops.control import identity, no_op
 
@@ -359,7 +359,7 @@ class XLAControlFlowContext(ControlFlowContext):
 
 
 def output_context(op: Operation) -> Any:
-    """The context that an operation's outputs are in: for a loop's Exit, the one outside."""
+    """Return the context that an operation's outputs are in: for a loop's Exit, the one outside."""
     context = op._get_control_flow_context()
     if op.type in ("Exit", "RefExit") and context is not None:
         context = context.outer_context
@@ -367,7 +367,7 @@ def output_context(op: Operation) -> Any:
 
 
 def in_context(op: Operation, context: Any) -> bool:
-    """Whether `op` is in `context` or one nested in it."""
+    """Return True if `op` is in `context` or one nested in it."""
     current = op._get_control_flow_context()
     while current is not None:
         if current is context:
@@ -377,7 +377,7 @@ def in_context(op: Operation, context: Any) -> bool:
 
 
 def with_scope(name: str, scope: str | None) -> str:
-    """`name` as it is called when imported under `scope`."""
+    """Return `name` as imported under `scope`."""
     if not scope:
         return name
     scope = scope.rstrip("/")
@@ -389,7 +389,7 @@ def with_scope(name: str, scope: str | None) -> str:
 
 
 def without_scope(name: str, scope: str | None) -> str:
-    """`name` as it is called outside of `scope`."""
+    """Return `name` as exported from `scope`."""
     if not scope:
         return name
     prefix = scope.rstrip("/") + "/"
@@ -400,7 +400,7 @@ def without_scope(name: str, scope: str | None) -> str:
 
 
 def from_control_flow_context_def(context_def: Any, import_scope: str | None = None) -> Any:
-    """Reads a nested context, of whichever kind it is.
+    """Read a nested context, of whichever kind it is.
 
     Raises:
       NotImplementedError: if it is of a kind that does not exist in TF 1.15.

@@ -39,7 +39,7 @@ def _identity(value: Any) -> Any:
 
 @export("CriticalSection")
 class CriticalSection:
-    """Runs what functions compute one after the other, also in several sessions' runs at once.
+    """Section that runs functions' computations one after the other, across sessions too.
 
     Args:
       name: of the operation that stands for it.
@@ -82,7 +82,7 @@ class CriticalSection:
         exclusive_resource_access: bool = True,
         name: str | None = None,
     ) -> Any:
-        """Calls `fn` so that what it computes runs within the section.
+        """Return calls `fn` so that what it computes runs within the section.
 
         Args:
           fn: gives tensors or operations, one or a structure of them.
@@ -116,7 +116,7 @@ class CriticalSection:
                 return nest.pack_sequence_as(results, [_identity(item) for item in together])
 
     def _register(self, lock: Operation, created: list[Operation], exclusive: bool) -> None:
-        """Notes which resources an execution uses, and holds them against those of others."""
+        """Record the resources of an execution, and check them against those of others."""
         graph = get_default_graph()
         resources = list(
             dict.fromkeys(t for op in created for t in op._inputs if t.dtype == dtypes.resource)
@@ -141,7 +141,7 @@ class CriticalSection:
         graph.add_to_collection(CRITICAL_SECTION_EXECUTIONS, execution)
 
     def _is_own(self, handle: Tensor) -> bool:
-        """Whether a handle is of this section."""
+        """Return True if a handle is of this section."""
         if handle.holds_value:
             return handle is self._handle
         other = handle.op

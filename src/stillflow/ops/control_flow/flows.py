@@ -13,7 +13,7 @@ def is_tensor_array(value: Any) -> bool:
 
 
 def flow_of(value: Any) -> Any:
-    """The flow of a TensorArray; anything else as it is."""
+    """Return the flow of a TensorArray; anything else as it is."""
     return value.flow if is_tensor_array(value) else value
 
 

@@ -1,4 +1,4 @@
-"""Entering and leaving the frame of a loop, for tensors and what is made of several tensors."""
+"""Entry to and exit from the frame of a loop, for tensors and composite tensors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def enter(
 
 
 def exit_(data: Any, name: str | None = None) -> Any:
-    """Hands `data` to the frame outside when the loop ends."""
+    """Hand `data` to the frame outside when the loop ends."""
     data = tensor_or_composite(data)
     if not isinstance(data, Tensor):
         return _componentwise(exit_, data)
@@ -73,7 +73,7 @@ def exit_(data: Any, name: str | None = None) -> Any:
 
 
 def next_iteration(data: Any, name: str | None = None) -> Any:
-    """Hands `data` to the next iteration."""
+    """Hand `data` to the next iteration."""
     data = tensor_or_composite(data)
     if not isinstance(data, Tensor):
         return _componentwise(next_iteration, data)
@@ -83,7 +83,7 @@ def next_iteration(data: Any, name: str | None = None) -> Any:
 
 
 def hand_on(data: Any, name: str | None = None) -> Any:
-    """The same as `data`; a reference stays one."""
+    """Return the same as `data`; a reference stays one."""
     data = tensor_or_composite(data)
     if not isinstance(data, Tensor):
         return _componentwise(hand_on, data)
@@ -103,12 +103,12 @@ def is_switch(op: Operation) -> bool:
 
 
 def is_loop_constant_enter(op: Operation) -> bool:
-    """Whether `op` brings in what is the same in every iteration."""
+    """Return True if `op` brings in what is the same in every iteration."""
     return is_loop_enter(op) and bool(op.attrs["is_constant"])
 
 
 def loop_constant_enter(value: Tensor) -> Operation | None:
-    """The Enter that `value` came through unchanged, if it is the same in every iteration."""
+    """Return the Enter from which `value` came unchanged, if it is loop-invariant."""
     op = value.op
     while op.type in _HAND_ON:
         op = op._inputs[0].op
@@ -116,7 +116,7 @@ def loop_constant_enter(value: Tensor) -> Operation | None:
 
 
 def is_cond_switch(op: Operation) -> bool:
-    """Whether `op` is a Switch all of whose users are in branches of a cond."""
+    """Return True if `op` is a Switch whose users are all in branches of a cond."""
     if not is_switch(op):
         return False
     for output in op._outputs:
@@ -130,7 +130,7 @@ def is_cond_switch(op: Operation) -> bool:
 
 
 def is_loop_switch(op: Operation) -> bool:
-    """Whether `op` is the Switch of a loop variable."""
+    """Return True if `op` is the Switch of a loop variable."""
     if not is_switch(op):
         return False
     context = op._get_control_flow_context()
@@ -138,13 +138,13 @@ def is_loop_switch(op: Operation) -> bool:
 
 
 def while_context(op: Operation) -> Any:
-    """The innermost loop that `op` is in, or None."""
+    """Return the innermost loop that `op` is in, or None."""
     context = op._get_control_flow_context()
     return None if context is None else context.GetWhileContext()
 
 
 def is_containing(context: Any, maybe_outer: Any) -> bool:
-    """Whether `maybe_outer` is `context` or around it."""
+    """Return True if `maybe_outer` is `context` or around it."""
     while context is not maybe_outer:
         if context is None:
             return False
@@ -153,7 +153,7 @@ def is_containing(context: Any, maybe_outer: Any) -> bool:
 
 
 def in_xla(op: Operation) -> bool:
-    """Whether `op` is marked for compilation."""
+    """Return True if `op` is marked for compilation."""
     if op.attrs.get("_XlaCompile"):
         return True
     context = op._get_control_flow_context()

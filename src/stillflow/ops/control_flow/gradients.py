@@ -28,7 +28,7 @@ from stillflow.ops.control_flow.switch import (
 
 
 def zeros_dtype(tensor: Tensor) -> Any:
-    """The type of zeros like `tensor`, or like the variable it is a handle of, as far as known."""
+    """Return the known type of zeros like `tensor`, or like the variable of its handle."""
     if tensor.dtype != dtypes.resource:
         return tensor.dtype.base_dtype
     return tensor._handle_dtype or dtypes.float32

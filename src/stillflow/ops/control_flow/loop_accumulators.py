@@ -18,7 +18,7 @@ from stillflow.ops.control_flow.while_build import update_merge
 
 @contextlib.contextmanager
 def inside(context: Any) -> Iterator[None]:
-    """Adds what is made to `context`; where that is None, to the one that is current anyhow."""
+    """Add new operations to `context`; if that is None, to the current one."""
     if context is None:
         yield
         return
@@ -51,7 +51,7 @@ def _enter(context: Any, value: Tensor, name: str, use_input_shape: bool = True)
 
 
 def add_forward_counter(context: Any, outer_state: Any) -> tuple[Tensor, Tensor]:
-    """Makes a loop count its iterations.
+    """Make a loop count its iterations.
 
     Gives how many there were, and the index of the next iteration inside. To be called in the
     context around the loop.
@@ -77,7 +77,7 @@ def add_forward_counter(context: Any, outer_state: Any) -> tuple[Tensor, Tensor]
 
 
 def add_backprop_counter(context: Any, count: Tensor, outer_state: Any) -> Tensor:
-    """Makes the loop of a gradient: as many iterations as `count` says, counted down."""
+    """Make the loop of a gradient: as many iterations as `count` says, counted down."""
     from stillflow.ops.math.binary import subtract
     from stillflow.ops.math.comparison import greater_equal
 
@@ -104,7 +104,7 @@ def add_backprop_counter(context: Any, count: Tensor, outer_state: Any) -> Tenso
 
 
 def add_accumulator(context: Any, op: Operation, grad: Tensor) -> Tensor:
-    """The sum over all iterations of the gradient of `op`, the Enter of a loop invariant."""
+    """Return the sum over all iterations of the gradient of `op`, the Enter of a loop invariant."""
     from stillflow.ops.math.binary import add
 
     with outside(context):
@@ -122,7 +122,7 @@ def add_accumulator(context: Any, op: Operation, grad: Tensor) -> Tensor:
 
 
 def _zeros_like_invariant(context: Any, op: Operation, grad: Tensor) -> Tensor:
-    """What the sum starts with, and is where there are no iterations; made outside the loop."""
+    """Return the initial sum, which is the result of no iterations; made outside the loop."""
     from stillflow.ops.arrays.fill import zeros
     from stillflow.ops.arrays.shape import shape_internal
 
@@ -144,7 +144,7 @@ def _zeros_like_invariant(context: Any, op: Operation, grad: Tensor) -> Tensor:
 
 
 def add_slices_accumulator(context: Any, op: Operation, grad: IndexedSlices) -> IndexedSlices:
-    """The sum of sparse gradients of a loop invariant: the slices of all iterations."""
+    """Return the sum of sparse gradients of a loop invariant: the slices of all iterations."""
     from stillflow.ops.arrays.join import concat
     from stillflow.ops.math.binary import maximum
 
@@ -176,7 +176,7 @@ def add_slices_accumulator(context: Any, op: Operation, grad: IndexedSlices) -> 
 
 
 def _empty_slices(context: Any, op: Operation, grad: IndexedSlices) -> list[Tensor]:
-    """Indices, values and, if known, dense shape to start with: one slice of zeros."""
+    """Return indices, values and any known dense shape to start with: one slice of zeros."""
     from stillflow.ops.arrays.fill import zeros, zeros_like
     from stillflow.ops.arrays.join import concat
     from stillflow.ops.arrays.shape import shape_internal
@@ -203,7 +203,7 @@ def _empty_slices(context: Any, op: Operation, grad: IndexedSlices) -> list[Tens
 
 
 def _shape_of(tensor: Tensor) -> Any:
-    """The shape of a tensor, or of the variable that a handle points to."""
+    """Return the shape of a tensor, or of the variable that a handle points to."""
     from stillflow.ops.arrays.shape import shape_internal
 
     if tensor.dtype != dtypes.resource:

@@ -27,7 +27,7 @@ from stillflow.ops.control_flow.while_context import WhileContext
 
 
 class LoopGradState:
-    """What `tf.gradients` knows of one loop.
+    """State of one loop in `tf.gradients`.
 
     Attributes:
       outer_grad_state: the state of the loop around it, or None.
@@ -108,7 +108,7 @@ class LoopGradState:
     # ---- remembering
 
     def remember(self, value: Tensor, dead_branch: bool = False) -> Tensor:
-        """Makes the loop keep `value` of every iteration on a stack; gives the stack.
+        """Make the loop keep `value` of every iteration on a stack; give the stack.
 
         To be called in the context that `tf.gradients` was called in.
 
@@ -182,7 +182,7 @@ class LoopGradState:
         return popped
 
     def _branch_of(self, history: Tensor, value: Tensor) -> Any:
-        """The branch that `value` is in, within the context of the stack."""
+        """Return the branch that `value` is in, within the context of the stack."""
         outermost = history.op._get_control_flow_context()
         context = value.op._get_control_flow_context()
         while context is not None and context is not outermost:
@@ -201,7 +201,7 @@ class LoopGradState:
         return branch_context.pred  # type: ignore[no-any-return]
 
     def real_value(self, value: Tensor) -> Tensor:
-        """What stands for a value of the loop in the loop of its gradient.
+        """Return the stand-in of a loop's value in the loop of its gradient.
 
         An invariant enters both loops, a constant is made again, anything else is remembered.
         """
@@ -233,7 +233,7 @@ class LoopGradState:
         return real
 
     def recorded_predicate(self, pred: Tensor) -> Tensor:
-        """The predicate of a cond in the loop, as it was in the iteration the gradient is at."""
+        """Return the predicate of a cond in the loop, as it was in the gradient's iteration."""
         real = self.history.get(pred.name)
         if real is None:
             with outside(self.grad_context):
@@ -244,7 +244,7 @@ class LoopGradState:
 
 
 def _stack_size(value: Tensor, context: Any) -> Any:
-    """How much a stack may hold: the product of the iteration limits of all loops around `value`.
+    """Return a stack's capacity: the product of the iteration limits of all loops around `value`.
 
     Raises:
       ValueError: if a loop has no limit, or one that is not known where the stack is made.

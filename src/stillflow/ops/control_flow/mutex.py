@@ -23,7 +23,7 @@ consume_mutex_lock_op = op("""ConsumeMutexLock(mutex_lock: variant)
 
 
 class Mutex(Attempts):
-    """Who holds it is a thread: the operations of a run come one after the other.
+    """Mutex held by a thread: the operations of a run come one after the other.
 
     A thread that locks it again has ended the run that did so before: that run failed.
     """
@@ -36,7 +36,7 @@ class Mutex(Attempts):
         self._flushing = False
 
     def release(self, lock: Lock) -> None:
-        """Lets the next one have it, if `lock` is what holds it."""
+        """Release the mutex if `lock` holds it."""
         with self.lock:
             if self.holder is lock:
                 self.holder = None
@@ -55,7 +55,7 @@ class Mutex(Attempts):
 
 
 class Lock:
-    """What a run has while it holds a mutex; the mutex is free when it is gone."""
+    """Handle of a run that holds a mutex; its deletion releases the mutex."""
 
     def __init__(self, mutex: Mutex) -> None:
         self.mutex = mutex

@@ -1,4 +1,4 @@
-"""What a loop promises about the shapes of its variables, and whether it keeps the promise."""
+"""Shape invariants of a loop's variables, and their check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stillflow.ops.control_flow.frames import is_loop_enter
 
 
 def is_less_or_equal(specific: TensorShape, general: TensorShape) -> bool:
-    """Whether every tensor of shape `specific` is also of shape `general`."""
+    """Return True if every tensor of shape `specific` is also of shape `general`."""
     a, b = specific._dims, general._dims
     if b is None:
         return True
@@ -25,7 +25,7 @@ def is_less_or_equal(specific: TensorShape, general: TensorShape) -> bool:
 
 
 def shape_invariant(variable: Any, shape: Any = None) -> Any:
-    """The shape promised for a loop variable; a list with one for each part of a composite.
+    """Return the shape promised for a loop variable; a list with one for each part of a composite.
 
     Args:
       variable: a tensor or composite.
@@ -65,7 +65,7 @@ def _type_spec(variable: CompositeTensor, shape: Any) -> Any:
 
 
 def set_shape_invariants(inputs: Sequence[Tensor], enters: Sequence[Tensor], shapes: Any) -> None:
-    """Gives what enters the loop the promised shapes.
+    """Give the Enters of a loop their shape invariants.
 
     Raises:
       ValueError: if an initial value is not of the promised shape.
@@ -84,7 +84,7 @@ def set_shape_invariants(inputs: Sequence[Tensor], enters: Sequence[Tensor], sha
 
 
 def enforce_shape_invariant(merged: Tensor, following: Tensor) -> None:
-    """Refuses a loop variable whose shape changes from one iteration to the next.
+    """Raise an error for a loop variable whose shape changes from one iteration to the next.
 
     Raises:
       ValueError: if `following` may be of shapes that `merged` may not.

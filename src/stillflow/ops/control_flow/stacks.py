@@ -33,7 +33,7 @@ class StackStore:
     ndim = 1
 
     def copy(self) -> np.ndarray:
-        """What a fetched handle of an old graph is: where the stack is kept, and its name."""
+        """Return the value of a fetched handle of an old graph: the stack's container and name."""
         return np.array([b"_stacks", self.name.encode()], dtype=object)
 
     def check_open(self) -> None:
@@ -41,7 +41,7 @@ class StackStore:
             raise errors.invalid_argument(f"Stack[{self.name}] has already been closed.")
 
     def push(self, value: Any) -> Any:
-        """Puts a value on top; gives it back.
+        """Put a value on top; give it back.
 
         Raises:
           InvalidArgumentError: if the stack is full or closed.
@@ -56,7 +56,7 @@ class StackStore:
         return value
 
     def pop(self) -> Any:
-        """Takes the value on top.
+        """Pop the value on top.
 
         Raises:
           InvalidArgumentError: if there is none or the stack is closed.

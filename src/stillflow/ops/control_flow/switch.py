@@ -32,7 +32,7 @@ def _both(node: Node) -> Any:
 
 
 def _any_of(node: Node) -> Any:
-    """What all inputs have in common; a loop's back edge is not there yet and may differ."""
+    """Merge the facts that all inputs share; a loop's back edge may be missing and may differ."""
     result = node.dims(0)
     for index in range(1, len(node.inputs)):
         result = dims.relax(result, node.dims(index))
@@ -114,7 +114,7 @@ for _card in (enter_op, ref_enter_op):
 
 
 def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """Hands `data` on to the first of two outputs if `pred` is false, else to the second."""
+    """Hand `data` on to the first of two outputs if `pred` is false, else to the second."""
     with name_scope(name, "Switch", [data, pred]) as scope:
         data = convert_to_tensor_or_indexed_slices(data, dtype=dtype, name="data", as_ref=True)
         pred = convert_to_tensor(pred, name="pred")

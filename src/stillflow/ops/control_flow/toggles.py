@@ -1,7 +1,6 @@
-"""Whether branches and loops are built as calls of functions, or as Switch and Merge.
+"""Switch between functions and Switch/Merge for branches and loops.
 
-Inside of a `tf.function` they are functions, whatever was asked for; inside of a `Defun` they are
-so only if it was.
+Inside of a `tf.function` they are always functions; inside of a `Defun` only if that is enabled.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ def disable_control_flow_v2() -> None:
 
 @export("control_flow_v2_enabled")
 def control_flow_v2_enabled() -> bool:
-    """Whether `tf.cond` and `tf.while_loop` build `If` and `While` operations here and now."""
+    """Return True if `tf.cond` and `tf.while_loop` build `If` and `While` operations here."""
     return calls_functions(get_default_graph())
 
 
 def calls_functions(graph: Graph) -> bool:
-    """Whether branches and loops that are added to a graph are functions."""
+    """Return True if branches and loops that are added to a graph are functions."""
     return enabled or (graph.building_function and not getattr(graph, "is_legacy", False))

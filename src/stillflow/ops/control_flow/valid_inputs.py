@@ -1,4 +1,4 @@
-"""Which values an operation may use: nothing from inside a loop that it is not in itself."""
+"""Check of an operation's inputs: none comes from inside a loop around another operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.platform import tf_logging as logging
 
 
 def check_inputs(op: Operation) -> None:
-    """Refuses an operation that takes a value from a loop it is not in.
+    """Raise an error for an operation that takes a value from a loop it is not in.
 
     Raises:
       ValueError: if there is such an input.
@@ -50,7 +50,7 @@ def _is_allowed(op: Operation, own: Any, context: Any) -> bool:
             return True
         if source is not None and state.forward_context is source.outer_context:
             return True
-    # The gradient of a gradient is refused later, unless something stops it from going that far.
+    # The gradient of a gradient is rejected later, unless something stops it from going that far.
     first = None if source is None else source.grad_state
     if first is None:
         return False

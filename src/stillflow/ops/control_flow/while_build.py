@@ -39,7 +39,7 @@ def build_loop(
     shape_invariants: Any,
     return_same_structure: bool,
 ) -> Any:
-    """Builds a loop in `context`; gives what the loop variables are when it ends."""
+    """Build a loop in `context`; give what the loop variables are when it ends."""
     tensors = [tensor_or_composite(flow_of(item), as_ref=False) for item in nest.flatten(loop_vars)]
     if shape_invariants is None:
         shape_invariants = nest.map_structure(shape_invariant, tensors)
@@ -131,7 +131,7 @@ def _control_pivot_around(context: WhileContext) -> Tensor | None:
 
 
 def _call_body(body: Callable[..., Any], arguments: Any) -> Any:
-    """The body's results, which wait for the summaries that it made."""
+    """Return the body's results, which wait for the summaries that it made."""
     graph = get_default_graph()
     before = graph.get_collection(GraphKeys._SUMMARY_COLLECTION)
     result = body(*arguments)
@@ -150,7 +150,7 @@ def _call_body(body: Callable[..., Any], arguments: Any) -> Any:
 
 
 def add_back_edge(merged: Any, following: Any, enforce_shape: bool = True) -> Any:
-    """Makes `following` what `merged` gives from the second iteration on.
+    """Make `following` what `merged` gives from the second iteration on.
 
     Raises:
       ValueError: if the shapes contradict each other.
@@ -170,7 +170,7 @@ def add_back_edge(merged: Any, following: Any, enforce_shape: bool = True) -> An
 
 
 def update_merge(merged: Tensor, following: Tensor) -> None:
-    """Replaces the second input of a Merge."""
+    """Replace the second input of a Merge."""
     first = merged.op._inputs[1]._dims
     try:
         dims.merge(following._dims, first)

@@ -108,7 +108,7 @@ class WhileContext(ControlFlowContext):
                     op.attrs["frame_name"] = self._name.encode()
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """This context as a `WhileContextDef`; None if it is outside `export_scope`."""
+        """Return this context as a `WhileContextDef`; None if it is outside `export_scope`."""
         from stillflow.protos import WhileContextDef
 
         if export_scope is not None and not self.name.startswith(export_scope):
@@ -140,7 +140,7 @@ class WhileContext(ControlFlowContext):
 
     @staticmethod
     def from_proto(context_def: Any, import_scope: str | None = None) -> WhileContext:
-        """Reads a `WhileContextDef` and the contexts nested in it."""
+        """Read a `WhileContextDef` and the contexts nested in it."""
         context = WhileContext(context_def=context_def, import_scope=import_scope)
         context.Enter()
         for nested in context_def.nested_contexts:
@@ -196,7 +196,7 @@ class WhileContext(ControlFlowContext):
     # ---- what is added to it
 
     def AddValue(self, val: Tensor) -> Tensor:
-        """The tensor that stands for `val` in this loop: an Enter of it, made once."""
+        """Return the tensor that stands for `val` in this loop: an Enter of it, made once."""
         # A back edge of a loop being imported belongs here although it was not added yet.
         if val.name in self._values or val.op._control_flow_context is self:
             return self._external_values.get(val.name, val)
@@ -222,7 +222,7 @@ class WhileContext(ControlFlowContext):
         return result
 
     def _value_of_forward_loop(self, val: Tensor) -> Any:
-        """In the loop of a gradient, what the loop itself had for `val` in this iteration."""
+        """Return the forward loop's `val` of the same iteration, in the loop of a gradient."""
         current = get_default_graph()._get_control_flow_context()
         current = None if current is None else current.GetWhileContext()
         if current is None or current.grad_state is None:
@@ -285,7 +285,7 @@ class WhileContext(ControlFlowContext):
         return all(is_loop_constant_enter(tensor.op) for tensor in op._inputs)
 
     def _bring_in_control_inputs(self, op: Operation, outside: list[Operation]) -> None:
-        """An op cannot wait for one outside the loop, but for something that takes its output."""
+        """Replace control inputs outside the loop by a consumer of their output inside."""
         from stillflow.ops.control import identity
 
         with get_default_graph().control_dependencies(None):
@@ -295,7 +295,7 @@ class WhileContext(ControlFlowContext):
         op._add_control_inputs(inside)
 
     def _take_in(self, enters: list[Tensor]) -> None:
-        """Makes Enters part of this context, with those control inputs that they may have."""
+        """Make Enters part of this context, with those control inputs that they may have."""
         graph = get_default_graph()
         outer = self._outer_context
         outer_loop = None if outer is None else outer.GetWhileContext()

@@ -76,7 +76,10 @@ class LoopState:
         return None if outer is None else self._states.get(outer)
 
     def state_of(self, op: Operation, before: bool) -> LoopGradState | None:
-        """The state of the loop that `op` is in; with `before`, an Exit is in the one outside."""
+        """Return the state of the loop that `op` is in.
+
+        With `before`, an Exit is in the one outside.
+        """
         if before and is_loop_exit(op):
             context = op._get_control_flow_context().outer_context
             context = None if context is None else context.GetWhileContext()
@@ -116,7 +119,10 @@ class LoopState:
         return found
 
     def defer_exit(self, walk: Any, result: Tensor) -> bool:
-        """A loop is entered when all its results have been reached; True if this is a result."""
+        """Return a loop is entered when all its results have been reached.
+
+        True if this is a result.
+        """
         if not is_loop_exit(result.op):
             return False
         state = self.state_of(result.op, before=False)
@@ -142,7 +148,7 @@ class LoopState:
         return True
 
     def zeros_for_exit(self, value: Tensor) -> Tensor:
-        """The gradient of a result that is not used."""
+        """Return the gradient of a result that is not used."""
         from stillflow.ops.arrays.fill import zeros, zeros_like
         from stillflow.ops.arrays.shape import shape_internal
 
@@ -193,7 +199,10 @@ class LoopState:
     def _shape_in_loop(
         self, op: Operation, value: Tensor, context: Any, dead_branch: bool
     ) -> Tensor:
-        """The shape of `value`, in the loop; of a branch not taken, that of what it was to get."""
+        """Return the shape of `value`, in the loop.
+
+        Of a branch not taken, that of what it was to get.
+        """
         from stillflow.ops.arrays.shape import shape_internal
 
         if not dead_branch:
@@ -235,7 +244,7 @@ def _zero_gradient(state: LoopGradState, first: Tensor) -> Tensor:
 
 
 def loop_switch_gradient(op: Operation, grads: Sequence[Any]) -> list[Any]:
-    """A Switch of a loop variable is visited twice: from the Exit, then from the body."""
+    """Return a Switch of a loop variable is visited twice: from the Exit, then from the body."""
     state = get_default_graph()._get_control_flow_context().grad_state
     merged = state.switches.get(op)
     if merged is not None:
@@ -250,7 +259,7 @@ def loop_switch_gradient(op: Operation, grads: Sequence[Any]) -> list[Any]:
 
 
 def exit_gradient(op: Operation, grad: Any) -> Any:
-    """The gradient of a result enters the loop of the gradient.
+    """Return the gradient of a result enters the loop of the gradient.
 
     Raises:
       TypeError: if the loop is that of a gradient itself.
@@ -280,7 +289,9 @@ def exit_gradient(op: Operation, grad: Any) -> Any:
 
 
 def enter_gradient(op: Operation, grad: Any) -> Any:
-    """The gradient of an initial value leaves the loop of the gradient; of an invariant, its sum.
+    """Return the gradient of an initial value leaves the loop of the gradient.
+
+    Of an invariant, its sum.
 
     Raises:
       TypeError: if the gradient is neither a tensor nor IndexedSlices.

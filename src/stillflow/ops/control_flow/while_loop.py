@@ -97,7 +97,7 @@ def while_loop(
 def _run(
     cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, keep_single: bool
 ) -> Any:
-    """The loop, where operations run when they are called."""
+    """Return the loop, where operations run when they are called."""
     unpack = False
     while cond(*loop_vars):
         given = loop_vars
@@ -125,7 +125,7 @@ def _counted(
     maximum: Any,
     single: bool,
 ) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
-    """The loop with a counter in front of its variables, and the limit in its condition."""
+    """Return the loop with a counter in front of its variables, and the limit in its condition."""
     from stillflow.ops.math.comparison import logical_and
 
     counter = constant(0, dtype=maximum.dtype, name="iteration_counter")

@@ -95,7 +95,7 @@ def matrix_band_part_samples() -> Any:
 
 @export("linalg.band_part", "matrix_band_part")
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Copies matrices, setting everything outside a central band to zero.
+    """Copy matrices, setting everything outside a central band to zero.
 
     Args:
       input: `[..., rows, columns]`.

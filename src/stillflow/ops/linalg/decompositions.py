@@ -49,12 +49,12 @@ def _scalars_shape(node: Node) -> Any:
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """The conjugate transpose."""
+    """Return the conjugate transpose."""
     return adjoint_public(matrix, name)
 
 
 def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Torch's linear algebra knows no half precision."""
+    """Compute in single precision: torch's linear algebra does not support half precision."""
 
     def run(*matrices: Any) -> Any:
         if matrices[0].dtype != torch.float16:
@@ -95,11 +95,11 @@ def _cholesky(matrix: Any) -> Any:
 
 
 def cholesky_factor(matrix: Any, refusal: str) -> Any:
-    """The factors of matrices, of which the lower triangle counts.
+    """Return the factors of matrices, of which the lower triangle counts.
 
     Raises:
-      InvalidArgumentError: with the message `refusal`, if a pivot is not positive; NaN is let
-        pass, and fills what comes after it.
+      InvalidArgumentError: with the message `errors`, if a pivot is not positive; NaN passes, and
+        fills all later elements.
     """
     result, info = torch.linalg.cholesky_ex(matrix)
     if not matrix.numel() or not bool(info.any()):
@@ -159,7 +159,7 @@ matrix_determinant_op.check(square_matrix)
 
 
 def _sign_and_logarithm(matrix: Any) -> Any:
-    """As a determinant is put together; one whose logarithm is not finite has the sign 0."""
+    """Return a determinant's sign and logarithm; the sign is 0 if the logarithm is not finite."""
     sign, value = torch.linalg.slogdet(matrix)
     odd = ~value.isfinite()
     infinite = torch.where(value > 0, float("inf"), float("-inf")).to(value.dtype)
@@ -242,7 +242,7 @@ def check_invertible(info: Any, numel: int, what: str = "Input") -> None:
 
 
 def check_pivots(matrix: Any, result: Any, what: str = "Input") -> None:
-    """Refuses matrices without an inverse that only a first pivot of NaN shows in `result`."""
+    """Raise an error for singular matrices that only a first pivot of NaN shows in `result`."""
     if result.numel() and not bool(result.isfinite().all()):
         packed, _, _ = torch.linalg.lu_factor_ex(matrix)
         check_invertible(packed[..., 0, 0].isnan(), packed.numel(), what)
@@ -349,7 +349,7 @@ def self_adjoint_eig_v2_shape(node: Node) -> Any:
 
 
 def _left_out(node: Node) -> tuple[int, ...]:
-    """The shape of an output that is not computed: kernels give a scalar where rules say none."""
+    """Return the shape of an output that is not computed: a scalar, where shape rules say none."""
     return () if node.planning else (0,)
 
 
@@ -513,7 +513,7 @@ def lu_samples() -> Any:
 @export("linalg.cholesky", "cholesky")
 @dispatchable
 def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """The lower-triangular factor L of Hermitian positive-definite matrices: `L @ L^H`."""
+    """Return the lower-triangular factor L of Hermitian positive-definite matrices: `L @ L^H`."""
     result: Tensor = cholesky_op(input, name=name)
     return result
 
@@ -521,7 +521,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
 @export("linalg.det", "matrix_determinant")
 @dispatchable
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
-    """The determinants of square matrices."""
+    """Return the determinants of square matrices."""
     result: Tensor = matrix_determinant_op(input, name=name)
     return result
 
@@ -535,7 +535,7 @@ def log_matrix_determinant(input: Any, name: str | None = None) -> Any:
 @export("linalg.logdet")
 @dispatchable
 def logdet(matrix: Any, name: str | None = None) -> Any:
-    """The logarithm of the determinant of Hermitian positive-definite matrices."""
+    """Return the logarithm of the determinant of Hermitian positive-definite matrices."""
     from stillflow.graph.api import name_scope
     from stillflow.ops.math.reductions import reduce_sum
     from stillflow.ops.math.unary import log
@@ -549,7 +549,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
 @export("linalg.adjoint")
 @dispatchable
 def adjoint_public(matrix: Any, name: str | None = None) -> Tensor:
-    """The conjugate transpose of matrices."""
+    """Return the conjugate transpose of matrices."""
     from stillflow.graph.api import name_scope
     from stillflow.graph.conversion import convert_to_tensor
 
@@ -560,14 +560,14 @@ def adjoint_public(matrix: Any, name: str | None = None) -> Tensor:
 @export("linalg.inv", "matrix_inverse")
 @dispatchable
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverses of square matrices, or of their adjoints."""
+    """Return the inverses of square matrices, or of their adjoints."""
     result: Tensor = matrix_inverse_op(input, adjoint=adjoint, name=name)
     return result
 
 
 @export("linalg.qr", "qr")
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
-    """The QR decompositions of matrices."""
+    """Return the QR decompositions of matrices."""
     return qr_op(input, full_matrices=full_matrices, name=name)
 
 
@@ -586,7 +586,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
 
 @export("linalg.eigvalsh", "self_adjoint_eigvals")
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
-    """The eigenvalues of Hermitian matrices, ascending."""
+    """Return the eigenvalues of Hermitian matrices, ascending."""
     values, _ = self_adjoint_eig_v2_op(tensor, compute_v=False, name=name)
     return values  # type: ignore[no-any-return]
 

@@ -19,7 +19,7 @@ _CACHE_BYTES = 256000
 
 
 def _gramian_cholesky(matrix: Any, l2_regularizer: Any, tall: bool) -> Any:
-    """The factor of the smaller Gramian, regularized."""
+    """Return the factor of the smaller Gramian, regularized."""
     gramian = tf.matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
     if isinstance(l2_regularizer, Tensor) or l2_regularizer != 0:
         sizes = tf.shape(matrix)
@@ -63,7 +63,7 @@ def _worth_composing(matrix: Any) -> bool:
 def matrix_solve_ls(
     matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
-    """The X that minimizes `|matrix @ X - rhs|^2 + l2_regularizer * |X|^2`.
+    """Return the X that minimizes `|matrix @ X - rhs|^2 + l2_regularizer * |X|^2`.
 
     Args:
       matrix: `[..., M, N]`.

@@ -35,10 +35,10 @@ matrix_exponential_op.check(square_matrix)
 
 
 def _by_eigenvalues(matrix: Any, function: Any) -> tuple[Any, Any]:
-    """A function of complex matrices, and of which of them it is one.
+    """Return a function of complex matrices, and of which of them it is one.
 
-    Matrices without a basis of eigenvectors are not: what is put together of those that they have
-    is another matrix.
+    Matrices without a basis of eigenvectors are not supported: their eigenvectors combine to
+    another matrix.
     """
     values, vectors = torch.linalg.eig(matrix)
     inverse, _ = torch.linalg.inv_ex(vectors)
@@ -48,7 +48,7 @@ def _by_eigenvalues(matrix: Any, function: Any) -> tuple[Any, Any]:
 
 
 def _is_near(one: Any, other: Any) -> Any:
-    """Whether matrices are equal but for rounding."""
+    """Return True if matrices are equal but for rounding."""
     if not other.numel():
         return torch.ones(other.shape[:-2], dtype=torch.bool, device=other.device)
     rounding = 1000 * other.shape[-1] * torch.finfo(other.dtype).eps
@@ -56,12 +56,12 @@ def _is_near(one: Any, other: Any) -> Any:
 
 
 def _is_odd(matrix: Any) -> Any:
-    """Which matrices have numbers that are not finite; nothing is known of their functions."""
+    """Return True for matrices with non-finite numbers, whose functions are unknown."""
     return ~matrix.isfinite().flatten(-2).all(-1)[..., None, None]
 
 
 def _finite(matrix: Any) -> Any:
-    """The matrices, and zeros for those that are odd."""
+    """Return the matrices, and zeros for those that are odd."""
     odd = _is_odd(matrix)
     return matrix.masked_fill(odd, 0) if bool(odd.any()) else matrix
 
@@ -138,7 +138,7 @@ def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
 
 @export("linalg.logm")
 def matrix_logarithm(input: Any, name: str | None = None) -> Tensor:
-    """The matrix logarithms of complex matrices."""
+    """Return the matrix logarithms of complex matrices."""
     result: Tensor = matrix_logarithm_op(input, name=name)
     return result
 
@@ -147,7 +147,7 @@ def matrix_logarithm(input: Any, name: str | None = None) -> Tensor:
 
 
 def _kronecker(a: Any, b: Any) -> Any:
-    """The Kronecker products of square matrices of one batch."""
+    """Return the Kronecker products of square matrices of one batch."""
     a_shape, b_shape = tf.shape(a), tf.shape(b)
     rows_a, rows_b = a_shape[-1], b_shape[-1]
     batch = tf.slice(a_shape, [0], [tf.subtract(tf.size(a_shape), 2)])
@@ -224,7 +224,7 @@ _DOUBLE = (
 
 
 def _pade(matrix: Any, order: int) -> tuple[Any, Any]:
-    """The odd and the even part of the numerator of order below 13."""
+    """Return the odd and the even part of the numerator of order below 13."""
     b = [tf.constant(number, matrix.dtype) for number in _PADE[order]]
     identity = _identity(matrix)
     powers = [tf.matmul(matrix, matrix)]
@@ -268,7 +268,7 @@ def _identity(matrix: Any) -> Any:
 
 
 def _by_norm(norm: Any, limits: tuple[float, ...], cases: list[Any]) -> Any:
-    """For each matrix the first case whose limit its norm is below, else the last."""
+    """Select for each matrix the first case whose limit is above its norm, else the last."""
     limit = tf.constant(limits[0], norm.dtype)
     below = tf.less(norm, limit)
     rest = cases[1] if len(limits) == 1 else _by_norm(norm, limits[1:], cases[1:])
@@ -285,7 +285,7 @@ def _precision(dtype: Any) -> Any:
 
 @export("linalg.expm")
 def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
-    """The exponentials of square matrices, by scaling, Pade approximants and squaring.
+    """Return the exponentials of square matrices, by scaling, Pade approximants and squaring.
 
     Args:
       input: `[..., N, N]`, real or complex.

@@ -21,7 +21,7 @@ _BAD_AXIS = "'axis' must be None, an integer, or a tuple of 2 unique integers"
 
 
 def _axes(ord: Any, axis: Any) -> tuple[bool, Any]:
-    """Whether norms of matrices are asked for, and the axes as a tuple or None."""
+    """Return True for matrix norms, and the axes as a tuple or None."""
     if isinstance(axis, (tuple, list)) and len(axis) == 2:
         axes = tuple(axis)
         if not all(isinstance(number, int) for number in axes) or axes[0] == axes[1]:
@@ -46,7 +46,7 @@ def norm(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The norm of vectors or matrices, or of all elements as one vector.
+    """Return the norm of vectors or matrices, or of all elements as one vector.
 
     Args:
       tensor: real or complex.
@@ -130,7 +130,7 @@ def _checked_matrix(a: Any, validate_args: bool) -> Any:
 def matrix_rank(
     a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """How many singular values of matrices are larger than `tol`.
+    """Return the number of singular values of matrices that are larger than `tol`.
 
     Args:
       a: `[..., M, N]`, real.
@@ -160,7 +160,7 @@ def matrix_rank(
 
 @export("linalg.pinv")
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """The Moore-Penrose pseudo-inverses of matrices.
+    """Return the Moore-Penrose pseudo-inverses of matrices.
 
     Args:
       a: `[..., M, N]`, real.

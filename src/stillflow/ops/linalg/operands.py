@@ -1,4 +1,4 @@
-"""What the kernels of linear algebra ask of the matrices that they are given."""
+"""Checks of the matrices that kernels of linear algebra get."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Sides = Callable[[list[tuple[Any, ...]]], None]
 
 
 def operands(count: int, sides: Sides) -> Callable[[Node], None]:
-    """A check of a card: `count` batches of matrices of equal rank and batch, with fitting sides.
+    """Return a card's check: `count` batches of matrices, equal in rank and batch, fitting sides.
 
     It speaks where the operation runs; while the graph is built the shape rules do, in words of
     their own.
 
     Args:
       count: how many inputs are batches of matrices; they come first.
-      sides: refuses the sizes (rows, columns) of the operands by ValueError.
+      sides: raises ValueError for invalid sizes (rows, columns) of the operands.
     """
 
     def check(node: Node) -> None:
@@ -98,7 +98,7 @@ diagonals_product = operands(4, _product_sides)
 
 
 def square_factors(node: Node) -> None:
-    """What LU decompositions ask, which say it differently."""
+    """Check the operands of LU decompositions, whose messages differ."""
     matrix = node.dims(0)
     if node.planning and matrix is not None and len(matrix) < 2:
         raise ValueError(f"Input tensor must have rank >= 2, got {len(matrix)}")
@@ -106,7 +106,7 @@ def square_factors(node: Node) -> None:
 
 
 def scalar_words(node: Node, index: int, name: str) -> None:
-    """Refuses an input that has to be a scalar, in the words of kernels.
+    """Raise an error unless an input is a scalar, with the message of kernels.
 
     Raises:
       ValueError: where the operation runs, if it is none.

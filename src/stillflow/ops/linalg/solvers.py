@@ -32,7 +32,7 @@ _B = np.array([[[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]]] * 2)
 
 
 def solve_shape(node: Node) -> Any:
-    """A square matrix, and right-hand sides of as many rows, in equal batches."""
+    """Return a square matrix, and right-hand sides of as many rows, in equal batches."""
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     rhs = dims.with_rank_at_least(node.dims(1), 2)
     if matrix is None and rhs is None:

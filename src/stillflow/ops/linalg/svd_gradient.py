@@ -17,10 +17,10 @@ from stillflow.ops.math.unary import reciprocal, square
 
 
 def gradient(node: Node, grad_s: Any, grad_u: Any, grad_v: Any) -> Any:
-    """Builds the gradient, for wide matrices by that of their transposes.
+    """Build the gradient, for wide matrices by that of their transposes.
 
     Raises:
-      NotImplementedError: for complex types and shapes that TF refuses.
+      NotImplementedError: for complex types and shapes that TF rejects.
     """
     a = node.inputs[0]
     grad_s_matrix: Any = matrix_diag(grad_s)

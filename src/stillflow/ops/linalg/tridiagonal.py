@@ -125,7 +125,7 @@ def _transposed(diagonals: Any) -> Any:
 
 
 def _three_diagonals_of_product(x: Any, y: Any) -> Any:
-    """The diagonals of `x @ y^T`."""
+    """Return the diagonals of `x @ y^T`."""
     main = tf.reduce_sum(x * y, axis=-1)
     if y.shape.is_fully_defined():
         zeros = tf.zeros([*x.shape[:-2], 1, x.shape[-1]], dtype=x.dtype)
@@ -221,7 +221,7 @@ def tridiagonal_mat_mul_samples() -> Any:
 
 
 def _side(diagonals: Any) -> int | None:
-    """The static size of matrices that are given whole."""
+    """Return the static size of matrices that are given whole."""
     columns, rows = dimension_value(diagonals.shape[-1]), dimension_value(diagonals.shape[-2])
     if columns and rows and columns != rows:
         raise ValueError(
@@ -257,7 +257,7 @@ def _stacked(diagonals: Any) -> Any:
 
 
 def _gathered(diagonals: Any) -> Any:
-    """The three diagonals of matrices that are given whole."""
+    """Return the three diagonals of matrices that are given whole."""
     size = _side(diagonals)
     if not size:
         raise ValueError('The size of the matrix needs to be known for diagonals_format="matrix"')
@@ -336,7 +336,7 @@ def _check_shapes(diagonals: Any, rhs: Any) -> None:
 def tridiagonal_matmul(
     diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """The products of tridiagonal matrices with matrices; see `tridiagonal_solve`.
+    """Return the products of tridiagonal matrices with matrices; see `tridiagonal_solve`.
 
     Raises:
       ValueError: for an unknown format or a matrix that is not square.

@@ -1,4 +1,4 @@
-"""Sums, differences, products and the like of two tensors, element by element."""
+"""Sums, differences, products and similar functions of two tensors, element by element."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ unary: Any = LazyModule("stillflow.ops.math.unary")
 
 
 def broadcasting_op(text: str, in_numpy: Callable[..., Any] | None = None, **options: Any) -> Card:
-    """The card of an element-wise op of two inputs; known values are combined by `in_numpy`."""
+    """Return the card of an element-wise op of two inputs.
+
+    Known values are combined by `in_numpy`.
+    """
     card = op(text, **options)
     card.shape(broadcast_shape)
     if in_numpy is not None:
@@ -57,7 +60,7 @@ def broadcasting_op(text: str, in_numpy: Callable[..., Any] | None = None, **opt
 
 
 def _pairs() -> Any:
-    """Samples for functions that any two numbers have."""
+    """Yield samples for functions of any two numbers."""
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
     yield Sample(x, x + 1.0)
     yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32))
@@ -539,26 +542,26 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
 @export("math.maximum", "maximum")
 @dispatchable
 def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The larger of `x` and `y`, element by element, with broadcasting."""
+    """Return the larger of `x` and `y`, element by element, with broadcasting."""
     return maximum_op(x, y, name=name)
 
 
 @export("math.minimum", "minimum")
 @dispatchable
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The smaller of `x` and `y`, element by element, with broadcasting."""
+    """Return the smaller of `x` and `y`, element by element, with broadcasting."""
     return minimum_op(x, y, name=name)
 
 
 @export("math.atan2", "atan2")
 @dispatchable
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
-    """The angle of the point `(x, y)`, between -pi and pi, element by element."""
+    """Return the angle of the point `(x, y)`, between -pi and pi, element by element."""
     return atan2_op(y, x, name=name)
 
 
 @export("math.nextafter")
 @dispatchable
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
-    """The next number of the type after `x1` towards `x2`, element by element."""
+    """Return the next number of the type after `x1` towards `x2`, element by element."""
     return next_after_op(x1, x2, name=name)

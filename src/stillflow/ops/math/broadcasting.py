@@ -19,7 +19,7 @@ shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 
 def broadcast_shape(node: Node) -> Any:
-    """The shape rule of element-wise ops with broadcasting."""
+    """Return the shape rule of element-wise ops with broadcasting."""
     try:
         return dims.broadcast(node.dims(0), node.dims(1))
     except ValueError:
@@ -32,7 +32,7 @@ def broadcast_shape(node: Node) -> Any:
 def chain_rule(
     node: Node, grad: Any, partials: Callable[[Tensor, Tensor], tuple[Any, Any]]
 ) -> tuple[Any, Any]:
-    """The gradients of both inputs from the partial derivatives, None for one that is None.
+    """Return the gradients of both inputs from the partial derivatives, None for one that is None.
 
     Args:
       node: the operation, of two inputs.
@@ -50,7 +50,7 @@ def chain_rule(
 
 
 class Target:
-    """Where the gradient of one input goes: its shape, and the axes it was broadcast along."""
+    """Shape of one input's gradient, and the axes along which the input was broadcast."""
 
     def __init__(self, shape: Any, axes: Any, must_reduce: bool) -> None:
         self.shape, self.axes, self.must_reduce = shape, axes, must_reduce
@@ -75,7 +75,7 @@ def _found_by_run(sx: Tensor, sy: Tensor) -> tuple[Target, Target]:
 
 
 def broadcast_targets(x: Tensor, y: Tensor, grad: Any) -> tuple[Target, Target]:
-    """For both inputs of a broadcasting op, what summing its gradient takes.
+    """Return for both inputs of a broadcasting op the targets of their gradient.
 
     With static shapes the axes are found while the graph is built, once per pair of shapes and
     graph, and nothing needs reducing where an input has the gradient's shape.
@@ -97,21 +97,24 @@ def broadcast_targets(x: Tensor, y: Tensor, grad: Any) -> tuple[Target, Target]:
 
 
 def same_known_shapes(x: Tensor, y: Tensor, grad: Any) -> bool:
-    """Whether both inputs and the gradient have one static shape, so that nothing is summed."""
+    """Return True if inputs and gradient have one static shape, so that nothing is summed."""
     if not isinstance(grad, Tensor):
         return False
     return x._dims == y._dims == grad._dims and dims.is_known(x._dims)
 
 
 def only_first(node: Node) -> bool:
-    """Whether just the first input's gradient is wanted and the second is a scalar."""
+    """Return True if only the first input's gradient is wanted and the second is a scalar."""
     return 1 in node.skipped and node.dims(1) == ()
 
 
 def reduce_wanted(
     node: Node, grad: Any, of_x: Callable[[], Any], of_y: Callable[[], Any]
 ) -> tuple[Any, Any]:
-    """The gradients of both inputs, None for one that nobody wants, in the inputs' shapes."""
+    """Return the gradients of both inputs in the inputs' shapes.
+
+    None for one that is not wanted.
+    """
     x, y = node.inputs
     to_x, to_y = broadcast_targets(x, y, grad)
     return (

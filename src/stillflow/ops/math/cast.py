@@ -75,7 +75,7 @@ _FRACTION = {
 
 
 def _cut_bits(source: DType, target: DType) -> int:
-    """How many bits of the fraction `Truncate` drops; TF rounds in other conversions."""
+    """Return the number of bits of the fraction that `Truncate` drops; other conversions round."""
     if target == dtypes.bfloat16 and source != dtypes.float32:
         return 0
     return _FRACTION.get(source, 0) - _FRACTION.get(target, 99)
@@ -193,7 +193,7 @@ def bitcast_samples() -> Any:
 @export("bitcast")
 @dispatchable
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The bits of `input`, read as elements of another type.
+    """Return the bits of `input`, read as elements of another type.
 
     Args:
       input: a tensor.

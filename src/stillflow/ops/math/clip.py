@@ -151,7 +151,7 @@ def _all_values(t_list: Sequence[Any]) -> list[Tensor | None]:
 @export("linalg.global_norm", "global_norm")
 @dispatchable
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
-    """The square root of the sum of squares of all elements of several tensors.
+    """Return the square root of the sum of squares of all elements of several tensors.
 
     Args:
       t_list: tensors, `IndexedSlices` or None.

@@ -28,7 +28,7 @@ from stillflow.ops.samples import Bad, Sample
 
 
 def _comparison(name: str, torch_name: str, in_numpy: Callable[..., Any], scalar: str) -> Card:
-    """The card of an order relation."""
+    """Return the card of an order relation."""
     card = op(
         f"{name}(x: T, y: T) -> z: bool; T: {REAL_NUMBER}",
         differentiable=False,
@@ -261,35 +261,35 @@ is_finite_op = _kind("IsFinite", function=_is_finite)
 @export("math.less", "less")
 @dispatchable
 def less(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x < y`, element by element, with broadcasting."""
+    """Return True if `x < y`, element by element, with broadcasting."""
     return less_op(x, y, name=name)
 
 
 @export("math.less_equal", "less_equal")
 @dispatchable
 def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x <= y`, element by element, with broadcasting."""
+    """Return True if `x <= y`, element by element, with broadcasting."""
     return less_equal_op(x, y, name=name)
 
 
 @export("math.greater", "greater")
 @dispatchable
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x > y`, element by element, with broadcasting."""
+    """Return True if `x > y`, element by element, with broadcasting."""
     return greater_op(x, y, name=name)
 
 
 @export("math.greater_equal", "greater_equal")
 @dispatchable
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x >= y`, element by element, with broadcasting."""
+    """Return True if `x >= y`, element by element, with broadcasting."""
     return greater_equal_op(x, y, name=name)
 
 
 @export("math.equal", "equal")
 @dispatchable
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x` equals `y`, element by element, with broadcasting."""
+    """Return True if `x` equals `y`, element by element, with broadcasting."""
     return equal_op(x, y, name=name)
 
 
@@ -299,7 +299,7 @@ operation.equal.provide(equal)
 @export("math.not_equal", "not_equal")
 @dispatchable
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x` differs from `y`, element by element, with broadcasting."""
+    """Return True if `x` differs from `y`, element by element, with broadcasting."""
     return not_equal_op(x, y, name=name)
 
 
@@ -309,47 +309,47 @@ operation.not_equal.provide(not_equal)
 @export("math.logical_and", "logical_and")
 @dispatchable
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether both `x` and `y` are true, element by element."""
+    """Return True if both `x` and `y` are true, element by element."""
     return logical_and_op(x, y, name=name)
 
 
 @export("math.logical_or", "logical_or")
 @dispatchable
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x` or `y` is true, element by element."""
+    """Return True if `x` or `y` is true, element by element."""
     return logical_or_op(x, y, name=name)
 
 
 @export("math.logical_not", "logical_not")
 @dispatchable
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """Whether `x` is false, element by element."""
+    """Return True if `x` is false, element by element."""
     return logical_not_op(x, name=name)
 
 
 @export("math.logical_xor", "logical_xor")
 @dispatchable
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
-    """Whether exactly one of `x` and `y` is true, element by element."""
+    """Return True if exactly one of `x` and `y` is true, element by element."""
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
 
 
 @export("math.is_nan", "debugging.is_nan", "is_nan")
 @dispatchable
 def is_nan(x: Any, name: str | None = None) -> Tensor:
-    """Which elements of `x` are NaN."""
+    """Return True where elements of `x` are NaN."""
     return is_nan_op(x, name=name)
 
 
 @export("math.is_inf", "debugging.is_inf", "is_inf")
 @dispatchable
 def is_inf(x: Any, name: str | None = None) -> Tensor:
-    """Which elements of `x` are infinite."""
+    """Return True where elements of `x` are infinite."""
     return is_inf_op(x, name=name)
 
 
 @export("math.is_finite", "debugging.is_finite", "is_finite")
 @dispatchable
 def is_finite(x: Any, name: str | None = None) -> Tensor:
-    """Which elements of `x` are neither infinite nor NaN."""
+    """Return True where elements of `x` are neither infinite nor NaN."""
     return is_finite_op(x, name=name)

@@ -87,7 +87,10 @@ for _card in (real_op, imag_op, angle_op, complex_abs_op, conj_op):
 
 
 def _part(node: Node, function: Callable[..., Any]) -> Any:
-    """A kernel of real numbers out of complex ones; they are of the type that is asked for."""
+    """Return a kernel of real numbers out of complex ones.
+
+    They are of the type that is asked for.
+    """
     if node.Tout == node.T.real_dtype:
         return node.call(function, *node.inputs)
     kind = torch_type(node.Tout)
@@ -197,7 +200,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 @export("math.real", "real")
 @dispatchable
 def real(input: Any, name: str | None = None) -> Tensor:
-    """The real part of `input`; `input` itself if it is real."""
+    """Return the real part of `input`; `input` itself if it is real."""
     with name_scope(name, "Real", [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if not input.dtype.is_complex:
@@ -208,7 +211,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
 @export("math.imag", "imag")
 @dispatchable
 def imag(input: Any, name: str | None = None) -> Tensor:
-    """The imaginary part of `input`; zeros if it is real."""
+    """Return the imaginary part of `input`; zeros if it is real."""
     with name_scope(name, "Imag", [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if not input.dtype.is_complex:
@@ -219,7 +222,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
 @export("math.angle", "angle")
 @dispatchable
 def angle(input: Any, name: str | None = None) -> Tensor:
-    """The argument of a complex number, between -pi and pi; zeros if `input` is real."""
+    """Return the argument of a complex number, between -pi and pi; zeros if `input` is real."""
     with name_scope(name, "Angle", [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if not input.dtype.is_complex:
@@ -230,7 +233,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 @export("math.conj", "conj")
 @dispatchable
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """The complex conjugate of `x`; `x` itself if it is real.
+    """Return the complex conjugate of `x`; `x` itself if it is real.
 
     Raises:
       TypeError: if `x` does not hold numbers.

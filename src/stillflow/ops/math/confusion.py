@@ -29,7 +29,7 @@ shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 def remove_squeezable_dimensions(
     labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Drops a last axis of size 1 where one of two tensors has one axis more than expected.
+    """Drop a last axis of size 1 where one of two tensors has one axis more than expected.
 
     Args:
       labels, predictions: tensors whose ranks should differ by `expected_rank_diff`.
@@ -71,7 +71,7 @@ def confusion_matrix(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """The matrix whose element `[i, j]` counts labels `i` that were predicted as `j`.
+    """Return the matrix whose element `[i, j]` counts labels `i` that were predicted as `j`.
 
     Args:
       labels, predictions: vectors of class numbers.

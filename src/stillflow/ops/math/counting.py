@@ -93,7 +93,7 @@ def bincount(
     maxlength: Any = None,
     dtype: Any = dtypes.int32,
 ) -> Tensor:
-    """How often each number from 0 occurs.
+    """Count the occurrences of each number from 0.
 
     Args:
       arr: an int32 tensor of numbers that are not negative.
@@ -197,7 +197,7 @@ def histogram_fixed_width(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many values fall into each of several equally wide bins.
+    """Return the number of values in each of several equally wide bins.
 
     Args:
       values: a tensor of numbers.
@@ -220,7 +220,7 @@ def histogram_fixed_width_bins(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """The bin that each value falls into; see `histogram_fixed_width`.
+    """Return the bin that each value falls into; see `histogram_fixed_width`.
 
     Returns:
       An int32 tensor of the shape of `values`.
@@ -275,5 +275,5 @@ def bucketize_samples() -> Any:
 
 
 def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Tensor:
-    """For each number, how many of the sorted `boundaries` are not above it: its bucket."""
+    """Return each number's bucket: the count of sorted `boundaries` that are not above it."""
     return bucketize_op(input, boundaries=boundaries, name=name)

@@ -71,7 +71,7 @@ def _axis(x: Any, axis: Any) -> int:
 
 
 def _scan_kernel(node: Node, scan: Callable[[Any, int], Any], start: Any) -> Any:
-    """The kernel of a scan.
+    """Return the kernel of a scan.
 
     Args:
       scan: computes the inclusive scan along an axis.
@@ -120,7 +120,7 @@ def _numpy_scan(node: Node, scan: Callable[..., Any], start: int) -> Any:
 
 
 def _in_numpy(node: Node) -> bool:
-    """Whether torch lacks the type, or adds up in another: TF rounds every partial sum to it."""
+    """Return True if torch does not add in this type: TF rounds every partial sum to it."""
     return node.T in NUMPY_TYPES or (node.T is dtypes.float16 and str(node.device) == "cpu")
 
 
@@ -191,7 +191,7 @@ def cumulative_logsumexp_gradient(node: Node, grad: Tensor) -> Any:
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Running sums of `x` along an axis.
+    """Compute running sums of `x` along an axis.
 
     Args:
       x: a tensor of numbers.
@@ -210,7 +210,7 @@ def cumsum(
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Running products of `x` along an axis; see `cumsum`."""
+    """Compute running products of `x` along an axis; see `cumsum`."""
     with name_scope(name, "Cumprod", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return cumprod_op(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
@@ -224,7 +224,7 @@ forward_declarations.cumprod.provide(cumprod)
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Running logarithms of sums of exponentials of `x` along an axis; see `cumsum`."""
+    """Compute running logarithms of sums of exponentials of `x` along an axis; see `cumsum`."""
     with name_scope(name, "CumulativeLogsumexp", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return cumulative_logsumexp_op(x, axis, exclusive=exclusive, reverse=reverse, name=scope)

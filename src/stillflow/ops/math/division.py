@@ -55,7 +55,7 @@ def _truncated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _real(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The quotient of RealDiv, which has no kernel for integers of 16 bits."""
+    """Return the quotient of RealDiv, which has no kernel for integers of 16 bits."""
     if x.dtype in (np.int16, np.uint16):
         raise TypeError(x.dtype)
     return _truncated(x, y)
@@ -66,7 +66,7 @@ def _floored(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _nonzero(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A numpy function of two arrays that refuses a zero among integer divisors."""
+    """Return a numpy function of two arrays that raises an error for integer divisors of 0."""
 
     def run(x: Any, y: Any) -> Any:
         if y.dtype.kind in "iu" and x.size and not y.all():
@@ -88,7 +88,7 @@ _BY_ZERO = "Integer division by zero|only integer div and mod should have errors
 
 
 def _refusal(node: Node) -> errors.OpError | None:
-    """What TF raises for zeros among divisors; None where its kernels give all ones for them."""
+    """Return TF's error for zero divisors; None where its kernels give all ones for them."""
     kind = node.op.type
     if kind == "RealDiv" or (dtypes.int8 == node.T and kind in ("Div", "TruncateDiv")):
         return None
@@ -100,7 +100,7 @@ def _refusal(node: Node) -> errors.OpError | None:
 
 
 def _checked(node: Node, divide: Callable[..., Any], opposite: bool) -> Callable[..., Any]:
-    """An integer division that survives any divisor.
+    """Return an integer division that survives any divisor.
 
     Args:
       node: the operation.
@@ -130,7 +130,7 @@ def _checked(node: Node, divide: Callable[..., Any], opposite: bool) -> Callable
 def _divide_integers(
     node: Node, divide: Callable[..., Any], in_numpy: Callable[..., Any], opposite: bool
 ) -> Any:
-    """The kernel of an integer division; a known harmless divisor needs no checks."""
+    """Return the kernel of an integer division; a known harmless divisor needs no checks."""
     if node.T in NUMPY_TYPES:
 
         def in_numpy_checked(x: Any, y: Any) -> Any:
@@ -237,7 +237,7 @@ def div_no_nan_gradient(node: Node, grad: Any) -> Any:
 
 
 def _ratio_gradient(node: Node, grad: Any, over: Callable[..., Any]) -> Any:
-    """The gradient of a quotient, written with the same kind of quotient."""
+    """Return the gradient of a quotient, written with the same kind of quotient."""
     x, y = node.inputs
     to_x, to_y = summing_targets(x, y)
     x, y = conj(x), conj(y)
@@ -362,7 +362,7 @@ _EXACT: dict[DType, DType | None] = {
 
 
 def check_same_type(x: Any, y: Any) -> DType:
-    """The base dtype of both; TypeError if they differ."""
+    """Return the base dtype of both; TypeError if they differ."""
     first, second = x.dtype.base_dtype, y.dtype.base_dtype
     if first != second:
         raise TypeError(f"x and y must have the same dtype, got {first!r} != {second!r}")
@@ -370,7 +370,7 @@ def check_same_type(x: Any, y: Any) -> DType:
 
 
 def exact_type(dtype: DType) -> DType | None:
-    """The type to convert to before an exact division; None where none is needed."""
+    """Return the type to convert to before an exact division; None where none is needed."""
     if dtype not in _EXACT:
         raise TypeError(f"Invalid dtype {dtype!r} in __truediv__")
     return _EXACT[dtype]
@@ -379,7 +379,7 @@ def exact_type(dtype: DType) -> DType | None:
 @export("math.truediv", "truediv")
 @dispatchable
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The exact quotient `x / y`; integers become float32 (8, 16 bits) or float64 first.
+    """Return the exact quotient `x / y`; integers become float32 (8, 16 bits) or float64 first.
 
     Raises:
       TypeError: if the types differ.
@@ -486,7 +486,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 @export("math.floormod", "floormod", "math.mod", "mod")
 @dispatchable
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The remainder of `floordiv(x, y)`: it has the sign of `y`."""
+    """Return the remainder of `floordiv(x, y)`: it has the sign of `y`."""
     return floor_mod_op(x, y, name=name)
 
 
@@ -496,7 +496,7 @@ mod = floormod
 @export("truncatemod")
 @dispatchable
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The remainder of `truncatediv(x, y)`: it has the sign of `x`."""
+    """Return the remainder of `truncatediv(x, y)`: it has the sign of `x`."""
     return truncate_mod_op(x, y, name=name)
 
 

@@ -23,7 +23,7 @@ transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
 @export("einsum", "linalg.einsum")
 @dispatchable
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """The sum of products that an equation like `"bij,bjk->bik"` describes.
+    """Return the sum of products that an equation like `"bij,bjk->bik"` describes.
 
     Each letter names an axis; axes that do not occur behind the arrow are summed over. Without an
     arrow, those that occur once stay, in alphabetical order. `...` stands for leading axes.
@@ -62,7 +62,7 @@ def _is_trace(term: str) -> bool:
 
 
 def parse(equation: str, input_shapes: list[TensorShape]) -> tuple[list[str], str]:
-    """The axis labels of each input and of the result, ellipses spelled out."""
+    """Return the axis labels of each input and of the result, ellipses spelled out."""
     equation = equation.replace(" ", "")
     match = re.match("^([a-zA-Z,.]+)(->[a-zA-Z.]*)?$", equation)
     if not match:
@@ -89,7 +89,7 @@ def parse(equation: str, input_shapes: list[TensorShape]) -> tuple[list[str], st
 
 
 def _spell_out(terms: list[str], input_shapes: list[TensorShape]) -> tuple[list[str], str]:
-    """Replaces `...` by unused letters; gives the longest replacement, too."""
+    """Replace `...` by unused letters; give the longest replacement, too."""
     unused = "".join(a for a in string.ascii_letters if a not in "".join(terms))
     longest, result = "", []
     for term, shape in zip(terms, input_shapes):
@@ -132,7 +132,7 @@ def _by_matrix_products(
 def _product(
     x: Tensor, x_labels: str, y: Tensor, y_labels: str, summed: set[str]
 ) -> tuple[Tensor, str]:
-    """The product of two tensors, summed over some of the axes they share."""
+    """Return the product of two tensors, summed over some of the axes they share."""
     for i, (tensor, labels) in enumerate(((x, x_labels), (y, y_labels))):
         if len(tensor.get_shape()) != len(labels):
             raise ValueError(
@@ -181,7 +181,7 @@ def _reshaped(x: Tensor, new_shape: list[Any]) -> Tensor:
 
 
 def _sizes(x: Tensor) -> list[Any]:
-    """The sizes of all axes: numbers, or scalar tensors where they are not known."""
+    """Return the sizes of all axes: numbers, or scalar tensors where they are not known."""
     sizes: list[Any] = x.get_shape().as_list()
     if None in sizes:
         dynamic = shapes.shape(x)
@@ -197,7 +197,7 @@ def _total(sizes: list[Any]) -> Any:
 
 
 def _by_broadcasting(equation: str, tensors: list[Tensor]) -> Tensor:
-    """The way for axes shared by more than two inputs: one large product, then the sum."""
+    """Return the way for axes shared by more than two inputs: one large product, then the sum."""
     terms, output = parse(equation, [x.get_shape() for x in tensors])
     labels = sorted(set("".join(terms)) - set(output)) + list(output)
     if set(output) - set("".join(terms)):

@@ -22,7 +22,7 @@ einsum_op = op("""
 
 
 def parse(equation: str, count: int) -> tuple[list[str], str]:
-    """The subscripts of the inputs and of the output.
+    """Return the subscripts of the inputs and of the output.
 
     Raises:
       ValueError: if the equation is malformed or not for `count` inputs.
@@ -46,7 +46,7 @@ def parse(equation: str, count: int) -> tuple[list[str], str]:
 
 
 def einsum_dims(equation: str, shapes: list[Dims]) -> Dims:
-    """The shape of the output, as far as the inputs' shapes tell.
+    """Return the shape of the output, as far as the inputs' shapes tell.
 
     Raises:
       ValueError: if shapes do not fit the equation or each other.

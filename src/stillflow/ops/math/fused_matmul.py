@@ -37,7 +37,7 @@ fused_mat_mul_op.shape(mat_mul_shape)
 
 
 def _activations() -> dict[tuple[bytes, ...], Callable[[Any], Any]]:
-    """What follows the biases, by the names of the fused operations."""
+    """Return the activations after the biases, by the names of the fused operations."""
     functional = torch.nn.functional
     return {
         (b"BiasAdd",): lambda x: x,
@@ -51,7 +51,7 @@ def _activation(node: Node) -> Callable[[Any], Any]:
     """Return the activation of a node.
 
     Raises:
-      tf.errors.OpError: in the words of TF's kernel, which knows four patterns of one bias each.
+      tf.errors.OpError: with the message of TF's kernel, which supports four patterns of one bias.
     """
     fused = tuple(node.fused_ops)
     if not fused:
@@ -79,7 +79,7 @@ def fused_mat_mul_kernel(node: Node) -> Any:
         if bias.ndim != 1:
             shape = dims.to_string(tuple(bias.shape))
             raise errors.invalid_argument(f"bias must be 1-dimensional{shape}")
-        if len(bias) < columns:  # TensorFlow reads what stands behind them in memory
+        if len(bias) < columns:  # TensorFlow reads past their end in memory
             raise errors.invalid_argument(f"bias has {len(bias)} elements for {columns} columns")
         return activation(torch.addmm(bias[:columns], a, b))
 

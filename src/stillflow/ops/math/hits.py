@@ -12,12 +12,12 @@ _FEW = 1 << 15  # numbers that one thread goes through while several would still
 
 
 def takes(rows: Any) -> bool:
-    """Whether there is a loop for a tensor: it has few numbers, and at least one in each row."""
+    """Return True if the native loop supports a tensor: rows with at least one of few numbers."""
     return 0 < rows.numel() <= _FEW and native_kernels.take(rows)
 
 
 def as_rows(x: Any, axis: int) -> Any:
-    """A tensor with a dimension at its end, where the loop wants it, if there may be one for it."""
+    """Move a dimension to the end, where the native loop wants it, if the tensor allows it."""
     fits = x.numel() <= _FEW and x.dtype is torch.float32 and x.is_cpu
     if axis in (-1, x.ndim - 1) or not fits:
         return x
@@ -25,7 +25,7 @@ def as_rows(x: Any, axis: int) -> Any:
 
 
 def places(rows: Any, largest: bool) -> Any:
-    """Where the last dimension of what the loop `takes` has its largest or smallest numbers.
+    """Return the places of the largest or smallest numbers in the last dimension.
 
     Returns:
       int64: the first such places; NaNs are passed over.
@@ -39,7 +39,7 @@ def places(rows: Any, largest: bool) -> Any:
 
 
 def share(rows: Any, labels: Any) -> Any:
-    """The share of rows whose largest number is where a label says.
+    """Return the share of rows whose largest number is where a label says.
 
     Args:
       rows: [number, classes], which the loop `takes`.

@@ -1,4 +1,4 @@
-"""How the incomplete gamma function and draws from gamma distributions move with their shape.
+"""Derivatives of the incomplete gamma function and of gamma draws with respect to alpha.
 
 P(a, x) is the regularized lower incomplete gamma function and Q = 1 - P. A power series of P
 converges fast up to about x = a, a continued fraction of Q beyond; both are differentiated by `a`
@@ -18,14 +18,14 @@ _Found = tuple[Any, Any]  # a value and its derivative by a
 
 
 def slope(a: Any, x: Any) -> Any:
-    """The derivative of P(a, x) by a; 0 for x = 0, else NaN outside a > 0, x > 0."""
+    """Return the derivative of P(a, x) by a; 0 for x = 0, else NaN outside a > 0, x > 0."""
     result = torch.full_like(a, float("nan"))
     result[x == 0] = 0.0
     return _filled(result, a, x, _slope_near, _slope_far)
 
 
 def draw_slope(alpha: Any, sample: Any) -> Any:
-    """How a gamma draw moves with its shape: the draw's distribution function is kept equal.
+    """Return a gamma draw's derivative by alpha, with its distribution function kept equal.
 
     That is -(dP/da) / (dP/dx); NaN outside alpha > 0, sample >= 0.
 
@@ -42,7 +42,7 @@ def draw_slope(alpha: Any, sample: Any) -> Any:
 
 
 def _filled(result: Any, a: Any, x: Any, near: Any, far: Any) -> Any:
-    """A result, with the values of two functions where the series or the fraction converges."""
+    """Fill in the values of two functions where the series or the fraction converges."""
     defined = (a > 0) & (x > 0)
     is_far = defined & (x > 1) & (x > a)
     for chosen, function in ((defined & ~is_far, near), (is_far, far)):
@@ -153,14 +153,14 @@ class _Kept:
         self.places = torch.arange(len(like), device=like.device)
 
     def all_but(self, going: Any, *values: Any) -> bool:
-        """Keeps the values of elements that do not go on; returns whether none does."""
+        """Keep the values of elements that do not go on; return whether none does."""
         for result, value in zip(self.results, values, strict=True):
             result[self.places[~going]] = value[~going]
         self.places = self.places[going]
         return not len(self.places)
 
     def with_last(self, *values: Any) -> _Found:
-        """The results; of elements that have gone on to the end, the last values."""
+        """Return the results; of elements that have gone on to the end, the last values."""
         if len(self.places):
             self.all_but(torch.zeros_like(self.places, dtype=torch.bool), *values)
         return self.results

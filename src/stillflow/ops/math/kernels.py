@@ -1,4 +1,4 @@
-"""What kernels of several families share: types that torch lacks, checked division, refusals."""
+"""Shared parts of kernels: types missing in torch, checked division, errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANY_NUMBER = (
 
 
 def through_numpy(function: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
-    """A kernel that computes in numpy, giving tensors of `dtype` on the inputs' device."""
+    """Return a kernel that computes in numpy, giving tensors of `dtype` on the inputs' device."""
     target = dtype.np_dtype
 
     def run(*tensors: Any) -> Any:
@@ -47,14 +47,14 @@ def through_numpy(function: Callable[..., Any], dtype: DType) -> Callable[..., A
 def element_wise(
     node: Node, function: Callable[..., Any], in_numpy: Callable[..., Any] | None = None
 ) -> Any:
-    """A kernel that calls a torch function, or numpy's for the types that torch lacks."""
+    """Return a kernel that calls a torch function, or numpy's for types missing in torch."""
     if in_numpy is not None and node.dtype(0) in NUMPY_TYPES:
         return through_numpy(in_numpy, node.outputs[0].dtype.base_dtype)
     return broadcasting_call(node, function)
 
 
 def broadcasting_call(node: Node, function: Callable[..., Any]) -> Any:
-    """A call with all inputs; shapes not known yet are checked when it fails."""
+    """Return a call with all inputs; shapes not known yet are checked when it fails."""
     if len(node.inputs) != 2 or (is_known(node.dims(0)) and is_known(node.dims(1))):
         return node.call(function, *node.inputs)
 
@@ -75,10 +75,10 @@ def broadcasting_call(node: Node, function: Callable[..., Any]) -> Any:
 
 
 def is_finite(x: Any) -> bool:
-    """Whether all numbers are known to be finite.
+    """Return True if all numbers are known to be finite.
 
-    Not asked on devices, which would have to wait, nor where `torch.vmap` computes for many turns
-    of a loop, which has no single answer.
+    Not checked on devices, which would have to wait, nor where `torch.vmap` computes many
+    iterations of a loop, which has no single answer.
 
     The sum is far cheaper than looking at every element. It may be infinite or NaN without any
     element being so: then the caller merely takes the longer way.
@@ -93,7 +93,7 @@ def is_finite(x: Any) -> bool:
 
 
 def on_strings(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel over arrays of bytes that gives an array of bytes, also for scalars."""
+    """Return a kernel over arrays of bytes that gives an array of bytes, also for scalars."""
 
     def run(*arrays: Any) -> Any:
         result = np.empty(np.broadcast_shapes(*[array.shape for array in arrays]), object)
@@ -104,7 +104,7 @@ def on_strings(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def no_kernel(node: Node) -> errors.OpError:
-    """The error for a type that the op's signature allows but no kernel computes."""
+    """Return the error for a type that the op's signature allows but no kernel computes."""
     return errors.invalid_argument(
         f"No OpKernel was registered to support Op '{node.op.type}' used by "
         f"{{{{node {node.name}}}}}with these attrs: [T=DT_{node.T.name.upper()}]"

@@ -69,10 +69,10 @@ def mat_mul_shape(node: Node) -> Any:
 
 
 def check_matrices(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> None:
-    """Refuses shapes, as far as they are known, that cannot be multiplied.
+    """Raise an error for known shapes that cannot be multiplied.
 
     Raises:
-      ValueError: in the words of TF's kernel.
+      ValueError: with the message of TF's kernel.
     """
     for i, shape in enumerate((a, b)):
         if shape is not None and len(shape) != 2:
@@ -102,14 +102,14 @@ def mm_ta_tb(a: Any, b: Any) -> Any:
 
 
 def _product(node: Node) -> Any:
-    """The function that multiplies two matrices as the node's attributes say."""
+    """Return the function that multiplies two matrices as the node's attributes say."""
     if node.transpose_a:
         return mm_ta_tb if node.transpose_b else mm_ta
     return mm_tb if node.transpose_b else torch.mm
 
 
 def _checked(node: Node, multiply: Any) -> Any:
-    """Shapes that were not known when the plan was made are refused in TF's words."""
+    """Check shapes at run time that are unknown when the plan is made, with TF's messages."""
     if dims.is_known(node.dims(0)) and dims.is_known(node.dims(1)):
         return node.call(multiply, *node.inputs)
     transposes_ = node.transpose_a, node.transpose_b
@@ -241,7 +241,7 @@ def _batch_shape(node: Node, combine: Any) -> Any:
 
 
 def _check_batches(node: Node, x: Any, y: Any, combine: Any) -> None:
-    """What the kernel refuses, in its words."""
+    """Raise the errors of TF's kernel, with its messages."""
     for i, shape in enumerate((x, y)):
         if shape is not None and len(shape) < 2:
             raise ValueError(f"In[{i}] ndims must be >= 2: {len(shape)}")
@@ -292,7 +292,7 @@ def bmm_ta_tb(x: Any, y: Any) -> Any:
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether the inputs are real and each one batch of matrices, as many in one as in the other.
+    """Return True if the inputs are real and are equally many matrices, in one batch each.
 
     For such `torch.bmm` does without what `torch.matmul` finds out at every call.
     """
@@ -415,7 +415,9 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices; of tensors of higher rank, of the matrices in their last two axes.
+    """Return the product of matrices.
+
+    Of tensors of higher rank, of the matrices in their last two axes.
 
     Args:
       a: a tensor of shape `[..., n, k]`.
@@ -465,7 +467,7 @@ def _sparse_product(a: Tensor, b: Tensor, name: str, flags: dict[str, bool]) -> 
 
 
 def _wants_sparse(a: Any, b: Any, hinted: bool) -> bool:
-    """Whether SparseMatMul is used: where it is wanted, and for products of mixed types."""
+    """Return True if SparseMatMul is used: on request, and for products of mixed types."""
     kinds = (dtypes.bfloat16, dtypes.float32)
     if hinted and a in kinds and b in kinds:
         return True
@@ -483,7 +485,7 @@ def sparse_matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The float32 product of two matrices of float32 or bfloat16; see `matmul`."""
+    """Return the float32 product of two matrices of float32 or bfloat16; see `matmul`."""
     return sparse_mat_mul_op(
         a,
         b,
@@ -506,7 +508,7 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices `[..., n, k]` and vectors `[..., k]`; see `matmul`."""
+    """Return the product of matrices `[..., n, k]` and vectors `[..., k]`; see `matmul`."""
     with name_scope(name, "MatVec", [a, b]):
         output = matmul(
             a,
@@ -522,14 +524,14 @@ def matvec(
 @export("linalg.cross", "cross")
 @dispatchable
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
-    """The vector products of the triples in the last axes of `a` and `b`."""
+    """Return the vector products of the triples in the last axes of `a` and `b`."""
     return cross_op(a, b, name=name)
 
 
 @export("linalg.trace", "trace")
 @dispatchable
 def trace(x: Any, name: str | None = None) -> Tensor:
-    """The sums of the diagonals of the matrices in the last two axes of `x`."""
+    """Return the sums of the diagonals of the matrices in the last two axes of `x`."""
     with name_scope(name, "Trace", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return reductions.reduce_sum(diagonals.matrix_diag_part(x), [-1], name=scope)

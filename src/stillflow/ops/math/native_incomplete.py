@@ -16,7 +16,7 @@ MOST_TERMS = 5000
 
 
 def call(name: str, arguments: Sequence[Any], outputs: int) -> list[Any] | None:
-    """The vectors that a loop gives, None where it is not there.
+    """Return the vectors that a loop gives, None where it is not there.
 
     Args:
       name: of the loop.

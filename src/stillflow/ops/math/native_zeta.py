@@ -13,7 +13,7 @@ _LARGEST = 16  # for larger ones the loop would need more terms
 
 
 def zeta(x: Any, q: Any) -> Any:
-    """The sum of `(q + n) ** -x` over all n from 0, element by element, of two tensors."""
+    """Return the sum of `(q + n) ** -x` over all n from 0, element by element, of two tensors."""
     found = scaled(x, q)
     if found is None:
         found = _of_pairs(x, q)

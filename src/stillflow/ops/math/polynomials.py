@@ -18,7 +18,7 @@ fills: Any = LazyModule("stillflow.ops.arrays.fill")
 @export("math.polyval")
 @dispatchable
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
-    """The value at `x` of the polynomial with the given coefficients, by Horner's rule.
+    """Return the value at `x` of the polynomial with the given coefficients, by Horner's rule.
 
     Args:
       coeffs: a list of tensors, that of the highest power first.

@@ -1,4 +1,4 @@
-"""Where along an axis the largest or smallest element stands."""
+"""Positions of the largest or smallest elements along an axis."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def argmax(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Tensor:
-    """The position of the largest element along an axis; of several, the first.
+    """Return the position of the largest element along an axis; of several, the first.
 
     Args:
       input: a tensor of numbers.
@@ -123,7 +123,7 @@ def argmin(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Tensor:
-    """The position of the smallest element along an axis; see `argmax`."""
+    """Return the position of the smallest element along an axis; see `argmax`."""
     axis = renamed_argument("axis", axis, "dimension", dimension)
     return _find(arg_min_op, input, axis, output_type, name)
 
@@ -133,7 +133,7 @@ def argmin(
 def arg_max(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The older spelling of `argmax`."""
+    """Return the older spelling of `argmax`."""
     return _find(arg_max_op, input, dimension, output_type, name)
 
 
@@ -142,5 +142,5 @@ def arg_max(
 def arg_min(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The older spelling of `argmin`."""
+    """Return the older spelling of `argmin`."""
     return _find(arg_min_op, input, dimension, output_type, name)

@@ -1,4 +1,4 @@
-"""Sums, products and extremes of slices of a tensor along an axis, each from one row to another."""
+"""Sums, products and extremes of slices of rows along an axis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stillflow.ops.samples import Bad, Sample
 
 
 def _slices_in(indices: Dims) -> Dim:
-    """How many slices there are, as the shape of the indices tells."""
+    """Return the number of slices, from the shape of the indices."""
     if indices is None:
         return None
     dims_lib.with_rank_at_most(dims_lib.with_rank_at_least(indices, 1), 2)
@@ -31,7 +31,7 @@ def _slices_in(indices: Dims) -> Dim:
 
 
 def reduce_slice_shape(node: Node) -> Any:
-    """The shape rule of all of them."""
+    """Return the shape rule of all of them."""
     axes, data, indices = node.dims(2), node.dims(0), node.dims(1)
     dims_lib.with_rank(axes, 0)
     dims_lib.with_rank_at_least(data, 1)
@@ -58,7 +58,7 @@ def _checked_axis(axis: int, rank: int) -> int:
 
 
 def _bounds(indices: Any, size: int) -> tuple[Any, Any]:
-    """Where slices begin, and how many rows each of them has."""
+    """Return the first row and the number of rows of each slice."""
     if indices.dim() == 2 and indices.shape[1] == 2:
         first, end = indices.long().unbind(1)
     elif indices.dim() == 1 or (indices.dim() == 2 and indices.shape[1] == 1):

@@ -1,4 +1,4 @@
-"""How sums, means, maxima ... along axes are computed."""
+"""Kernels of sums, means, maxima and other reductions along axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reduce = Callable[[Any, list[int], bool], Any]
 
 
 def normalized(axes: Sequence[int], rank: int, running: bool = True) -> list[int]:
-    """The axes counted from the front, in order and each once.
+    """Return the axes counted from the front, in order and each once.
 
     Raises:
       ValueError: if there is no such axis.
@@ -40,7 +40,7 @@ def normalized(axes: Sequence[int], rank: int, running: bool = True) -> list[int
 
 
 def reduction_shape(node: Node) -> Any:
-    """The shape rule of all reductions: input 1 holds the axes."""
+    """Return the shape rule of all reductions: input 1 holds the axes."""
     running = node.planning
     shape, axes_shape = node.dims(0), node.dims(1)
     if not running and axes_shape is not None and len(axes_shape) > 1:
@@ -57,7 +57,7 @@ def reduction_shape(node: Node) -> Any:
 
 
 def known_reduction(function: Callable[..., Any]) -> Callable[[Node], Any]:
-    """The value part of a reduction that numpy has as `function(array, axis, keepdims)`."""
+    """Return the value part of a reduction that numpy has as `function(array, axis, keepdims)`."""
 
     def value(node: Node) -> Any:
         array, axes = node.value(0), node.value(1)
@@ -98,7 +98,7 @@ def reduction_kernel(node: Node, reduce: Reduce, whole: Callable[..., Any] | Non
 
 
 def in_numpy(function: Callable[..., Any], dtype: DType) -> Reduce:
-    """A reduction by numpy, for types that torch does not compute with."""
+    """Return a reduction by numpy, for types that torch does not compute with."""
 
     def reduce(x: Any, axes: list[int], keep: bool) -> Any:
         def run(array: np.ndarray) -> Any:
@@ -110,7 +110,7 @@ def in_numpy(function: Callable[..., Any], dtype: DType) -> Reduce:
 
 
 def sum_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
-    """The sum along axes, and of everything."""
+    """Return the sum along axes, and of everything."""
     if dtype in NUMPY_TYPES:
         # An explicit type keeps numpy from widening, so that sums wrap around as TF's do.
         return in_numpy(lambda x, **how: np.sum(x, dtype=x.dtype, **how), dtype), None
@@ -124,7 +124,7 @@ def sum_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
 
 
 def mean_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
-    """The mean along axes; of integers, rounded towards zero."""
+    """Return the mean along axes; of integers, rounded towards zero."""
     if dtype.is_floating or dtype.is_complex:
         return torch.mean, torch.mean
     total, _ = sum_of(dtype)
@@ -144,7 +144,7 @@ def mean_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
 
 
 def product_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
-    """The product along axes."""
+    """Return the product along axes."""
     if dtype in NUMPY_TYPES:
         return in_numpy(lambda x, **how: np.prod(x, dtype=x.dtype, **how), dtype), None
     kind = torch_type(dtype)
@@ -169,7 +169,7 @@ def _adjacent(axes: Sequence[int]) -> list[list[int]]:
 
 
 def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] | None]:
-    """The largest or smallest element along axes.
+    """Return the largest or smallest element along axes.
 
     As in TF, NaNs are passed over unless each stands alone (nothing is compared then), and of no
     elements the result is the type's other extreme.
@@ -211,7 +211,7 @@ def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] 
 
 
 def euclidean_norm_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
-    """The square root of the sum of squares along axes."""
+    """Return the square root of the sum of squares along axes."""
     if dtype in NUMPY_TYPES:
 
         def norm(x: np.ndarray, **how: Any) -> Any:
@@ -233,7 +233,7 @@ def euclidean_norm_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
 
 
 def arg_extreme(node: Node, largest: bool) -> Any:
-    """The kernel of ArgMax and ArgMin: the first index of the largest or smallest element."""
+    """Return the kernel of ArgMax and ArgMin, which gives the first index of the extreme."""
     kind, dtype = torch_type(node.output_type), node.T
     if dtype.is_complex:
         raise ValueError(f"{node.op.type} is not defined for complex numbers")

@@ -1,4 +1,4 @@
-"""Sums, means, products, maxima ... along axes of a tensor, and sums of several tensors."""
+"""Sums, means, products and other reductions of tensors, and sums of several tensors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SIGNATURE = f"""(input: T, reduction_indices: Tidx) -> output: T
 def _reduction_op(
     name: str, kernel_of: Callable[..., Any], in_numpy: Callable[..., Any] | None, **options: Any
 ) -> Card:
-    """The card of a reduction; `kernel_of(dtype)` says how it is computed."""
+    """Return the card of a reduction; `kernel_of(dtype)` says how it is computed."""
     card = op(name + _SIGNATURE, **options, numbers=("reduction_indices",))
     card.shape(kernels.reduction_shape)
     if in_numpy is not None:
@@ -137,7 +137,7 @@ def logic_samples() -> Any:
 
 
 def reduced_shape(input_shape: Any, axes: Any) -> Tensor:
-    """The shape after a reduction along `axes` that keeps them with size 1, as a tensor."""
+    """Return the shape after a reduction along `axes` that keeps them with size 1, as a tensor."""
     input_shape = cast(input_shape, dtypes.int32)
     axes = cast(axes, dtypes.int32)
     rank = shapes.size(input_shape)
@@ -154,7 +154,7 @@ def _safe_shape_div(x: Any, y: Any) -> Any:
 
 
 def _kept_and_tiled(shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    """A static shape reduced along `axes`, and how often that is repeated to fill it again.
+    """Return a static shape reduced along `axes`, and how often that is repeated to fill it again.
 
     The nodes that compute this are added once per graph; the values are known at once.
     """
@@ -174,7 +174,7 @@ def sum_gradient(node: Node, grad: Tensor) -> Any:
 
 
 def _spread(node: Node, grad: Tensor) -> Tensor:
-    """The gradient repeated along the axes that were summed."""
+    """Return the gradient repeated along the axes that were summed."""
     x = node.inputs[0]
     shape = x._dims
     if shape is not None:
@@ -215,7 +215,7 @@ def mean_gradient(node: Node, grad: Tensor) -> Any:
 @max_op.gradient
 @min_op.gradient
 def extreme_gradient(node: Node, grad: Tensor) -> Any:
-    """The gradient goes to the selected elements, in equal parts if there are several."""
+    """Return the gradient goes to the selected elements, in equal parts if there are several."""
     input_shape = shapes.shape(node.inputs[0])
     kept = reduced_shape(input_shape, node.inputs[1])
     y = shapes.reshape(node.outputs[0], kept)
@@ -256,7 +256,7 @@ def prod_gradient(node: Node, grad: Tensor) -> Any:
 
 
 def reduction_axes(x: Any, axis: Any, older_axis: Any = None) -> Any:
-    """The axes to reduce: those given, or all of them.
+    """Return the axes to reduce: those given, or all of them.
 
     Raises:
       ValueError: if axes are given under both names.
@@ -306,7 +306,7 @@ Raises:
 
 
 def _public(what: str, function: Callable[..., Tensor], takes: str = "a tensor of numbers") -> Any:
-    """The public form of a reduction, with the argument names of TF 1."""
+    """Return the public form of a reduction, with the argument names of TF 1."""
 
     def reduce(
         input_tensor: Any,
@@ -373,7 +373,7 @@ for _name in ("sum", "mean", "prod", "max", "min", "all", "any", "logsumexp"):
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the sum of squares along axes (all of them by default)."""
+    """Return the square root of the sum of squares along axes (all of them by default)."""
     return _reduce(euclidean_norm_op, input_tensor, axis, keepdims, name)
 
 
@@ -382,7 +382,7 @@ def reduce_euclidean_norm(
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean of squared differences from the mean, along axes (all of them by default)."""
+    """Return the mean of squared differences from the mean, along axes (all of them by default)."""
     with name_scope(name or "reduce_variance"):
         means = reduce_mean(input_tensor, axis=axis, keepdims=True)
         squared = square_op(input_tensor - means)
@@ -394,7 +394,7 @@ def reduce_variance(
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the variance along axes (all of them by default)."""
+    """Return the square root of the variance along axes (all of them by default)."""
     with name_scope(name or "reduce_std"):
         return sqrt_op(reduce_variance(input_tensor, axis=axis, keepdims=keepdims))
 
@@ -411,7 +411,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements along axes (all of them by default) differ from 0 or the empty string.
+    """Return the number of elements along axes (default: all) other than 0 or the empty string.
 
     Args:
       input_tensor: a tensor of numbers, bools or strings.

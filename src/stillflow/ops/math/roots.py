@@ -12,7 +12,7 @@ _MANY = 1 << 12  # of fewer, torch is done sooner than a loop is called
 
 
 def square_roots(x: Any) -> Any:
-    """The square root of each element of a tensor."""
+    """Return the square root of each element of a tensor."""
     return _taken(x, torch.empty_like(x)) if _has_loop(x) else torch.sqrt(x)
 
 

@@ -106,7 +106,7 @@ def segment_mean_gradient(node: Node, grad: Tensor) -> Any:
 @segment_max_op.gradient
 @segment_min_op.gradient
 def segment_extreme_gradient(node: Node, grad: Tensor) -> Any:
-    """The gradient goes to the selected elements, in equal parts if there are several."""
+    """Return the gradient goes to the selected elements, in equal parts if there are several."""
     data, ids = node.inputs
     zeros = fills.zeros_like(data, dtype=data.dtype)
     gathered = gathers.gather(node.outputs[0], ids)
@@ -120,7 +120,7 @@ def segment_extreme_gradient(node: Node, grad: Tensor) -> Any:
 
 
 def unsorted_segment_shape(node: Node) -> Any:
-    """The shape rule of reductions over (data, segment ids, number of segments)."""
+    """Return the shape rule of reductions over (data, segment ids, number of segments)."""
     data, ids = node.dims(0), node.dims(1)
     if not node.planning:
         dims.with_rank(node.dims(2), 0)
@@ -187,7 +187,7 @@ unsorted_segment_min_op = _unsorted_op(
 
 
 def _gather_kept(params: Tensor, ids: Any, clipped: Any = None, kept: Any = None) -> Any:
-    """The rows of `params` by id, zeros where an id is negative.
+    """Return the rows of `params` by id, zeros where an id is negative.
 
     Returns the rows, the ids with negative ones replaced, and where ids are not negative (for
     every element of the rows); the last two may be handed in again.
@@ -224,7 +224,7 @@ def unsorted_segment_extreme_gradient(node: Node, grad: Tensor) -> Any:
 
 @unsorted_segment_prod_op.gradient
 def unsorted_segment_prod_gradient(node: Node, grad: Tensor) -> Any:
-    """The product of all others: divided by the element, or without the only zero there is."""
+    """Return the product of all others: divided by the element, or without the only zero."""
     data, ids, count = node.inputs
     is_zero = equal(data, 0)
     zeros = unsorted_segment_sum_op(cast(is_zero, dtype=dtypes.int32), ids, count)
@@ -320,7 +320,7 @@ def _sizes(data: Tensor, segment_ids: Tensor, num_segments: Any) -> Tensor:
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """The means of the rows of `data` with the same number; see `unsorted_segment_sum`."""
+    """Return the means of the rows of `data` with the same number; see `unsorted_segment_sum`."""
     with name_scope(name, "UnsortedSegmentMean"):
         data = convert_to_tensor(data)
         segment_ids = convert_to_tensor(segment_ids)
@@ -333,7 +333,7 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """The sums over segments, each divided by the square root of the number of its rows."""
+    """Return the sums over segments, each divided by the square root of the number of its rows."""
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data = convert_to_tensor(data)
         segment_ids = convert_to_tensor(segment_ids)

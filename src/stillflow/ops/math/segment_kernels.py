@@ -1,4 +1,4 @@
-"""Sums, means, extremes of rows that carry the same segment number."""
+"""Sums, means and extremes of rows with the same segment number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Combine = Callable[[Any, Any, int], Any]
 
 
 def scatter_sum(data: Any, ids: Any, rows: int) -> Any:
-    """Sums of the rows that have the same id."""
+    """Return sums of the rows that have the same id."""
     found = native_sparse.add_rows(data, ids, rows)
     if found is not None:
         return found
@@ -51,17 +51,17 @@ def _by_scatter(reduce: str, start: Any) -> Combine:
 
 
 def sums(dtype: DType) -> Combine:
-    """The combination by sums; rows without data are 0."""
+    """Return the combination by sums; rows without data are 0."""
     return _by_numpy(np.add, 0, dtype) if dtype in NUMPY_TYPES else scatter_sum
 
 
 def products(dtype: DType) -> Combine:
-    """The combination by products; rows without data are 1."""
+    """Return the combination by products; rows without data are 1."""
     return _by_numpy(np.multiply, 1, dtype) if dtype in NUMPY_TYPES else _by_scatter("prod", 1)
 
 
 def extremes(dtype: DType, largest: bool, infinite: bool = False) -> Combine:
-    """The combination by maximum or minimum; rows without data are the type's other extreme.
+    """Return the combination by maximum or minimum; rows without data are the type's other extreme.
 
     Args:
       dtype: of the rows.
@@ -99,7 +99,7 @@ def _with_nan(found: Combine, reduce: str) -> Combine:
 
 
 def sorted_extremes(dtype: DType, largest: bool) -> Combine:
-    """The combination by maximum or minimum of sorted segments; rows without data are 0.
+    """Return the combination by maximum or minimum of sorted segments; rows without data are 0.
 
     Where there are several rows, TF passes over those that are NaN.
     """
@@ -127,7 +127,7 @@ def _as_column(counts: Any, data: Any) -> Any:
 
 
 def means(dtype: DType) -> Combine:
-    """The combination by means; rows without data are 0."""
+    """Return the combination by means; rows without data are 0."""
     total = sums(dtype)
 
     def combine(data: Any, ids: Any, rows: int) -> Any:
@@ -143,7 +143,7 @@ def means(dtype: DType) -> Combine:
 
 
 def zero_where_empty(combine: Combine) -> Combine:
-    """The same combination, but with 0 in rows without data."""
+    """Return the same combination, but with 0 in rows without data."""
 
     def combined(data: Any, ids: Any, rows: int) -> Any:
         out = combine(data, ids, rows)
@@ -158,7 +158,7 @@ def zero_where_empty(combine: Combine) -> Combine:
 
 
 def number_of(ids: Any) -> int:
-    """How many segments sorted ids have.
+    """Return the number of segments of sorted ids.
 
     Raises:
       InvalidArgumentError: if there are more than their type counts, which for TF are less than 0.
@@ -170,7 +170,7 @@ def number_of(ids: Any) -> int:
 
 
 def check_sorted(ids: Any, rows: int | None = None) -> int:
-    """The number of segments of sorted ids (or `rows`, which must be enough).
+    """Return the number of segments of sorted ids (or `rows`, which must be enough).
 
     Raises:
       InvalidArgumentError: if the ids are not sorted or negative.
@@ -204,7 +204,7 @@ def _refuse_unsorted(ids: list[int], rows: int) -> None:
 
 
 def sorted_segments(combine: Combine) -> Callable[[Any, Any], Any]:
-    """The kernel over data and sorted ids."""
+    """Return the kernel over data and sorted ids."""
 
     def run(data: Any, ids: Any) -> Any:
         if ids.dim() != 1:
@@ -222,7 +222,7 @@ def sorted_segments(combine: Combine) -> Callable[[Any, Any], Any]:
 
 
 def unsorted_segments(combine: Combine) -> Callable[[Any, Any, Any], Any]:
-    """The kernel over data, ids whose shape is a prefix of its, and the number of segments."""
+    """Return the kernel over data, ids (a prefix of its shape) and the number of segments."""
 
     def run(data: Any, ids: Any, count: Any) -> Any:
         if data.shape[: ids.dim()] != ids.shape:
@@ -286,7 +286,7 @@ def _check_indices(indices: Any, size: int) -> None:
 
 
 def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
-    """The kernel over a table, row indices, sorted ids and perhaps the number of segments.
+    """Return the kernel over a table, row indices, sorted ids and perhaps the number of segments.
 
     Args:
       mode: "sum", "mean" or "sqrtn" (the sum over the square root of the number of rows).
@@ -333,7 +333,7 @@ def _weights(ids: Any, rows: int, mode: str, dtype: Any) -> Any:
 
 
 def picked_gradient(mode: str, dtype: DType) -> Callable[..., Any]:
-    """The kernel that spreads gradients of segments over the rows of the table."""
+    """Return the kernel that spreads gradients of segments over the rows of the table."""
     kind = torch_type(dtype)
 
     def run(grad: Any, indices: Any, ids: Any, size: Any) -> Any:

@@ -153,7 +153,7 @@ for _function in (erf, bessel_i0e, bessel_i1e):
 @export("math.bessel_i0")
 @dispatchable
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
-    """The modified Bessel function I0 of `x`; `bessel_i0e` does not overflow."""
+    """Return the modified Bessel function I0 of `x`; `bessel_i0e` does not overflow."""
     with name_scope(name, "bessel_i0", [x]):
         return exp(abs(x)) * bessel_i0e(x)
 
@@ -161,7 +161,7 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
 @export("math.bessel_i1")
 @dispatchable
 def bessel_i1(x: Any, name: str | None = None) -> Tensor:
-    """The modified Bessel function I1 of `x`; `bessel_i1e` does not overflow."""
+    """Return the modified Bessel function I1 of `x`; `bessel_i1e` does not overflow."""
     with name_scope(name, "bessel_i1", [x]):
         return exp(abs(x)) * bessel_i1e(x)
 
@@ -262,7 +262,7 @@ def polygamma_samples() -> Any:
 @export("math.igamma", "igamma")
 @dispatchable
 def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The lower regularized incomplete gamma function P(a, x), element by element.
+    """Return the lower regularized incomplete gamma function P(a, x), element by element.
 
     Args:
       a, x: tensors of float32 or float64 of shapes that broadcast; `a > 0`, `x >= 0`.
@@ -274,21 +274,24 @@ def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
 @export("math.igammac", "igammac")
 @dispatchable
 def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The upper regularized incomplete gamma function Q(a, x) = 1 - P(a, x); see `igamma`."""
+    """Return the upper regularized incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    See `igamma`.
+    """
     return igammac_op(a, x, name=name)
 
 
 @export("math.zeta", "zeta")
 @dispatchable
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
-    """The Hurwitz zeta function: the sum of `(q + n) ** -x` over all n from 0."""
+    """Return the Hurwitz zeta function: the sum of `(q + n) ** -x` over all n from 0."""
     return zeta_op(x, q, name=name)
 
 
 @export("math.polygamma", "polygamma")
 @dispatchable
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The derivative of order `a` of the digamma function at `x`."""
+    """Return the derivative of order `a` of the digamma function at `x`."""
     return polygamma_op(a, x, name=name)
 
 
@@ -347,7 +350,7 @@ def betainc_samples() -> Any:
 @export("math.betainc", "betainc")
 @dispatchable
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
-    """The regularized incomplete beta function I_x(a, b), element by element.
+    """Return the regularized incomplete beta function I_x(a, b), element by element.
 
     Args:
       a, b, x: tensors of float32 or float64 of one shape, or scalars; `a, b > 0`, `0 <= x <= 1`.
@@ -359,7 +362,7 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
 @export("math.lbeta", "lbeta")
 @dispatchable
 def lbeta(x: Any, name: str | None = None) -> Tensor:
-    """The logarithm of the absolute value of the beta function of the numbers in the last axis."""
+    """Return log(|beta|) of the numbers in the last axis."""
     with name_scope(name, "lbeta", [x]):
         x = convert_to_tensor(x, name="x")
         log_prod_gamma_x = reduce_sum(lgamma(x), axis=[-1])

@@ -1,4 +1,4 @@
-"""Special functions that torch lacks, by series and continued fractions in double precision."""
+"""Special functions missing in torch, by series and continued fractions in double precision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def digamma(x: Any) -> Any:
-    """The digamma function, infinite at 0 and negative whole numbers."""
+    """Return the digamma function, infinite at 0 and negative whole numbers."""
     at_pole = (x <= 0) & (x == torch.floor(x))
     return torch.digamma(x).masked_fill_(at_pole, float("inf"))
 
@@ -64,13 +64,13 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
-    """The continued fraction of the incomplete beta function, by Lentz's method."""
+    """Return the continued fraction of the incomplete beta function, by Lentz's method."""
     found = native_incomplete.call("beta_fractions", (a, b, x), 1)
     return beta_fraction(a, b, x) if found is None else found[0]
 
 
 def beta_fraction(a: Any, b: Any, x: Any) -> Any:
-    """The fraction without a loop in C, which gives the same.
+    """Return the fraction without a loop in C, which gives the same.
 
     Elements leave the computation as they converge: a few need hundreds of times more terms.
     """
@@ -110,7 +110,7 @@ def _not_zero(value: Any) -> Any:
 
 
 def polygamma(n: Any, x: Any) -> Any:
-    """The n-th derivative of digamma at x; NaN where n is not a whole number >= 0."""
+    """Return the n-th derivative of digamma at x; NaN where n is not a whole number >= 0."""
     sign = torch.where(torch.fmod(n, 2) == 0, -1.0, 1.0).to(x.dtype)
     factor = sign * torch.exp(torch.lgamma(n + 1))
     if not n.dim() and (found := native_zeta.scaled(n + 1, x, factor)) is not None:

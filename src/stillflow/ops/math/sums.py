@@ -51,7 +51,7 @@ def add_n_shape(node: Node) -> Any:
 
 
 def _check_sizes(node: Node) -> None:
-    """Refuses inputs of other shapes than the first in the words of the kernel."""
+    """Raise an error if shapes of inputs differ from the first, with the message of the kernel."""
     first = node.dims(0)
     for i in range(1, node.N):
         if not dims.is_compatible(first, node.dims(i)):
@@ -94,7 +94,7 @@ def _sum_kernel(node: Node) -> Any:
     if node.T in NUMPY_TYPES:
         return through_numpy(lambda *arrays: np.sum(arrays, 0, arrays[0].dtype), node.T)
     if node.N > _FEW and node.T.is_integer and node.dims(0) == ():
-        return node.call(_sum_of_scalars, *node.inputs)  # in whatever order, it is the same
+        return node.call(_sum_of_scalars, *node.inputs)  # the order has no effect
     return node.call(torch.add if node.N == 2 else _add_all, *node.inputs)
 
 
@@ -147,7 +147,7 @@ def accumulate_nv2_samples() -> Any:
 @export("math.add_n", "add_n")
 @dispatchable
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of a list of tensors of one type and shape; no broadcasting.
+    """Return the sum of a list of tensors of one type and shape; no broadcasting.
 
     Args:
       inputs: tensors or `IndexedSlices`.
@@ -177,7 +177,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 def accumulate_n(
     inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
 ) -> Tensor:
-    """The sum of a list of tensors of one type and shape, whose shape may be stated.
+    """Return the sum of a list of tensors of one type and shape, whose shape may be stated.
 
     Raises:
       ValueError: if there are none, or their types or shapes differ.

@@ -30,7 +30,7 @@ transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
 @export("tensordot", "linalg.tensordot")
 @dispatchable
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sum of products of `a` and `b` over pairs of axes.
+    """Return the sum of products of `a` and `b` over pairs of axes.
 
     Args:
       a, b: tensors of one type.
@@ -62,7 +62,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def _pairs(a: Tensor, axes: Any) -> tuple[Any, Any]:
-    """The summed axes of `a` and those of `b`."""
+    """Return the summed axes of `a` and those of `b`."""
     if isinstance(axes, (int, np.integer)):
         if axes < 0:
             raise ValueError("'axes' must be at least 0.")
@@ -96,7 +96,7 @@ def _pairs(a: Tensor, axes: Any) -> tuple[Any, Any]:
 def _as_matrix(x: Tensor, axes: Any, summed_first: bool) -> tuple[Tensor, Any, Any]:
     """`x` as a matrix of its free by its summed axes (or the other way round).
 
-    Also gives the sizes of the free axes: a list or a tensor, and what is known statically.
+    The sizes of the free axes are returned too: a list or a tensor, and the static ones.
     """
     listed = isinstance(axes, (list, tuple))
     if not listed or not dims.is_known(x._dims):

@@ -1,4 +1,4 @@
-"""Whether any or all of many truth values are true."""
+"""Reductions of booleans: any and all."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _FEW = 1 << 10  # values that torch goes through while a view of them would be m
 
 
 def every(x: Any, axes: list[int], keep: bool) -> Any:
-    """Whether all elements along axes are true."""
+    """Return True if all elements along axes are true."""
     return _along(torch.all, torch.amin, x, axes, keep)
 
 
 def some(x: Any, axes: list[int], keep: bool) -> Any:
-    """Whether any element along axes is true."""
+    """Return True if any element along axes is true."""
     return _along(torch.any, torch.amax, x, axes, keep)
 
 
 def every_of_all(x: Any) -> Any:
-    """Whether all elements are true."""
+    """Return True if all elements are true."""
     return _along(torch.all, torch.amin, x)
 
 
 def some_of_all(x: Any) -> Any:
-    """Whether any element is true."""
+    """Return True if any element is true."""
     return _along(torch.any, torch.amax, x)
 
 

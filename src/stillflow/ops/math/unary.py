@@ -40,7 +40,7 @@ def unary_op(
     in_numpy: Callable[..., Any] | None = None,
     **traits: Any,
 ) -> Card:
-    """The card of an element-wise function of one input; a name is one of torch's.
+    """Return the card of an element-wise function of one input; a name is one of torch's.
 
     Where TF's signature takes integers of which its own kernels make nothing, nor do we.
     """
@@ -61,7 +61,7 @@ def unary_op(
 
 
 def slope_op(name: str, function: Callable[..., Any], fused: str = "") -> Card:
-    """The card of an op that turns a function's value y and a gradient dy into its gradient.
+    """Return the card of an op that turns a function's value y and a gradient dy into its gradient.
 
     Args:
       function: `f(y, dy)`.
@@ -85,7 +85,7 @@ def slope_op(name: str, function: Callable[..., Any], fused: str = "") -> Card:
 
 
 def _in_the_shape(dy: Any, y: Any) -> Any:
-    """As many elements of `dy`, in their order, as `y` has: its shape is not looked at."""
+    """Reshape `dy`, which has as many elements, to the shape of `y`."""
     if dy.shape == y.shape:
         return dy
     count = y.numel()
@@ -304,7 +304,7 @@ def rounding_gradient(node: Node, grad: Any) -> Any:
 
 
 def unary_function(card: Card, name: str, what: str) -> Any:
-    """The public function that adds one node of `card`."""
+    """Return the public function that adds one node of `card`."""
 
     def function(x: Any, name: str | None = None) -> Tensor:
         return card(x, name=name)
@@ -353,7 +353,10 @@ rint = export("math.rint", "rint")(
 @export("math.abs", "abs")
 @dispatchable
 def abs(x: Any, name: str | None = None) -> Tensor:
-    """The absolute value of `x`, element by element; of complex numbers, their real modulus."""
+    """Return the absolute value of `x`, element by element.
+
+    Of complex numbers, their real modulus.
+    """
     with name_scope(name, "Abs", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         if x.dtype.is_complex:
@@ -364,7 +367,10 @@ def abs(x: Any, name: str | None = None) -> Tensor:
 @export("math.round", "round")
 @dispatchable
 def round(x: Any, name: str | None = None) -> Tensor:
-    """The whole number nearest to `x`, halves going to the even one; integers as they are."""
+    """Return the whole number nearest to `x`, halves going to the even one.
+
+    Integers as they are.
+    """
     x = convert_to_tensor(x, name="x")
     if x.dtype.is_integer:
         return x

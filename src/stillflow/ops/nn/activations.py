@@ -64,7 +64,7 @@ def activation_grad_samples() -> Iterator[Any]:
 
 
 def _zero_like(node: Node) -> Tensor:
-    """The gradient where a second derivative vanishes."""
+    """Return the gradient where a second derivative vanishes."""
     x = node.inputs[1]
     return zeros(shape=shape(x), dtype=x.dtype)
 
@@ -183,7 +183,10 @@ leaky_relu_op.samples(activation_samples)
 
 
 def _slope(node: Node) -> float:
-    """The slope below 0, of the tensors' precision; attributes are single-precision numbers."""
+    """Return the slope below 0, of the tensors' precision.
+
+    Attributes are single-precision numbers.
+    """
     return float(node.T.as_numpy_dtype(np.float32(node.alpha)))
 
 
@@ -224,7 +227,7 @@ def leaky_relu_grad_gradient(node: Node, grad: Tensor) -> Any:
 
 
 def _second_gradient(node: Node, grad: Tensor, first: Any, zero: float) -> list[Tensor]:
-    """The gradients of EluGrad and SeluGrad: both depend on the activation below 0 only."""
+    """Return the gradients of EluGrad and SeluGrad: both depend on the activation below 0 only."""
     outputs = node.inputs[1]
     backprops = first(grad, outputs)
     below = where(outputs < zero, grad * node.inputs[0], zeros_like(outputs))
@@ -430,7 +433,7 @@ def elu(features: Any, name: str | None = None) -> Tensor:
 
 @export("nn.selu")
 def selu(features: Any, name: str | None = None) -> Tensor:
-    """The scaled `elu` that keeps mean 0 and variance 1."""
+    """Return the scaled `elu` that keeps mean 0 and variance 1."""
     return selu_op(features, name=name)
 
 
@@ -449,7 +452,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
 @export("math.log_sigmoid", "log_sigmoid")
 @dispatchable
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """The logarithm of `sigmoid(x)`, element by element, for any `x`."""
+    """Return the logarithm of `sigmoid(x)`, element by element, for any `x`."""
     with name_scope(name, "LogSigmoid", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return neg_op(softplus_op(-x), name=scope)

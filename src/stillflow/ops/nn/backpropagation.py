@@ -21,7 +21,7 @@ def backpropagate(
     sources: Sequence[Tensor],
     starts: Sequence[Tensor],
 ) -> list[Any]:
-    """The gradients of `targets` for `sources`, through `ops` alone.
+    """Return the gradients of `targets` for `sources`, through `ops` alone.
 
     Args:
       ops: the operations between them, in the order they were made.
@@ -51,7 +51,7 @@ def backpropagate(
 
 
 def _recorded(ops: Sequence[Operation], sources: Sequence[Tensor]) -> set[Tensor]:
-    """The sources and all tensors that depend on them."""
+    """Return the sources and all tensors that depend on them."""
     tracked = set(sources)
     for op in ops:
         if any(tensor in tracked for tensor in op._inputs):

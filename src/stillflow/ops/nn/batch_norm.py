@@ -32,7 +32,7 @@ _TWO_TYPES = "T: {half, bfloat16, float}\n    U: {float}"
 
 
 def _vector_merged(node: Node, size: Any, indices: range) -> Any:
-    """The number of channels, given vectors with one number for each."""
+    """Return the number of channels, given vectors with one number for each."""
     for index in indices:
         (count,) = dims.with_rank(node.dims(index), 1)
         size = dims.merge_dim(size, count)
@@ -88,7 +88,7 @@ def train(
     x: Any, scale: Any, offset: Any, epsilon: float, first: bool, reserve: bool,
     other: Any = None, relu: bool = False,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Normalizes with the batch's own mean and variance; reports the unbiased variance.
+    """Normalize with the batch's own mean and variance; return the unbiased variance too.
 
     Args:
       first: whether channels come first.
@@ -133,7 +133,7 @@ def infer(
     x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float, first: bool,
     reserve: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Normalizes with statistics that are given, and hands them on."""
+    """Normalize with given statistics, and return them too."""
     y, _, _ = aten.native_batch_norm.default(
         _image(x, first), scale, offset, mean, variance, False, 0.0, epsilon
     )
@@ -155,7 +155,7 @@ def backward(
     grad: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, first: bool,
     training: bool, relu: Any = None, into: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The gradients; of a ReLU that followed, too, if `relu` is what that gave.
+    """Return the gradients; of a ReLU that followed, too, if `relu` is what that gave.
 
     Args:
       into: memory for the first of them, which may be that of `grad`; it is not always taken.
@@ -263,7 +263,7 @@ def fused_batch_norm_grad_samples(with_reserve: bool) -> Iterator[Any]:
 
 
 def _version(suffix: str, types: str, reserve: int) -> tuple[Card, Card]:
-    """The cards of one version: the types of statistics differ, the last has one more output."""
+    """Return the cards of one version: types of statistics differ, the last has one more output."""
     kind, scale = ("U", "float") if suffix else ("T", "T")
     more = f", reserve_space_3: {kind}" * reserve
     forward = op(

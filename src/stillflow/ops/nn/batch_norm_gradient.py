@@ -19,7 +19,7 @@ from stillflow.ops.nn.backpropagation import backpropagate
 def _trained(
     grad_y: Tensor, x: Tensor, scale: Any, epsilon: float, axes: list[int], keepdims: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients in training: mean and variance depend on x."""
+    """Return the gradients in training: mean and variance depend on x."""
     if keepdims:
         scale = reshape(scale, [1, size(scale), 1, 1])
     mean_grad_y = reduce_mean(grad_y, axes, keepdims=keepdims)
@@ -42,7 +42,7 @@ def _fixed(
     grad_y: Tensor, x: Tensor, scale: Any, statistics: list[Any], epsilon: float, axes: list[int],
     keepdims: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients in inference: mean and variance are given."""
+    """Return the gradients in inference: mean and variance are given."""
     mean, variance = statistics
     if keepdims:
         shape = [1, size(mean), 1, 1]
@@ -64,7 +64,7 @@ def batch_norm_gradient(
     data_format: bytes,
     is_training: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients for x, scale and offset, by plain ops.
+    """Return the gradients for x, scale and offset, by plain ops.
 
     Args:
       pop_mean, pop_var: the statistics x was normalized by where `is_training` is False.
@@ -82,7 +82,7 @@ def batch_norm_gradient(
 
 
 def second_gradient(node: Node, *grads: Any) -> Any:
-    """The gradient of FusedBatchNormGrad: its formula as a graph, differentiated again."""
+    """Return the gradient of FusedBatchNormGrad: its formula as a graph, differentiated again."""
     grad_y, x, scale, mean, variance = node.inputs[:5]
     made_before = len(node.op.graph.get_operations())
     outputs = batch_norm_gradient(

@@ -43,7 +43,7 @@ def bias_shape(node: Node) -> Any:
 
 
 def _as_torch_counts(node: Node, function: Any) -> Any:
-    """`function` of sums alone, for types that torch cannot add: signed sums have their bits."""
+    """Compute `function`, made of sums only, for types that torch cannot add, in signed types."""
     signed = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}.get(node.T.name)
     if signed is None:
         return function
@@ -148,7 +148,7 @@ def _sum_to_channels(grad: Any) -> Any:
 
 
 def sum_to_last(grad: Any) -> Any:
-    """What BiasAddGrad runs where channels come last."""
+    """Return BiasAddGrad with channels last."""
     return grad.flatten(0, -2).sum(0, dtype=grad.dtype)
 
 
@@ -197,7 +197,7 @@ def bias_format(data_format: str | None) -> str | None:
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Adds `bias` to every position of `value`.
+    """Add `bias` to every position of `value`.
 
     Args:
       value: of rank 2 or more.

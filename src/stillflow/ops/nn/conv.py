@@ -35,7 +35,7 @@ _ATTRS = """
 
 
 def check_explicit_paddings(node: Node) -> None:
-    """Refuses explicit paddings that do not fit the padding attribute."""
+    """Check explicit paddings against the padding attribute."""
     given = node.explicit_paddings
     if node.padding != b"EXPLICIT":
         if given:
@@ -57,7 +57,7 @@ def check_explicit_paddings(node: Node) -> None:
 
 
 def check_depths(depth: Any, filter_depth: Any, output: Any) -> None:
-    """Refuses numbers of channels that are no (grouped) convolution's."""
+    """Raise an error for numbers of channels that fit no (grouped) convolution."""
     if depth is None or filter_depth is None:
         return
     if filter_depth == 0:
@@ -77,7 +77,7 @@ def check_depths(depth: Any, filter_depth: Any, output: Any) -> None:
 
 
 def slide_of(node: Node) -> Slide:
-    """The attributes of a convolution that say how its window moves.
+    """Return the attributes of a convolution that say how its window moves.
 
     Raises:
       ValueError: for steps along the batch or the channels.
@@ -140,7 +140,7 @@ def conv2d_shape(node: Node) -> Any:
 
 
 def convolution_kernel(node: Node, slide: Slide) -> Any:
-    """The kernel of (input, filter) -> output."""
+    """Return the kernel of (input, filter) -> output."""
     run = precise_on_cpu(node, kernels.convolution, 2)
     image, filter = node.inputs
     sizes, window, output = node.dims(0), node.dims(1), node.out_dims(0)
@@ -213,7 +213,7 @@ def ramp(*shape: int) -> np.ndarray:
 
 
 def check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any) -> None:
-    """Refuses an output gradient that is not of a convolution of these shapes."""
+    """Raise an error for an output gradient that is not of a convolution of these shapes."""
     rank = len(slide.strides)
     for name, found in (("input", image), ("filter", filter), ("out_backprop", grad)):
         if len(found) != rank:
@@ -240,19 +240,19 @@ def check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any)
 
 
 def given_shape(node: Node, index: int, rank: int) -> Any:
-    """The shape rule of an output whose shape input number `index` says."""
+    """Return the shape rule of an output whose shape input number `index` says."""
     dims.with_rank(node.dims(index), 1)
     sizes = node.shape_value(index)
     return (None,) * rank if sizes is None else dims.with_rank(sizes, rank)
 
 
 def _target(node: Node, index: int, like: bool) -> Any:
-    """The shape of a gradient as far as it is known: an input's, or one that an input holds."""
+    """Return the known shape of a gradient: an input's, or the value of an input."""
     return node.dims(index) if like else node.shape_value(index)
 
 
 def target_now(value: Any, like: bool = False) -> tuple[int, ...]:
-    """The shape of a gradient, read while the plan runs."""
+    """Return the shape of a gradient, read while the plan runs."""
     if not like and value.ndim != 1:
         raise ValueError("shape must be a vector of {int32,int64}, got shape []")
     sizes = tuple(value.shape) if like else tuple(value.tolist())
@@ -264,7 +264,7 @@ def target_now(value: Any, like: bool = False) -> tuple[int, ...]:
 
 
 def input_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = False) -> Any:
-    """The kernel of (input_sizes, filter, out_backprop) -> gradient for the input.
+    """Return the kernel of (input_sizes, filter, out_backprop) -> gradient for the input.
 
     With `like`, the first input has the shape of the result instead of holding it.
     """
@@ -284,7 +284,7 @@ def input_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = Fal
 
 
 def filter_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = False) -> Any:
-    """The kernel of (input, filter_sizes, out_backprop) -> gradient for the filter.
+    """Return the kernel of (input, filter_sizes, out_backprop) -> gradient for the filter.
 
     With `like`, the second input has the shape of the result instead of holding it.
     """
@@ -396,7 +396,7 @@ def conv2d_backprop_filter_samples() -> Iterator[Any]:
 
 
 def convert_padding(padding: Any) -> tuple[Any, list[int]]:
-    """Padding as callers give it: a name, or a list of four pairs.
+    """Return padding in the form of callers: a name, or a list of four pairs.
 
     Raises:
       ValueError: if it is neither.
@@ -476,7 +476,7 @@ def conv2d_backprop_filter(
     dilations: Sequence[int] = [1, 1, 1, 1],
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv2d` for its filter, whose shape is `filter_sizes`."""
+    """Return the gradient of `conv2d` for its filter, whose shape is `filter_sizes`."""
     padding, explicit = convert_padding(padding)
     return conv2d_backprop_filter_op(
         input, filter_sizes, out_backprop, strides=strides, padding=padding,
@@ -498,7 +498,7 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """The gradient of `conv2d` for its input, whose shape is `input_sizes`."""
+    """Return the gradient of `conv2d` for its input, whose shape is `input_sizes`."""
     filter = renamed_argument("filters", filters, "filter", filter)
     padding, explicit = convert_padding(padding)
     return conv2d_backprop_input_op(

@@ -301,7 +301,7 @@ def conv3d_backprop_filter(
     dilations: Sequence[int] = [1, 1, 1, 1, 1],
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv3d` for its filter, whose shape is `filter_sizes`."""
+    """Return the gradient of `conv3d` for its filter, whose shape is `filter_sizes`."""
     return conv3d_backprop_filter_v2_op(
         input, filter_sizes, out_backprop, strides=strides, padding=padding,
         data_format=data_format, dilations=dilations, name=name,
@@ -321,7 +321,7 @@ def conv3d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose of `conv3d`: the gradient for an input of `output_shape`.
+    """Return the transpose of `conv3d`: the gradient for an input of `output_shape`.
 
     Args:
       value: [batch, depth, height, width, channels].

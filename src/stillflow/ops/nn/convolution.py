@@ -29,7 +29,7 @@ from stillflow.ops.nn.windows import (
 
 
 class Geometry(NamedTuple):
-    """How a window slides, the same for a convolution and both its gradients.
+    """Geometry of a sliding window, the same for a convolution and both its gradients.
 
     A pass that merges steps may turn an `input_gradient` and a `filter_gradient` of one geometry
     and output gradient into one `both_gradients`; `sizes` keeps apart what has other shapes.
@@ -44,7 +44,7 @@ class Geometry(NamedTuple):
 
     @property
     def padding(self) -> tuple[int, ...]:
-        """What is left to torch to pad, before and after."""
+        """The padding left to torch, before and after."""
         return tuple(before if before == after else 0 for before, after in self.pads)
 
     @property
@@ -68,11 +68,11 @@ class Slide(NamedTuple):
     data_format: bytes
 
     def geometry(self, image: Sequence[int], filter: Sequence[int]) -> Geometry:
-        """How the window slides over an image of this shape."""
+        """Return the geometry of the window on an image of this shape."""
         return _geometry(self, tuple(image), tuple(filter))
 
     def counts(self, image: Sequence[int], filter: Sequence[int]) -> list[int]:
-        """How many positions the window takes along each spatial dimension."""
+        """Return the number of window positions along each spatial dimension."""
         return [
             output_size(
                 image[axis], filter[i], self.strides[axis], self.padding, self.dilations[axis],
@@ -99,7 +99,7 @@ def _geometry(slide: Slide, image: tuple[int, ...], filter: tuple[int, ...]) -> 
 
 @lru_cache(1024)
 def _torch_arguments(geometry: Geometry) -> tuple[Any, ...]:
-    """What `aten.convolution` takes after its tensors."""
+    """Return the arguments of `aten.convolution` after its tensors."""
     count = len(geometry.strides)
     return (
         list(geometry.strides), list(geometry.padding), list(geometry.dilations), False,
@@ -119,26 +119,26 @@ _unequal = lru_cache(1024)(lambda geometry: geometry.unequal)
 
 
 def image_in(image: Any, geometry: Geometry) -> Any:
-    """An image tensor as torch sees it."""
+    """Return an image tensor as torch sees it."""
     return image.permute(_orders(image.ndim)[0]) if geometry.is_channels_last else image
 
 
 def sizes_in(shape: Sequence[int], geometry: Geometry) -> Sequence[int]:
-    """The shape of an image as torch sees it."""
+    """Return the shape of an image as torch sees it."""
     if not geometry.is_channels_last:
         return shape
     return [shape[axis] for axis in _orders(len(shape))[0]]
 
 
 def image_out(image: Any, geometry: Geometry) -> Any:
-    """The graph's tensor of a torch image."""
+    """Return the graph's tensor of a torch image."""
     if geometry.is_channels_last:
         image = image.permute(_orders(image.ndim)[1])
     return image.contiguous()
 
 
 def filter_in(filter: Any, geometry: Geometry) -> Any:
-    """A filter tensor HWIO as torch's OIHW."""
+    """Return a filter tensor HWIO as torch's OIHW."""
     if geometry.is_channels_last and native_filters.applies(filter):
         turned = native_filters.rotated(filter, filter.ndim - 1)
         return turned.permute(_orders(filter.ndim)[0])
@@ -146,7 +146,7 @@ def filter_in(filter: Any, geometry: Geometry) -> Any:
 
 
 def filter_out(filter: Any) -> Any:
-    """A torch filter OIHW as the graph's HWIO."""
+    """Return a torch filter OIHW as the graph's HWIO."""
     turned = filter.permute(_orders(filter.ndim)[1])
     if native_filters.applies(turned):
         return native_filters.rotated(turned, 1)
@@ -154,7 +154,7 @@ def filter_out(filter: Any) -> Any:
 
 
 def padded(image: Any, geometry: Geometry) -> Any:
-    """A torch image with those paddings that torch does not do itself."""
+    """Return a torch image with those paddings that torch does not do itself."""
     unequal = _unequal(geometry)
     return F.pad(image, unequal) if unequal else image
 
@@ -181,7 +181,7 @@ def empty_image(like: Any, shape: Sequence[int], geometry: Geometry) -> Any:
 
 
 def convolve(image: Any, weight: Any, geometry: Geometry) -> Any:
-    """The convolution of a torch image with a torch weight."""
+    """Return the convolution of a torch image with a torch weight."""
     return aten.convolution.default(
         padded(image, geometry), weight, None, *_torch_arguments(geometry)
     )
@@ -201,7 +201,7 @@ def backward(
 
 
 def zeros(like: Any, shape: Sequence[int]) -> Any:
-    """What is left where a window fits nowhere; torch refuses such images."""
+    """Return the output where a window fits nowhere; torch rejects such images."""
     return like.new_zeros(tuple(shape))
 
 
@@ -219,7 +219,7 @@ def _result_shape(image: Sequence[int], filter: Sequence[int], geometry: Geometr
 
 
 def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
-    """What Conv2D and Conv3D run."""
+    """Run Conv2D or Conv3D."""
     if not image.numel():
         return zeros(image, _result_shape(image.shape, filter.shape, geometry))
     if folded := whole_windows.folded(image, geometry):
@@ -232,7 +232,7 @@ def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
 
 
 def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
-    """The gradient for an image of `shape` (in the graph's order)."""
+    """Return the gradient for an image of `shape` (in the graph's order)."""
     if not grad.numel():
         return zeros(grad, shape)
     if folded := whole_windows.folded(grad, geometry):
@@ -249,7 +249,7 @@ def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geome
 
 
 def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
-    """The gradient for a filter of `shape` (HWIO)."""
+    """Return the gradient for a filter of `shape` (HWIO)."""
     if not grad.numel():
         return zeros(grad, shape)
     if folded := whole_windows.folded(grad, geometry):

@@ -45,7 +45,7 @@ def _times_rows(vector: Tensor, matrix: Tensor) -> Tensor:
 
 
 def _is_small(features: Any, labels: Any) -> bool:
-    """Whether calling torch's kernels would take longer than a loop over all numbers."""
+    """Return True if torch's kernels would take longer than a loop over all numbers."""
     return (
         features.numel() <= _SMALL
         and labels.is_cpu
@@ -103,7 +103,7 @@ def softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
 
 
 def _check_sizes(features: Any, labels: Any) -> None:
-    """Refuses sizes in the words of the kernel."""
+    """Raise an error for sizes that differ, with the message of the kernel."""
     try:
         both = dims.broadcast(features, labels)
     except ValueError:
@@ -133,7 +133,7 @@ def softmax_cross_entropy_with_logits_kernel(node: Node) -> Any:
 
 
 def _is_zero(grad: Tensor) -> bool:
-    """Whether a gradient is zero for sure."""
+    """Return True if a gradient is zero for sure."""
     if grad.holds_value:
         return False
     if grad.op.type in ("ZerosLike", "Zeros"):
@@ -177,7 +177,7 @@ sparse_softmax_cross_entropy_with_logits_op = op(
 
 @sparse_softmax_cross_entropy_with_logits_op.check
 def sparse_softmax_cross_entropy_with_logits_check(node: Node) -> None:
-    """While a graph runs, TF refuses shapes in other words than while it is built."""
+    """Check the shapes: at run time TF's messages are others than at graph construction."""
     features, labels = node.dims(0), node.dims(1)
     if not (node.planning and dims.is_known(features) and dims.is_known(labels)):
         return
@@ -237,7 +237,7 @@ def _sparse_cross_entropy_of_valid(features: Any, labels: Any) -> tuple[Any, Any
 
 
 def refuse_labels(labels: Any, classes: int) -> None:
-    """Raises the error for a label that is no class."""
+    """Raise the error for a label that is no class."""
     values = labels.tolist()
     bad = next(value for value in values if not 0 <= value < classes)
     listed = " ".join(str(value) for value in values)
@@ -276,7 +276,7 @@ def sparse_softmax_cross_entropy_with_logits_samples() -> Iterator[Any]:
 
 
 def require_names(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
-    """Refuses positional arguments: labels and logits are too easily swapped.
+    """Raise an error for positional arguments: labels and logits are too easily swapped.
 
     Raises:
       ValueError: if a positional argument is given or one of the two is missing.
@@ -295,7 +295,7 @@ def _move_to_end(tensor: Tensor, axis: Any, count: Tensor) -> Tensor:
 
 
 def flatten_outer_dims(logits: Tensor) -> Tensor:
-    """A matrix whose rows are all vectors along the last axis."""
+    """Return a matrix whose rows are all vectors along the last axis."""
     count = rank(logits)
     last = slice_(shape(logits), [subtract(count, 1)], [1])
     output = reshape(logits, concat([[-1], last], 0))
@@ -306,7 +306,7 @@ def flatten_outer_dims(logits: Tensor) -> Tensor:
 
 
 def _are_matrices(*tensors: Tensor) -> bool:
-    """Whether there is nothing to flatten, and no graph that would show it."""
+    """Return True if there is nothing to flatten, and no graph that would show it."""
     return all(tensor.holds_value and len(tensor._dims or ()) == 2 for tensor in tensors)
 
 
@@ -384,7 +384,7 @@ def softmax_cross_entropy_with_logits(
 
 
 def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> bool:
-    """Refuses static shapes that do not fit; says whether they are fully known."""
+    """Raise an error for static shapes that do not fit; return True if they are fully known."""
     if logits._rank == 0:
         raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
     if None not in (logits._rank, labels._rank) and labels._rank != logits._rank - 1:  # type: ignore[operator]

@@ -35,13 +35,13 @@ _ATTRS = """
 
 
 def _weight(filter: Any) -> Any:
-    """A filter [height, width, channels, multiplier] as torch's grouped OIHW."""
+    """Return a filter [height, width, channels, multiplier] as torch's grouped OIHW."""
     height, width, channels, multiplier = filter.shape
     return filter.permute(2, 3, 0, 1).reshape(channels * multiplier, 1, height, width)
 
 
 def _filter(weight: Any, shape: Sequence[int]) -> Any:
-    """The inverse of `_weight`."""
+    """Return the inverse of `_weight`."""
     height, width, channels, multiplier = shape
     return weight.reshape(channels, multiplier, height, width).permute(2, 3, 0, 1).contiguous()
 
@@ -83,7 +83,7 @@ def _filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geom
 
 
 def _slide(node: Node) -> Slide:
-    """How the window moves. TF takes a `dilations` attribute here but its kernels ignore it."""
+    """Return the window's geometry. TF's kernels ignore the `dilations` attribute here."""
     channel = windows.channel_axis(node.data_format)
     if node.strides[0] != 1 or node.strides[channel] != 1:
         raise ValueError(
@@ -97,7 +97,7 @@ def _geometry(slide: Slide, image: Sequence[int], filter: Sequence[int]) -> Geom
 
 
 def _output(slide: Slide, image: Any, filter: Any, running: bool) -> Any:
-    """The shape of the output, from shapes that may be known in part."""
+    """Return the shape of the output, from shapes that may be known in part."""
     form, channel = slide.data_format, windows.channel_axis(slide.data_format)
     depth = dims.multiply(dims.merge_dim(image[channel], filter[2]), filter[3])
     sizes = [
@@ -110,7 +110,7 @@ def _output(slide: Slide, image: Any, filter: Any, running: bool) -> Any:
 
 
 def _check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any) -> None:
-    """Refuses an output gradient that is not of a convolution of these shapes."""
+    """Raise an error for an output gradient that is not of a convolution of these shapes."""
     if image[windows.channel_axis(slide.data_format)] != filter[2]:
         raise ValueError(f"{label}: input and filter must have the same in_depth")
     expected = tuple(_output(slide, image, filter, running=True))
@@ -150,7 +150,7 @@ depthwise_conv2d_native_op = op(
 
 
 def depthwise_output(node: Node) -> Any:
-    """The shape of a depthwise convolution of input 0 with input 1."""
+    """Return the shape of a depthwise convolution of input 0 with input 1."""
     image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
     windows.require_length("DepthwiseConv2D", "stride", node.strides, 4)
     form = node.op.attrs.get("data_format", b"NHWC")
@@ -369,7 +369,7 @@ def depthwise_conv2d_native_backprop_input(
     dilations: Sequence[int] = [1, 1, 1, 1],
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `depthwise_conv2d_native` for its input, of shape `input_sizes`."""
+    """Return the gradient of `depthwise_conv2d_native` for its input, of shape `input_sizes`."""
     return depthwise_conv2d_native_backprop_input_op(
         input_sizes, filter, out_backprop, strides=strides, padding=padding,
         data_format=data_format, dilations=dilations, name=name,
@@ -387,7 +387,7 @@ def depthwise_conv2d_native_backprop_filter(
     dilations: Sequence[int] = [1, 1, 1, 1],
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `depthwise_conv2d_native` for its filter, of shape `filter_sizes`."""
+    """Return the gradient of `depthwise_conv2d_native` for its filter, of shape `filter_sizes`."""
     return depthwise_conv2d_native_backprop_filter_op(
         input, filter_sizes, out_backprop, strides=strides, padding=padding,
         data_format=data_format, dilations=dilations, name=name,

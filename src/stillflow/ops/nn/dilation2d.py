@@ -41,7 +41,7 @@ class _Window(NamedTuple):
     padding: bytes
 
     def counts(self, image: Sequence[int], filter: Sequence[int]) -> list[int]:
-        """The output's height and width."""
+        """Return the output's height and width."""
         return [
             int(windows.output_size(size, count, step, self.padding, rate) or 0)
             for size, count, step, rate in zip(image[1:3], filter[:2], self.strides, self.rates)
@@ -53,7 +53,7 @@ def _lowest(dtype: Any) -> Any:
 
 
 def _best(image: Any, filter: Any, window: _Window, notes: bool = True) -> tuple[Any, Any]:
-    """The maxima of image plus filter, and, if asked for, which element of the filter gave each.
+    """Return the maxima of image plus filter, and, on request, the filter element of each.
 
     Of equal sums the first one counts.
     """
@@ -83,14 +83,14 @@ def _best(image: Any, filter: Any, window: _Window, notes: bool = True) -> tuple
 
 
 def _pads(image: Any, filter: Any, window: _Window) -> Any:
-    """How much is added before and behind the rows, and the columns."""
+    """Return the padding before and after the rows, and the columns."""
     return windows.pads(
         image.shape[1:3], filter.shape[:2], window.strides, window.padding, window.rates
     )
 
 
 def _padded(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
-    """The image with its padding, and a mask of what is no padding."""
+    """Return the image with its padding, and a mask of what is no padding."""
     (top, bottom), (left, right) = _pads(image, filter, window)
     mask = torch.ones(image.shape[1:3], dtype=torch.bool, device=image.device)
     return (
@@ -110,7 +110,7 @@ def _check_grad(image: Any, filter: Any, grad: Any, window: _Window) -> None:
 
 
 def _input_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
-    """Sends every output's gradient to the element of the image that gave the maximum."""
+    """Send every output's gradient to the element of the image that gave the maximum."""
     _check_grad(image, filter, grad, window)
     _, which = _best(image, filter, window)
     _, height, width, depth = image.shape
@@ -127,7 +127,7 @@ def _input_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
 
 
 def _filter_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
-    """Sends every output's gradient to the element of the filter that gave the maximum."""
+    """Send every output's gradient to the element of the filter that gave the maximum."""
     _check_grad(image, filter, grad, window)
     if not filter.numel():
         return torch.zeros_like(filter)
@@ -299,7 +299,7 @@ def dilation2d(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The largest sum of image and filter in every window.
+    """Return the largest sum of image and filter in every window.
 
     Args:
       input: [batch, height, width, depth].
@@ -322,7 +322,7 @@ def erosion2d(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The smallest difference of image and filter in every window: dilation turned round.
+    """Return the smallest difference of image and filter in every window: dilation turned round.
 
     Arguments are those of `dilation2d`.
     """

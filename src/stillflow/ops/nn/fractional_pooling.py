@@ -42,13 +42,13 @@ def _output_size(size: int, ratio: float) -> int:
 
 
 def pooling_sequence(stream: Philox, size: int, count: int, pseudo_random: bool) -> np.ndarray:
-    """Where `count` windows over `size` elements start, and where the last one ends."""
+    """Return the starts of `count` windows over `size` elements, and the end of the last one."""
     steps = (_pseudo_random_steps if pseudo_random else _random_steps)(stream, size, count)
     return np.concatenate([[0], np.cumsum(steps)]).astype(np.int64)
 
 
 def _pseudo_random_steps(stream: Philox, size: int, count: int) -> np.ndarray:
-    """Steps of `ceil(alpha * (i + u))`, with u small enough for steps of k and k + 1 alone."""
+    """Return steps of `ceil(alpha * (i + u))`, with u so small that they are k or k + 1."""
     alpha, k = size / count, size // count
     limit = min((k + 2) / alpha - 1, (size + 1 - k) / alpha - (count - 1))
     words = stream.reserve(1).words(4)
@@ -59,7 +59,7 @@ def _pseudo_random_steps(stream: Philox, size: int, count: int) -> np.ndarray:
 
 
 def _random_steps(stream: Philox, size: int, count: int) -> np.ndarray:
-    """Steps of k and k + 1 in random order."""
+    """Return steps of k and k + 1 in random order."""
     steps = np.full(count, size // count, np.int64)
     steps[: size % count] += 1
     own = stream.reserve((count + 3) // 4)
@@ -67,7 +67,7 @@ def _random_steps(stream: Philox, size: int, count: int) -> np.ndarray:
 
 
 def _spans(sequence: Any, size: int, overlapping: bool) -> tuple[list[int], list[int]]:
-    """The first and last element of every window; overlapping ones share their borders."""
+    """Return the first and last element of every window; overlapping ones share their borders."""
     edges = sequence.reshape(-1).tolist()
     if edges and min(edges) < 0:
         raise ValueError(f"Pooling sequence values must not be negative, got {edges}")
@@ -81,7 +81,7 @@ def _spans(sequence: Any, size: int, overlapping: bool) -> tuple[list[int], list
 
 
 def _offsets(starts: list[int], stops: list[int], device: Any) -> Iterator[tuple[Any, Any]]:
-    """For each offset into the windows: which elements stand there, and whose windows they are."""
+    """Yield for each offset into the windows the elements there, and the windows they belong to."""
     first = torch.tensor(starts, device=device)
     last = torch.tensor(stops, device=device)
     for offset in range(max((b - a + 1 for a, b in zip(starts, stops)), default=0)):
@@ -107,7 +107,7 @@ def _max(image: Any, rows: Any, columns: Any, overlapping: bool) -> tuple[Any, A
 
 
 def _require_windows(shape: Sequence[int], grad: Any, rows: Any, columns: Any) -> None:
-    """Refuses a gradient that is not that of a pool of `shape` with these windows."""
+    """Raise an error for a gradient that is not of a pool of `shape` with these windows."""
     expected = (shape[0], len(rows) - 1, len(columns) - 1, shape[3])
     if tuple(grad.shape) != expected:
         raise ValueError(
@@ -127,7 +127,7 @@ def _max_grad(image: Any, grad: Any, rows: Any, columns: Any, overlapping: bool)
 
 
 def _indicator(spans: tuple[list[int], list[int]], size: int, like: Any) -> Any:
-    """A matrix with a row per window that has ones at the window's elements."""
+    """Return a matrix with a row per window that has ones at the window's elements."""
     place = torch.arange(size, device=like.device)
     first, last = (torch.tensor(edge, device=like.device)[:, None] for edge in spans)
     return ((place >= first) & (place <= last)).to(like.dtype)
@@ -192,7 +192,7 @@ def _check(node: Node) -> None:
 
 
 def _sequences(node: Node) -> Any:
-    """A function from the image to the rows' and columns' sequences.
+    """Return a function from the image to the rows' and columns' sequences.
 
     Deterministic ops draw the same ones in every run, the others new ones.
     """

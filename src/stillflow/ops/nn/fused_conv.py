@@ -44,7 +44,7 @@ _VECTORS = (b"NCHW_VECT_C", b"OIHW_VECT_I")  # four channels at a time, for GPUs
 
 
 def _as_hwio(filter: Any, form: bytes) -> tuple[Any, ...]:
-    """The sizes of a filter, in the order height, width, input, output."""
+    """Return the sizes of a filter, in the order height, width, input, output."""
     return tuple(filter) if form == b"HWIO" else (filter[2], filter[3], filter[1], filter[0])
 
 
@@ -85,7 +85,7 @@ def fused_conv2d_bias_activation_shape(node: Node) -> Any:
 
 
 def _slide(node: Node) -> Slide:
-    """How the window moves; refuses what TensorFlow's kernel for CPUs does, in its order."""
+    """Return the window's geometry; raise the errors of TensorFlow's CPU kernel, in its order."""
     form = node.data_format
     if node.strides[0] != 1 or node.strides[windows.channel_axis(form)] != 1:
         raise unimplemented(
@@ -102,13 +102,13 @@ def _slide(node: Node) -> Slide:
 
 
 def _as_numbers(found: Any, scale: float, side: Any, side_scale: float, bias: Any) -> Any:
-    """The sum, in single precision at least."""
+    """Return the sum, in single precision at least."""
     result = found.float() * scale + bias.float()
     return result if side is None else result + side.float() * side_scale
 
 
 def _as_integers(found: Any, scale: float, side: Any, side_scale: float, bias: Any) -> Any:
-    """The sum as TensorFlow rounds it, each step to single precision."""
+    """Return the sum as TensorFlow rounds it, each step to single precision."""
     result = (found.double() * scale + bias.double()).float()
     if side is not None:
         result = (side.double() * side_scale + result.double()).float()

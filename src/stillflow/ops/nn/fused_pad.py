@@ -50,7 +50,7 @@ fused_resize_and_pad_conv2d_op = op(
 
 
 def _padded(node: Node, image: Any, index: int) -> Any:
-    """The shape after padding by input `index`."""
+    """Return the shape after padding by input `index`."""
     shape = dims.with_rank(node.dims(index), 2)
     if shape[0] is not None:
         dims.with_rank(image, shape[0])

@@ -1,4 +1,4 @@
-"""Whether the right class is among the k best: InTopK."""
+"""InTopK: checks if the right class is among the k best."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def _in_top_k_shape(node: Node) -> Any:
 
 
 def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
-    """True where fewer than k classes beat the target; ties are won, and rows that are not
-    finite lost."""
+    """Return True where fewer than k classes beat the target.
+
+    Ties count as won, non-finite rows not."""
     classes = predictions.shape[1]
     if classes == 0:
         return torch.zeros(targets.shape, dtype=torch.bool, device=targets.device)

@@ -25,7 +25,7 @@ class _NativeWeights(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)  # one is like another only if it is the same
 class Weights:
-    """For each output along one dimension: its neighbours, and how far it is from the first.
+    """Interpolation along one dimension: each output's neighbours and its distance from the first.
 
     One row of them for all images, or for crops one row each.
     """
@@ -36,7 +36,7 @@ class Weights:
 
     @cached_property
     def for_library(self) -> Any:
-        """What the loop in C takes, as long as this is there."""
+        """The arguments of the native loop, valid as long as this object."""
         parts = [part.ctypes.data for part in (self.lower, self.upper, self.fraction)]
         count = self.lower.shape[-1]
         return ctypes.byref(_NativeWeights(*parts, count, count if self.lower.ndim > 1 else 0))
@@ -44,7 +44,7 @@ class Weights:
 
 @lru_cache(maxsize=256)
 def weights(size: int, wanted: int, align_corners: bool, half_pixel_centers: bool) -> Weights:
-    """Where the outputs along one dimension lie among the inputs.
+    """Return the positions of one dimension's outputs among the inputs.
 
     Args:
       size: how many inputs there are.
@@ -79,7 +79,7 @@ def along(parts: Weights, axis: int, device: Any, bits: int) -> Weights:
 
 
 def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) -> Any:
-    """An image [batch, height, width, channels] at the weighted places.
+    """Return an image [batch, height, width, channels] at the weighted places.
 
     Rounded as TensorFlow's numbers are: what lies between columns first, then between rows.
 
@@ -96,7 +96,7 @@ def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) 
 def interpolate_by(
     library: Any, image: Any, rows: Weights, columns: Weights, sources: Any = None
 ) -> Any:
-    """The same as float32 by the loop in C, for images on the CPU or for crops of them.
+    """Return the same as float32 by the loop in C, for images on the CPU or for crops of them.
 
     Args:
       sources: of crops, int64 [crops]: the image that each is of. Weights are then those of one
@@ -121,7 +121,7 @@ def interpolate_by(
 def spread_by(
     library: Any, grad: Any, height: int, width: int, rows: Weights, columns: Weights
 ) -> Any:
-    """The gradient of images that were interpolated, by the loop in C, added up in its order.
+    """Return the gradient of interpolated images, summed by the native loop in its order.
 
     Args:
       grad: of the result, float32 on the CPU.
@@ -173,7 +173,7 @@ def _taps(parts: Weights, device: Any, dtype: Any, channels: int = 1) -> _Taps:
 
 
 def _mixed(neighbours: Any, fraction: Any) -> Any:
-    """What lies between numbers of the first half along the second axis and those of the other."""
+    """Interpolate between numbers of the first half of the second axis and those of the other."""
     if neighbours.dim() > 2:
         fraction = fraction[:, None]
     start, end = neighbours.chunk(2, 1)
@@ -181,7 +181,7 @@ def _mixed(neighbours: Any, fraction: Any) -> Any:
 
 
 def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:
-    """The same in integers, for weights from `along`; divisions drop what is left over."""
+    """Return the same in integers, for weights from `along`; divisions drop what is left over."""
     one = 1 << bits
     top, bottom = image[:, rows.lower], image[:, rows.upper]
 

@@ -32,7 +32,7 @@ def _norms(image: Any, radius: int, bias: float, alpha: float) -> Any:
 
 
 def _neighbours(values: Any, radius: int) -> Any:
-    """Sums over the channels up to `radius` away: a product with a band of ones."""
+    """Return sums over the channels up to `radius` away: a product with a band of ones."""
     place = torch.arange(values.shape[-1], device=values.device)
     band = ((place[:, None] - place).abs() <= radius).to(values.dtype)
     return values @ band

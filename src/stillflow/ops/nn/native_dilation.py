@@ -21,7 +21,7 @@ class _Along(ctypes.Structure):
 def best(
     images: Any, filter: Any, along: Sequence[Sequence[int]], notes: bool
 ) -> tuple[Any, Any] | None:
-    """The largest sums of images and filter in every window, None where there is no loop.
+    """Return the largest sums of images and filter in every window, None where there is no loop.
 
     Args:
       images: float32 [batch, height, width, depth].

@@ -15,12 +15,12 @@ _FEW = 1 << 15  # numbers that torch copies as fast
 
 
 def applies(tensor: Any) -> bool:
-    """Whether the loop is there for a tensor and worth its call."""
+    """Return True if the loop is there for a tensor and worth its call."""
     return tensor.numel() >= _FEW and native_kernels.take(tensor)
 
 
 def rotated(tensor: Any, first: int) -> Any:
-    """The tensor with the dimensions from `first` on before the others, contiguous."""
+    """Return the tensor with the dimensions from `first` on before the others, contiguous."""
     outer, inner = tensor.shape[:first], tensor.shape[first:]
     result = tensor.new_empty((*inner, *outer))
     native_kernels.call("transpose_matrix", tensor.data_ptr(), math.prod(outer), math.prod(inner),

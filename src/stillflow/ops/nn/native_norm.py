@@ -15,7 +15,7 @@ from stillflow.ops import native_kernels
 def train(
     x: Any, scale: Any, offset: Any, epsilon: float, other: Any, relu: bool
 ) -> tuple[Any, Any, Any, Any]:
-    """Normalizes with the statistics of the batch.
+    """Normalize with the statistics of the batch.
 
     Args:
       x: float32, channels last, not empty.
@@ -39,7 +39,7 @@ def train(
 def gradient(
     grad: Any, relu: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, result: Any
 ) -> tuple[Any, Any, Any]:
-    """The gradients of `train` for image, scale and offset.
+    """Return the gradients of `train` for image, scale and offset.
 
     Args:
       grad: of the result.

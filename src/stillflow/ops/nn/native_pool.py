@@ -23,7 +23,7 @@ _MOST = 256  # places of a window that a byte tells apart
 
 
 def applies(image: Any, geometry: PoolGeometry) -> bool:
-    """Whether there is a loop for an image and a window."""
+    """Return True if there is a loop for an image and a window."""
     return (
         geometry.is_channels_last
         and image.ndim == 4
@@ -36,7 +36,7 @@ def applies(image: Any, geometry: PoolGeometry) -> bool:
 
 @lru_cache(1024)
 def _windows(image: Sequence[int], geometry: PoolGeometry) -> tuple[Any, tuple[int, ...]]:
-    """How windows slide over an image of this shape, as the loops want it; the maxima's shape."""
+    """Return the native loop's windows on an image of this shape, and the maxima's shape."""
     batch, *sizes, channels = image
     counts = geometry.counts(sizes)
     before = [pad - drop for pad, drop in zip(geometry.padding, geometry.drop)]
@@ -45,7 +45,7 @@ def _windows(image: Sequence[int], geometry: PoolGeometry) -> tuple[Any, tuple[i
 
 
 def max_pool(image: Any, geometry: PoolGeometry, with_places: bool) -> tuple[Any, Any]:
-    """The maxima, and if wanted what `max_pool_gradient` needs to know of where they stand."""
+    """Return the maxima, and on request their places for `max_pool_gradient`."""
     windows, shape = _windows(image.shape, geometry)
     maxima = image.new_empty(shape)
     places = image.new_empty(shape, dtype=torch.uint8) if with_places else None
@@ -55,7 +55,7 @@ def max_pool(image: Any, geometry: PoolGeometry, with_places: bool) -> tuple[Any
 
 
 def max_pool_gradient(image: Any, grad: Any, places: Any, geometry: PoolGeometry) -> Any:
-    """Sends the gradients of the maxima of an image to their places.
+    """Send the gradients of the maxima of an image to their places.
 
     Raises:
       ValueError: if the gradient has another shape than the maxima.

@@ -1,4 +1,4 @@
-"""ReLU with what stands before it, and gradients of it and its kin, in one pass over memory.
+"""ReLU fused with its producer, and gradients of the ReLU family, in one pass over memory.
 
 As in TF what passes no gradient multiplies it by 0, so that one that is not finite becomes no
 number and is noticed; of features that are no numbers nothing passes.
@@ -13,12 +13,12 @@ from stillflow.ops import native_kernels
 
 
 def relu_gradient(grad: Any, features: Any) -> Any:
-    """The gradient of a ReLU, as of a leaky one whose slope is 0: the function that multiplies."""
+    """Return the gradient of a ReLU as that of a leaky one with slope 0: a multiplication."""
     return aten.leaky_relu_backward.default(grad, features, 0, False)
 
 
 def relu6_gradient(grad: Any, features: Any) -> Any:
-    """The gradient of `min(relu(features), 6)`.
+    """Return the gradient of `min(relu(features), 6)`.
 
     On other devices than the CPU what does not pass is 0 even where it is not finite: no kernel of
     torch multiplies there in one pass.
@@ -31,7 +31,7 @@ def relu6_gradient(grad: Any, features: Any) -> Any:
 
 
 def elu_gradient(grad: Any, result: Any) -> Any:
-    """The gradient of an ELU, given its result; where that is no number it passes whole."""
+    """Return the gradient of an ELU, given its result; where that is no number it passes whole."""
     if not result.is_cpu:
         return aten.elu_backward.default(grad, 1, 1, 1, True, result)
     if not (grad.shape == result.shape and native_kernels.take(grad, result)):
@@ -54,7 +54,7 @@ def add_relu_(x: Any, bias: Any) -> Any:
 
 
 def relu_gradients(grad: Any, result: Any) -> tuple[Any, Any]:
-    """The gradients of `add_relu`, given its result, for `x` and for `bias`."""
+    """Return the gradients of `add_relu`, given its result, for `x` and for `bias`."""
     if not native_kernels.take_channels((grad, result)):
         passed = relu_gradient(grad, result)
         return passed, passed.flatten(0, -2).sum(0)
@@ -70,7 +70,7 @@ def relu_gradients_(grad: Any, result: Any) -> tuple[Any, Any]:
 
 
 def gradient_of_sum(one: Any, other: Any, result: Any) -> Any:
-    """The gradient of a ReLU whose result goes two ways."""
+    """Return the gradient of a ReLU whose result goes two ways."""
     return _gradient_of_sum(one, other, result, None)
 
 

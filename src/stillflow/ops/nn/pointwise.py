@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def applies(tensor: Any, geometry: Geometry) -> bool:
-    """Whether a convolution that takes `tensor` is better computed as a product."""
+    """Return True if a convolution of `tensor` is faster as a matrix product."""
     return tensor.is_cpu and _has_one_place(geometry)
 
 
@@ -29,14 +29,14 @@ def _has_one_place(geometry: Geometry) -> bool:
 
 
 def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
-    """The convolution of an image, channels last, with a filter."""
+    """Return the convolution of an image, channels last, with a filter."""
     places = _taken(image, geometry)
     product = torch.mm(_matrix(places), _matrix(filter))
     return product.view(*places.shape[:-1], filter.shape[-1])
 
 
 def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
-    """The gradient for an image of `shape`: zero where no window looks."""
+    """Return the gradient for an image of `shape`: zero where no window looks."""
     found = torch.mm(_matrix(grad), _matrix(filter).t())
     if set(geometry.strides) == {1}:
         return found.view(*shape)
@@ -47,7 +47,7 @@ def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geome
 
 
 def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
-    """The gradient for a filter of `shape`."""
+    """Return the gradient for a filter of `shape`."""
     return torch.mm(_matrix(_taken(image, geometry)).t(), _matrix(grad)).view(*shape)
 
 
@@ -56,5 +56,5 @@ def _matrix(tensor: Any) -> Any:
 
 
 def _taken(image: Any, geometry: Geometry) -> Any:
-    """The places of an image that the window looks at."""
+    """Return the places of an image that the window looks at."""
     return image[(slice(None), *(slice(None, None, stride) for stride in geometry.strides))]

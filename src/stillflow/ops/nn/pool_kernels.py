@@ -18,7 +18,7 @@ from stillflow.ops.nn.windows import channels_first, channels_last, pads, spatia
 
 
 class PoolGeometry(NamedTuple):
-    """How a pool's window slides over images of one size."""
+    """Geometry of a pool's window on images of one size."""
 
     window: tuple[int, ...]
     strides: tuple[int, ...]
@@ -29,14 +29,14 @@ class PoolGeometry(NamedTuple):
     empty: bool  # no window fits, or there is nothing below it
 
     def counts(self, sizes: Sequence[int]) -> list[int]:
-        """How many positions the window takes along dimensions of these sizes."""
+        """Return the number of window positions along dimensions of these sizes."""
         return [
             -(-size // step) if self.ceil else max(0, (size - window) // step + 1)
             for size, window, step in zip(sizes, self.window, self.strides)
         ]
 
     def empty_output(self, image: Any) -> Any:
-        """The output where there is nothing to pool: torch refuses such images."""
+        """Return the output if there is nothing to pool: torch rejects such images."""
         return image.new_zeros((*image.shape[:2], *self.counts(image.shape[2:])))
 
 
@@ -48,7 +48,10 @@ def pool_geometry(
     padding: bytes,
     data_format: bytes,
 ) -> PoolGeometry:
-    """The geometry of a pool over an image of this shape; all in the order of `data_format`."""
+    """Return the geometry of a pool over an image of this shape.
+
+    All in the order of `data_format`.
+    """
     sizes, window = spatial(image, data_format), spatial(ksize, data_format)
     steps = spatial(strides, data_format)
     pairs = pads(sizes, window, steps, padding)
@@ -66,12 +69,12 @@ def _arguments(geometry: PoolGeometry) -> tuple[list[int], list[int], list[int]]
 
 
 def image_in(image: Any, geometry: PoolGeometry) -> Any:
-    """The image as torch sees it: NCHW, in memory as it was."""
+    """Return the image as torch sees it: NCHW, in memory as it was."""
     return image.permute(channels_first(image.ndim)) if geometry.is_channels_last else image
 
 
 def image_out(image: Any, geometry: PoolGeometry) -> Any:
-    """The graph's tensor of a torch image."""
+    """Return the graph's tensor of a torch image."""
     if geometry.is_channels_last:
         image = image.permute(channels_last(image.ndim))
     return image.contiguous()
@@ -85,7 +88,7 @@ def _dropped(image: Any, drop: Sequence[int]) -> Any:
 
 
 def _with_dropped(grad: Any, drop: Sequence[int]) -> Any:
-    """An output gradient with zeros for the outputs that were dropped."""
+    """Return an output gradient with zeros for the outputs that were dropped."""
     if not any(drop):
         return grad
     widths = [width for count in reversed(drop) for width in (count, 0)]
@@ -147,7 +150,7 @@ def _without_nan(image: Any) -> Any:
 
 
 def _maximum_of_numbers(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
-    """The same, but values that TF's pools give: NaN is left out, and the least is finite."""
+    """Return the maximum of TF's pools: NaN is left out, and the least is finite."""
     best, index = maximum_and_index(image, geometry)
     if best.is_floating_point() and best.is_cpu:
         if _has_nan(best):
@@ -157,14 +160,14 @@ def _maximum_of_numbers(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
 
 
 def max_pool(image: Any, geometry: PoolGeometry) -> Any:
-    """What MaxPool and MaxPool3D run."""
+    """Run MaxPool or MaxPool3D."""
     return max_pool_with_places(image, geometry, False)[0]
 
 
 def max_pool_with_places(
     image: Any, geometry: PoolGeometry, wanted: bool = True
 ) -> tuple[Any, Any]:
-    """A pool, and if wanted what its gradient needs to know of where the maxima stand."""
+    """Return a pool, and if wanted what its gradient needs to know of where the maxima stand."""
     if geometry.empty:
         return image_out(geometry.empty_output(image_in(image, geometry)), geometry), None
     if native_pool.applies(image, geometry):
@@ -174,13 +177,13 @@ def max_pool_with_places(
 
 
 def max_pool_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
-    """Sends every output's gradient to the first maximum in its window."""
+    """Send every output's gradient to the first maximum in its window."""
     _, places = max_pool_with_places(image, geometry)
     return max_pool_grad_at(image, grad, places, geometry)
 
 
 def max_pool_grad_of_all(image: Any, best: Any, grad: Any, geometry: PoolGeometry) -> Any:
-    """Sends every output's gradient to all maxima in its window, as TF does over volumes.
+    """Send every output's gradient to all maxima in its window, as TF does over volumes.
 
     Args:
       image: what was pooled.
@@ -245,7 +248,7 @@ def _count(sizes: Sequence[int]) -> int:
 
 
 def max_pool_grad_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
-    """Takes the gradient of every output's gradient from the first maximum in its window."""
+    """Return the gradient of every output's gradient from the first maximum in its window."""
     if geometry.empty:
         return max_pool(image, geometry)
     image = image_in(image, geometry)
@@ -276,8 +279,8 @@ def _is_narrow(sizes: Sequence[int], geometry: PoolGeometry) -> bool:
 def _clipped(sizes: Sequence[int], geometry: PoolGeometry) -> list[tuple[int, int]]:
     """Window and padding before, for each axis, without what lies in padding for every output.
 
-    A window never begins behind the volume, so that padding before it longer than the volume, and
-    window behind it, cover nothing: what is made is at most three times as large as the volume.
+    A window never begins behind the volume, so padding beyond the volume's and the window's length
+    covers nothing: the padded volume is at most three times as large.
     """
     found = []
     for size, window, before, drop in zip(
@@ -289,7 +292,7 @@ def _clipped(sizes: Sequence[int], geometry: PoolGeometry) -> list[tuple[int, in
 
 
 def _widths(sizes: Sequence[int], geometry: PoolGeometry) -> list[int]:
-    """The padding of a narrow volume, in the order of `F.pad`, so that windows fit exactly."""
+    """Return the padding in the order of `F.pad` with which windows fit a narrow volume exactly."""
     result: list[int] = []
     for size, (window, before), step, count in zip(
         sizes, _clipped(sizes, geometry), geometry.strides, geometry.counts(sizes), strict=True
@@ -300,7 +303,7 @@ def _widths(sizes: Sequence[int], geometry: PoolGeometry) -> list[int]:
 
 
 def _narrow_counts(image: Any, widths: list[int], window: Any, strides: Any) -> Any:
-    """How many elements of the volume are in each window."""
+    """Return the number of elements of the volume in each window."""
     ones = F.pad(torch.ones_like(image[:1, :1]), widths)
     zero = [0] * len(window)
     return aten.avg_pool3d.default(ones, window, strides, zero, False, True, 1)
@@ -327,7 +330,7 @@ def _narrow_avg_pool_grad(grad: Any, image: Any, geometry: PoolGeometry) -> Any:
 
 
 def avg_pool(image: Any, geometry: PoolGeometry) -> Any:
-    """What AvgPool and AvgPool3D run."""
+    """Run AvgPool or AvgPool3D."""
     function = aten.avg_pool2d.default if image.ndim == 4 else aten.avg_pool3d.default
     window, strides, padding = _arguments(geometry)
     image = image_in(image, geometry)
@@ -372,7 +375,7 @@ def max_pool_with_argmax(image: Any, geometry: PoolGeometry, whole: bool) -> tup
 
 
 def _starts(image: Any, rank: int) -> Any:
-    """Where each image of a batch begins."""
+    """Return the offset of each image of a batch."""
     count = image[0].numel()
     starts = torch.arange(0, image.shape[0] * count, max(count, 1), device=image.device)
     return starts.view(-1, *(1,) * (rank - 1))
@@ -389,12 +392,12 @@ def _flat_places(image: Any, argmax: Any, whole: bool) -> Any:
 
 
 def scatter_to_argmax(image: Any, grad: Any, argmax: Any, whole: bool) -> Any:
-    """Sends gradients back to the places of the maxima."""
+    """Send gradients back to the places of the maxima."""
     result = grad.new_zeros(image.numel())
     result.index_add_(0, _flat_places(image, argmax, whole), grad.reshape(-1))
     return result.view(image.shape)
 
 
 def gather_from_argmax(grad: Any, argmax: Any, whole: bool) -> Any:
-    """Takes values from the places of the maxima."""
+    """Gather values from the places of the maxima."""
     return grad.reshape(-1)[_flat_places(grad, argmax, whole)].view(argmax.shape)

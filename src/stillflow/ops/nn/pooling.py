@@ -51,7 +51,7 @@ def window_of(node: Node, first: int) -> tuple[Any, Any]:
 
 
 def pool_shape(node: Node, label: str, first: int, with_depth: bool) -> Any:
-    """The output of a pool over input 0."""
+    """Return the output of a pool over input 0."""
     form = node.op.attrs.get("data_format", b"NHWC")
     vector = form == b"NCHW_VECT_C"
     image = dims.with_rank(node.dims(0), 5 if vector else 4)
@@ -85,7 +85,7 @@ def refuse(node: Node, message: str) -> None:
 
 
 def check_window(node: Node, ksize: Sequence[int], strides: Sequence[int], depth: bool) -> None:
-    """Refuses windows over the batch, and over the channels unless `depth` says they may be."""
+    """Raise an error for windows over the batch, and over channels unless `depth` allows them."""
     form = node.op.attrs.get("data_format", b"NHWC")
     if form == b"NCHW_VECT_C":
         refuse(node, "Pools over NCHW_VECT_C need a GPU of TensorFlow's kind")
@@ -115,7 +115,7 @@ def geometry_of(node: Node, image: Sequence[int], ksize: Any, strides: Any) -> A
 def over_images(
     node: Node, function: Any, tensors: Sequence[int], first: int, depth: bool = False
 ) -> Any:
-    """The kernel that calls `function(*tensors, geometry)` for the geometry of input 0."""
+    """Return the kernel that calls `function(*tensors, geometry)` for the geometry of input 0."""
     ksize, strides = window_of(node, first)
     if ksize is not None and strides is not None:
         check_window(node, ksize, strides, depth)
@@ -146,7 +146,7 @@ def no_gradient(node: Node, index: int) -> Tensor:
 
 
 def sample_image(channels: int = 3) -> np.ndarray:
-    """An image without ties; two steps apart, so that numerical gradients do not cross."""
+    """Return an image without ties; two steps apart, so that numerical gradients do not cross."""
     values = np.random.RandomState(7).permutation(2 * 5 * 4 * channels)
     return values.reshape(2, 5, 4, channels).astype(np.float32)
 
@@ -180,7 +180,7 @@ def comparable(node: Node, function: Any, tensors: int) -> Any:
 
 
 def _in_order(function: Any, tensors: int) -> Any:
-    """Compares uint64 as int64 of the same order; gradients are sums, whose bits are the same."""
+    """Compare uint64 as int64 in the same order; gradients are sums, whose bits are the same."""
     least = -(2**63)
 
     def computed(*args: Any) -> Any:
@@ -194,7 +194,7 @@ def _in_order(function: Any, tensors: int) -> Any:
 
 
 def _depth_window(node: Node, channels: Any, ksize: Any, strides: Any) -> int:
-    """The size of the window along the channels, 1 if the pool is not over them."""
+    """Return the size of the window along the channels, 1 if the pool is not over them."""
     axis = windows.channel_axis(node.data_format)
     if ksize is None or ksize[axis] == 1:
         return 1
@@ -325,7 +325,7 @@ _pool_ranks = kernel_ranks(
 
 
 def _grad_check(node: Node) -> None:
-    """Refuses an output or an output gradient of another shape than the pool's."""
+    """Raise an error for an output or an output gradient with another shape than the pool's."""
     if not node.planning:
         return
     _pool_ranks(node)
@@ -467,7 +467,7 @@ def avg_pool_samples() -> Iterator[Any]:
 
 
 def check_average_gradient(node: Node, rank: int, strides: str, sizes: str) -> None:
-    """Refuses what the kernels of gradients of means do, and gradients of other pools than theirs.
+    """Check gradients of averages as TF's kernels do, and their shapes.
 
     Args:
       rank: of the images.

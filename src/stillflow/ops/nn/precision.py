@@ -13,7 +13,7 @@ HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def in_type(function: Callable[..., Any], dtype: Any, count: int) -> Callable[..., Any]:
-    """Makes `function` compute in torch type `dtype`.
+    """Make `function` compute in torch type `dtype`.
 
     Args:
       function: takes tensors first and gives one tensor, or a tuple led by it.
@@ -30,12 +30,12 @@ def in_type(function: Callable[..., Any], dtype: Any, count: int) -> Callable[..
 
 
 def is_on_cpu(node: Node) -> bool:
-    """Whether a plan places the node on the CPU."""
+    """Return True if a plan places the node on the CPU."""
     return str(getattr(node, "device", "cpu")).startswith("cpu")
 
 
 def precise_on_cpu(node: Node, function: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """`function`, in single precision where the node's type is a half-precision one on the CPU.
+    """Run `function` in single precision for half-precision nodes on the CPU.
 
     TF sums products of halves in single precision or better; torch's own kernels for them are
     slower than single precision on most CPUs, and need instructions that virtual machines

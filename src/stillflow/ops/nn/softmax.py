@@ -112,7 +112,7 @@ def _swap(logits: Tensor, axis: Any, last: Any, name: str | None = None) -> Tens
 
 
 def along_axis(card: Card, logits: Any, axis: Any, name: str | None) -> Tensor:
-    """Applies a card that works along the last axis along another one.
+    """Apply a card of the last axis along another axis.
 
     Raises:
       InvalidArgumentError: if `axis` is out of range.
@@ -163,6 +163,6 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = N
 @export("nn.log_softmax", "math.log_softmax")
 @deprecated_args(None, "dim is deprecated, use axis instead", "dim")
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """The logarithm of `softmax`, computed without overflow. Arguments are those of `softmax`."""
+    """Return the logarithm of `softmax`, without overflow. Arguments are those of `softmax`."""
     axis = renamed_argument("axis", axis, "dim", dim)
     return along_axis(log_softmax_op, logits, -1 if axis is None else axis, name)

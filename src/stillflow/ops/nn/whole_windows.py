@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def folded(tensor: Any, geometry: Geometry) -> Geometry | None:
-    """The same convolution with more channels; None if `tensor` is convolved as it is.
+    """Return the same convolution with more channels; None if `tensor` is convolved as it is.
 
     Its `sizes` are those of the image and of the filter, which keep their memory; results keep
     their shape.

@@ -16,12 +16,12 @@ Pair = tuple[int, int]
 
 
 def channel_axis(data_format: bytes) -> int:
-    """The position of the channels: NHWC, NCHW, NDHWC, NCDHW, NCHW_VECT_C."""
+    """Return the position of the channels: NHWC, NCHW, NDHWC, NCDHW, NCHW_VECT_C."""
     return 1 if data_format.startswith(b"NC") else len(data_format) - 1
 
 
 def spatial_axes(data_format: bytes) -> range:
-    """The positions of height, width (and depth)."""
+    """Return the positions of height, width (and depth)."""
     if data_format.startswith(b"NC"):
         return range(2, len(data_format.partition(b"_")[0]))
     return range(1, len(data_format) - 1)
@@ -36,10 +36,10 @@ def output_size(
     extra: int = 0,
     running: bool = False,
 ) -> Dim:
-    """How many positions a window takes along one dimension.
+    """Return the number of window positions along one dimension.
 
-    While the graph is built, a window larger than the image is refused; while it runs, it takes
-    no position unless it is much larger. TF's two sets of rules differ in this.
+    While the graph is built, a window larger than the image is rejected; at run time, it has no
+    position unless it is much larger. TF's two sets of rules differ in this.
 
     Args:
       size: of the image.
@@ -78,7 +78,7 @@ def _positions(size: int, window: int, stride: int) -> int:
 
 
 def same_padding(size: int, window: int, stride: int, dilation: int = 1) -> Pair:
-    """What SAME adds before and after one dimension."""
+    """Return the SAME padding before and after one dimension."""
     count = -(-size // stride)
     needed = max(0, (count - 1) * stride + (window - 1) * dilation + 1 - size)
     return needed // 2, needed - needed // 2
@@ -91,7 +91,7 @@ def pads(
     padding: bytes,
     dilations: Sequence[int] | None = None,
 ) -> tuple[Pair, ...]:
-    """The paddings before and after every spatial dimension under SAME or VALID."""
+    """Return the paddings before and after every spatial dimension under SAME or VALID."""
     if padding == b"VALID":
         return ((0, 0),) * len(sizes)
     rates = dilations or (1,) * len(sizes)
@@ -99,21 +99,21 @@ def pads(
 
 
 def spatial(values: Sequence[Any], data_format: bytes) -> tuple[Any, ...]:
-    """The entries of an attribute like `strides`, or of a shape, for height, width (, depth)."""
+    """Return the entries of a shape or an attribute like `strides` for height, width (, depth)."""
     return tuple(values[axis] for axis in spatial_axes(data_format))
 
 
 def assemble(
     batch: Any, channels: Any, sizes: Sequence[Any], data_format: bytes
 ) -> tuple[Any, ...]:
-    """A shape in the order of `data_format`."""
+    """Return a shape in the order of `data_format`."""
     if data_format.startswith(b"NC"):
         return (batch, channels, *sizes)
     return (batch, *sizes, channels)
 
 
 def require_length(op: str, what: str, values: Sequence[Any], length: int) -> None:
-    """Refuses an attribute with the wrong number of entries."""
+    """Raise an error for an attribute with the wrong number of entries."""
     if len(values) != length:
         raise ValueError(
             f"{op} requires the {what} attribute to contain {length} values, but got: {len(values)}"
@@ -121,17 +121,17 @@ def require_length(op: str, what: str, values: Sequence[Any], length: int) -> No
 
 
 def channels_first(rank: int) -> tuple[int, ...]:
-    """The permutation from NHWC (NDHWC) to NCHW (NCDHW)."""
+    """Return the permutation from NHWC (NDHWC) to NCHW (NCDHW)."""
     return (0, rank - 1, *range(1, rank - 1))
 
 
 def channels_last(rank: int) -> tuple[int, ...]:
-    """The permutation from NCHW (NCDHW) to NHWC (NDHWC)."""
+    """Return the permutation from NCHW (NCDHW) to NHWC (NDHWC)."""
     return (0, *range(2, rank), 1)
 
 
 def sequence(value: Any, count: int, axis: int, name: str) -> list[Any]:
-    """A stride, dilation or window size as callers give it, for all dimensions.
+    """Return a stride, dilation or window size as callers give it, for all dimensions.
 
     Args:
       value: one number, one per spatial dimension, or one per dimension; None means 1.
