@@ -16,7 +16,7 @@ _loaded = False
 
 
 def load_all() -> None:
-    """Imports every module of cards below this package."""
+    """Import every module of cards below this package."""
     global _loaded
     if _loaded:
         return

@@ -495,7 +495,7 @@ def _loop_state(between: list[Operation], seen: set[Operation], colocate: bool) 
 def _pending_counts(
     to_ops: Sequence[Operation], from_ops: Sequence[Operation], colocate: bool, paths: Paths
 ) -> tuple[dict[Operation, int], set[Operation], Any]:
-    """How many gradients each operation between `from_ops` and `to_ops` waits for."""
+    """Return the number of gradients each operation between `from_ops` and `to_ops` waits for."""
     reached: set[Operation] = set()
     queue = collections.deque(from_ops)
     while queue:

@@ -1,4 +1,4 @@
-"""Ranks that inputs must have, refused in the words of TF's shape functions and of its kernels."""
+"""Checks of inputs' ranks, with the messages of TF's shape functions and kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Check = Callable[[Node], None]
 
 
 def checked_rank(node: Node, index: int, rank: int, running: str) -> tuple[Dim, ...]:
-    """The dims of an input that must have the given rank.
+    """Return the dims of an input that must have the given rank.
 
     Args:
       running: what TF says of another rank when the graph runs, before the input's shape.
@@ -27,7 +27,7 @@ def checked_rank(node: Node, index: int, rank: int, running: str) -> tuple[Dim, 
 
 
 def kernel_ranks(*wanted: tuple[int, int, str], least: bool = False) -> Check:
-    """A check of ranks that only kernels look at, one after the other, in words of theirs.
+    """Return a check of ranks that only kernels look at, one after the other, in words of theirs.
 
     Args:
       wanted: position of an input, its rank, and what is said of other ranks, where `{}` stands
@@ -47,7 +47,7 @@ def kernel_ranks(*wanted: tuple[int, int, str], least: bool = False) -> Check:
 
 
 def kernel_windows(length: int, **fields: str) -> Check:
-    """A check of lists of numbers for all dimensions, which nothing looks at but kernels.
+    """Return a check of lists of numbers for all dimensions, which nothing looks at but kernels.
 
     Args:
       fields: attributes, and what kernels call them.
@@ -62,7 +62,7 @@ def kernel_windows(length: int, **fields: str) -> Check:
 
 
 def same_as_first(node: Node) -> None:
-    """Refuses a second input of another shape than the first while the graph runs."""
+    """Raise an error at run time if the second input's shape differs from the first's."""
     first, second = node.dims(0), node.dims(1)
     if not (node.planning and dims.is_known(first) and dims.is_known(second)) or first == second:
         return

@@ -1,7 +1,7 @@
-"""Refusing results that no memory holds, before any memory is touched.
+"""Errors for results too large for memory, before memory is touched.
 
-An operating system grants more memory than it has and ends the process that uses it; so what
-cannot fit is refused by its size, in the words of TF's allocator.
+An operating system grants more memory than it has and kills the process that uses it; so a tensor
+that cannot fit is rejected by its size, with the message of TF's allocator.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def require_possible(dims: Sequence[int], dtype: DType, *, touched: bool = True)
 
 @cache
 def machine_memory() -> int:
-    """The bytes of memory that the machine has; where it does not say, more than any needs."""
+    """Return the bytes of memory that the machine has.
+
+    Where it does not say, more than any needs.
+    """
     return total_bytes() or _LARGEST
 
 
@@ -60,7 +63,7 @@ def require_objects(count: int, size: int, what: str) -> None:
 
 
 def require_room(dims: Sequence[int], dtype: DType, *, touched: bool = True) -> None:
-    """Refuses a tensor that is larger than the machine's memory.
+    """Raise an error for a tensor that is larger than the machine's memory.
 
     Args:
       dims: of the tensor.

@@ -68,17 +68,17 @@ def bytes_limit_samples() -> Iterator[Any]:
 
 @export("contrib.memory_stats.BytesInUse")
 def BytesInUse() -> Tensor:
-    """The bytes that are in use on a GPU."""
+    """Return the bytes that are in use on a GPU."""
     return bytes_in_use_op()  # type: ignore[no-any-return]
 
 
 @export("contrib.memory_stats.MaxBytesInUse")
 def MaxBytesInUse() -> Tensor:
-    """The most bytes that have been in use on a GPU."""
+    """Return the most bytes that have been in use on a GPU."""
     return max_bytes_in_use_op()  # type: ignore[no-any-return]
 
 
 @export("contrib.memory_stats.BytesLimit")
 def BytesLimit() -> Tensor:
-    """The bytes that a device has; -1 for a processor."""
+    """Return the bytes that a device has; -1 for a processor."""
     return bytes_limit_op()  # type: ignore[no-any-return]

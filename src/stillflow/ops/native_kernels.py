@@ -1,4 +1,4 @@
-"""What the loops in C can take, and calling them."""
+"""Calls of native loops, and the tensors that they support."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 4096  # channels: the loops keep a few rows on the stack
 
 
 def reach(*tensors: Any) -> bool:
-    """Whether the loops are there, and tensors contiguous in the memory of the host.
+    """Return True if the native loops are built and the tensors contiguous in host memory.
 
     While torch.compile looks at a step there is no memory yet, and none can be taken.
     """
@@ -24,12 +24,12 @@ def reach(*tensors: Any) -> bool:
 
 
 def take(*tensors: Any) -> bool:
-    """Whether the loops are there for tensors: float32 that they `reach`."""
+    """Return True for float32 tensors that the native loops `reach`."""
     return reach(*tensors) and all(tensor.dtype is torch.float32 for tensor in tensors)
 
 
 def take_channels(images: Sequence[Any], vectors: Sequence[Any] = ()) -> bool:
-    """The same for images of one shape, not empty, and vectors of a number per channel."""
+    """Return the same for images of one shape, not empty, and vectors of a number per channel."""
     shape = images[0].shape
     channels = shape[-1:]
     return (
@@ -43,7 +43,7 @@ def take_channels(images: Sequence[Any], vectors: Sequence[Any] = ()) -> bool:
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Calls a loop on as many threads as torch has.
+    """Call a native loop with torch's number of threads.
 
     Raises:
       MemoryError: if it says that there is none for what it notes in between.

@@ -93,7 +93,7 @@ def _all_reduce(reduction: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def all_sum(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The sum of tensors of several GPUs, on each of them.
+    """Return the sum of tensors of several GPUs, on each of them.
 
     Args:
       tensors: of one shape and type, each made on a device by name.
@@ -105,22 +105,22 @@ def all_sum(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def all_prod(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The product of tensors of several GPUs, on each of them; see `all_sum`."""
+    """Return the product of tensors of several GPUs, on each of them; see `all_sum`."""
     return _all_reduce("prod", tensors)
 
 
 def all_min(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The least of tensors of several GPUs, on each of them; see `all_sum`."""
+    """Return the least of tensors of several GPUs, on each of them; see `all_sum`."""
     return _all_reduce("min", tensors)
 
 
 def all_max(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The greatest of tensors of several GPUs, on each of them; see `all_sum`."""
+    """Return the greatest of tensors of several GPUs, on each of them; see `all_sum`."""
     return _all_reduce("max", tensors)
 
 
 def reduce_sum(tensors: Sequence[Tensor]) -> Tensor:
-    """The sum of tensors of several GPUs, on the current device, which has one of them.
+    """Return the sum of tensors of several GPUs, on the current device, which has one of them.
 
     Args:
       tensors: of one shape and type, each made on a device by name.
@@ -139,7 +139,7 @@ def reduce_sum(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def broadcast(tensor: Tensor) -> Tensor:
-    """A tensor of one GPU, for consumers on all of them.
+    """Return a tensor of one GPU, for consumers on all of them.
 
     Args:
       tensor: made on a device by name.

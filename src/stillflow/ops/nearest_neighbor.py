@@ -88,7 +88,7 @@ class _Table:
         return _Probe(self.squares[0], self.number, self.bits[0], 0)
 
     def after(self, probe: _Probe) -> Iterator[_Probe]:
-        """The places that come next: beyond one hyperplane farther away, instead or as well."""
+        """Yield the next probes: beyond one farther hyperplane, instead or in addition."""
         last, following = probe.last, probe.last + 1
         if following < len(self.bits):
             swapped = probe.mask ^ self.bits[last] ^ self.bits[following]

@@ -88,7 +88,7 @@ def check_numerics(tensor: Any, message: Any, name: str | None = None) -> Tensor
 def verify_tensor_all_finite(
     t: Any = None, msg: Any = None, name: str | None = None, x: Any = None, message: Any = None
 ) -> Tensor:
-    """The tensor unchanged, checked for infinities and NaN before it is used.
+    """Return the tensor unchanged, checked for infinities and NaN before it is used.
 
     Args:
       t, msg: older names of `x` and `message`.
@@ -107,7 +107,7 @@ def verify_tensor_all_finite(
 
 @export("add_check_numerics_ops")
 def add_check_numerics_ops() -> Operation:
-    """Checks every floating-point tensor of the default graph, in the order of the operations.
+    """Check every floating-point tensor of the default graph, in the order of the operations.
 
     Returns:
       An operation that runs all checks.

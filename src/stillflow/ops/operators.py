@@ -58,7 +58,10 @@ _BINARY: dict[str, Function] = {
 
 
 def _in_scope(operator: str, x: Any, y: Any, make: Callable[[str], Any]) -> Any:
-    """Calls `make` with the operator's scope; the direct way where the graph is the default."""
+    """Return calls `make` with the operator's scope.
+
+    The direct way where the graph is the default.
+    """
     default = get_default_graph()
     if default.runs_at_once and not has_symbolic((x, y)):
         return make(default._enter_name_scope(operator)[1])
@@ -128,7 +131,7 @@ def _override_all() -> None:
 
 
 def _sparse_op(op_type: str, sp: SparseTensor, values: Tensor, y: Tensor, name: str) -> Tensor:
-    """The given elements of `sp`, combined with those of the dense tensor `y`."""
+    """Return the given elements of `sp`, combined with those of the dense tensor `y`."""
     return get(op_type)(sp.indices, values, sp.dense_shape, y, name=name)  # type: ignore[no-any-return]
 
 

@@ -53,7 +53,7 @@ def print_shape(node: Node) -> Any:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """A run-time value as a numpy array that can be printed."""
+    """Return a run-time value as a numpy array that can be printed."""
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, VariantNumber):
@@ -172,7 +172,7 @@ def print_v2_kernel(node: Node) -> Any:
 
 
 def _stream_name(stream: Any) -> str:
-    """The name of an output stream in the graph; "" if it is not one."""
+    """Return the name of an output stream in the graph; "" if it is not one."""
     if isinstance(stream, str) and stream.startswith(_FILE):
         return stream
     if stream is sys.stdout or stream is sys.stderr:
@@ -191,7 +191,7 @@ def _stream_name(stream: Any) -> str:
 
 
 def _placeholder(text: str) -> str:
-    """A placeholder that does not occur in `text`."""
+    """Return a placeholder that does not occur in `text`."""
     placeholder, numbers = "{}", random.Random(5)
     while placeholder in text:
         placeholder += str(numbers.randint(0, 9))
@@ -199,7 +199,7 @@ def _placeholder(text: str) -> str:
 
 
 def _template(item: Any, placeholder: str, tensors: list[Any]) -> str:
-    """An argument as text with placeholders, whose tensors are added to `tensors`."""
+    """Return an argument as text with placeholders, whose tensors are added to `tensors`."""
     parts: list[Any] = []
     for leaf in nest.flatten(item):
         if isinstance(leaf, SparseTensor):
@@ -236,7 +236,7 @@ def _formatted(inputs: Any, sep: str, summarize: int, name: str | None) -> Any:
 
 @export("print")
 def print_(*inputs: Any, **kwargs: Any) -> Operation:
-    """An operation that prints tensors and other values when it runs.
+    """Return an operation that prints tensors and other values when it runs.
 
     Args:
       *inputs: tensors, Python values, and structures of both.
@@ -286,5 +286,5 @@ def timestamp_kernel(node: Node) -> Any:
 
 @export("timestamp")
 def timestamp(name: str | None = None) -> Tensor:
-    """The time in seconds since 1970 when it is computed, float64."""
+    """Return the time in seconds since 1970 when it is computed, float64."""
     return timestamp_op(name=name)  # type: ignore[no-any-return]

@@ -74,13 +74,13 @@ class Functions:
         self._numbers = itertools.count()
 
     def add(self, holder: Any) -> str:
-        """Gives an object's token, by which it is found as long as somebody keeps it."""
+        """Return an object's token, valid as long as the object is referenced."""
         token = f"pyfunc_{next(self._numbers)}"
         self._holders[token.encode()] = holder
         return token
 
     def insert(self, holder: Any) -> str:
-        """Adds an object that lives as long as the graph, and gives its token."""
+        """Add an object that lives as long as the graph, and give its token."""
         token = self.add(holder)
         graph: Any = get_default_graph()
         while isinstance(graph, FuncGraph):
@@ -91,10 +91,10 @@ class Functions:
         return token
 
     def find(self, token: bytes) -> Any:
-        """The object of a token.
+        """Return the object of a token.
 
         Raises:
-          tf.errors.InvalidArgumentError: if it is gone, or was another process's.
+          tf.errors.InvalidArgumentError: if it no longer exists, or was another process's.
         """
         holder = self._holders.get(token)
         if holder is None:
@@ -102,7 +102,7 @@ class Functions:
         return holder
 
     def size(self) -> int:
-        """How many functions there are."""
+        """Return the number of functions."""
         return len(self._holders)
 
 
@@ -116,7 +116,7 @@ class _Function:
         self._function = function
 
     def run(self, inputs: Sequence[Any], types: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Calls it on run-time values of these types; gives the results and their types."""
+        """Return calls it on run-time values of these types; gives the results and their types."""
         del types
         result = call_python(self._function, [_argument(value) for value in inputs])
         several = result if isinstance(result, (tuple, list)) else [result]
@@ -165,7 +165,7 @@ def _type_of(array: np.ndarray) -> Any:
 
 
 def _check_results(token: bytes, found: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Holds the types that a function returned against those it was said to.
+    """Check a function's results against the declared types.
 
     Raises:
       tf.errors.InvalidArgumentError: if their number or one of them differs.
@@ -189,7 +189,7 @@ def _cpp_name(dtype: Any) -> str:
 
 
 def call_python(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """Calls a function.
+    """Return calls a function.
 
     Raises:
       tf.errors.OpError: if it raises, with its traceback in the message.
@@ -221,7 +221,7 @@ def _kernel(node: Node) -> Any:
 
 
 def _stateless_kernel(node: Node) -> Any:
-    """Calls the function once if all that it takes is known before the run."""
+    """Return calls the function once if all that it takes is known before the run."""
     run = _kernel(node)
     if any(node.value(index) is None for index in range(len(node.inputs))):
         return run
@@ -250,7 +250,7 @@ def eager_py_func_gradient(node: Node, *grads: Any) -> Any:
 
 
 def check_callable(func: Any) -> None:
-    """Refuses what cannot be called.
+    """Raise an error for an object that is not callable.
 
     Raises:
       ValueError: if so.
@@ -260,7 +260,7 @@ def check_callable(func: Any) -> None:
 
 
 def _call_now(func: Callable[..., Any], inp: Any) -> Any:
-    """Calls a function on the values of tensors; gives its results as a tensor or some."""
+    """Return calls a function on the values of tensors; gives its results as a tensor or some."""
     results = nest.flatten(func(*[tensor.numpy() for tensor in inp]))
     made = [result if result is None else convert_to_tensor(result) for result in results]
     return made[0] if len(made) == 1 else made
@@ -270,7 +270,7 @@ def _call_now(func: Callable[..., Any], inp: Any) -> Any:
 def py_func(
     func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
-    """An operation that calls a Python function on numpy arrays in every step.
+    """Return an operation that calls a Python function on numpy arrays in every step.
 
     Args:
       func: takes one array per input (scalars as numpy scalars, strings as bytes) and gives one
@@ -282,7 +282,7 @@ def py_func(
 
     Returns:
       A tensor of unknown shape, or a list of them if `Tout` is one; the operation if it is
-      stateful and has no results. In eager execution whatever `func` gives, as tensors.
+      stateful and has no results. In eager execution, the results of `func` as tensors.
 
     Raises:
       ValueError: if `func` is not callable.

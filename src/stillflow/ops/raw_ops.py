@@ -25,12 +25,12 @@ _RENAMED: dict[str, dict[str, str]] = {
 
 
 def _argument(op: str, name: str) -> str:
-    """What the functions of an op call one of its inputs or attributes."""
+    """Return the name of an input or attribute in the op's functions."""
     return _RENAMED.get(op, {}).get(name) or _RESERVED.get(name, name)
 
 
 def _attr_names(signature: Signature) -> list[str]:
-    """The attributes a caller may give: those that no input determines, required ones first."""
+    """Return the attributes that callers may give, required ones first."""
     inferred = set()
     for arg in signature.inputs:
         inferred |= {arg.type_attr, arg.number_attr, arg.type_list_attr}
@@ -57,7 +57,7 @@ def _parameters(signature: Signature, kind: Any) -> list[inspect.Parameter]:
 
 
 def _as_generated(number: float) -> float:
-    """A number as TF's generator writes it: six digits, without a point where it needs none."""
+    """Format a number as TF's generator does: six digits, no superfluous point."""
     text = f"{number:.6g}"
     return int(text) if text.lstrip("-").isdecimal() else float(text)
 
@@ -111,10 +111,10 @@ def lookup(name: str) -> Callable[..., Any]:
 
 
 def positional(name: str) -> Callable[..., Any] | None:
-    """The op as TF's generated modules (`gen_math_ops`) have it, or None."""
+    """Return the op as TF's generated modules (`gen_math_ops`) have it, or None."""
     return _function(name, False)
 
 
 def names() -> list[str]:
-    """The names of all ops in `tf.raw_ops`."""
+    """Return the names of all ops in `tf.raw_ops`."""
     return sorted(name for name in load_all() if not name.startswith("_"))

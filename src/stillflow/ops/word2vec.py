@@ -1,6 +1,6 @@
 """Skipgram and NegTrain, which graphs before version 19 trained word vectors with.
 
-Such graphs can be looked at; running these two is refused.
+Such graphs can be inspected; running these two ops raises an error.
 """
 
 from __future__ import annotations

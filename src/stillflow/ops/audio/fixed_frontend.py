@@ -24,7 +24,7 @@ _WORD_BITS = 32
 
 
 class Settings(NamedTuple):
-    """What the features are made with; sizes are numbers of samples."""
+    """Settings of the features; sizes are numbers of samples."""
 
     sample_rate: int
     window_size: int
@@ -45,7 +45,7 @@ class Settings(NamedTuple):
 
 
 def _bits(values: Any) -> Array:
-    """How many bits whole numbers below 2**53 need."""
+    """Return the number of bits of integers below 2**53."""
     return np.frexp(np.asarray(values, np.float64))[1].astype(np.int64)
 
 
@@ -58,7 +58,7 @@ def _short(values: Any) -> Array:
 
 
 class Frontend:
-    """Computes features with some settings.
+    """Computation of features with given settings.
 
     Raises:
       ValueError: If the bands reach above the highest frequency.
@@ -71,7 +71,7 @@ class Frontend:
         self.bands = _bands(settings, self.transform_size // 2 + 1)
 
     def frames(self, audio: Array) -> Array:
-        """Returns the features of each window, uint16 [windows, channels].
+        """Return the features of each window, uint16 [windows, channels].
 
         Args:
           audio: int16, one sample after another.
@@ -106,7 +106,7 @@ class Frontend:
         return np.floor(weights * np.float32(1 << _WINDOW_BITS) + 0.5).astype(np.int32)
 
     def _without_noise(self, signal: Array) -> tuple[Array, Array]:
-        """Returns the signal less what stays the same from window to window, and the latter."""
+        """Return the signal less what stays the same from window to window, and the latter."""
         s = self.settings
         channels = np.arange(s.num_channels)
         one = np.float32(1 << _NOISE_BITS)
@@ -186,7 +186,7 @@ class Frontend:
 
 
 def _log_table() -> Array:
-    """By how much the logarithm of two, between two powers, is above a straight line."""
+    """Return the excess of log2 over a straight line between two powers."""
     x = np.arange((1 << _LOG_SEGMENT_BITS) + 1) / (1 << _LOG_SEGMENT_BITS)
     table = np.floor((np.log2(1 + x) - x) * (1 << _LOG_BITS) + 0.5).astype(np.int64)
     return np.append(table, 0)
@@ -200,7 +200,7 @@ def _mel(frequency: Any) -> Any:
 
 
 def _bands(settings: Settings, spectrum_size: int) -> Array:
-    """Returns the weights of frequencies in channels, in 1/4096: int64 [frequencies, channels]."""
+    """Return the weights of frequencies in channels, in 1/4096: int64 [frequencies, channels]."""
     count = settings.num_channels + 1
     low, high = _mel(settings.lower_band_limit), _mel(settings.upper_band_limit)
     spacing = np.float32((high - low) / np.float32(count))
@@ -223,7 +223,7 @@ def _bands(settings: Settings, spectrum_size: int) -> Array:
 
 
 def _rounded_root(values: Array) -> Array:
-    """Returns square roots rounded to whole numbers."""
+    """Return square roots rounded to whole numbers."""
     root = np.sqrt(values.astype(np.float64)).astype(np.int64)
     root -= root * root > values
     root += (root + 1) ** 2 <= values
@@ -257,7 +257,10 @@ def _turned(values: Array) -> Array:
 
 
 def _complex_transform(x: Array, twiddles: Array, stride: int) -> Array:
-    """The Fourier transform of complex numbers [..., size, 2]; the size is a power of two."""
+    """Return the Fourier transform of complex numbers [..., size, 2].
+
+    The size is a power of two.
+    """
     size = x.shape[-2]
     if size == 1:
         return x
@@ -279,7 +282,7 @@ def _complex_transform(x: Array, twiddles: Array, stride: int) -> Array:
 
 
 def real_transform(x: Array) -> Array:
-    """Returns the Fourier transform of real numbers, in 16 bits.
+    """Return the Fourier transform of real numbers, in 16 bits.
 
     Args:
       x: int16 [..., size]; the size is a power of two.

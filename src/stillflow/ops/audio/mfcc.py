@@ -96,7 +96,7 @@ def _mel_filters(bins: int, rate: int, bands: int, low: float, high: float) -> n
 
 
 def _cosines(bands: int, count: int) -> np.ndarray:
-    """The discrete cosine transform of type II, [bands, count]."""
+    """Return the discrete cosine transform of type II, [bands, count]."""
     angles = np.outer(np.arange(bands) + 0.5, np.arange(count)) * (math.pi / bands)
     return math.sqrt(2.0 / bands) * np.cos(angles)
 
@@ -116,7 +116,7 @@ def mfcc(
     lower_frequency_limit: float = 20, filterbank_channel_count: int = 40,
     dct_coefficient_count: int = 13, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The cepstral coefficients on the mel scale.
+    """Return the cepstral coefficients on the mel scale.
 
     Args:
       spectrogram: float32 [channels, windows, frequencies], of squared magnitudes.

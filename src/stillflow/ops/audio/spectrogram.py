@@ -27,7 +27,7 @@ audio_spectrogram_op = op(
 
 
 def _fft_length(window: int) -> int:
-    """The power of two that is not below the window."""
+    """Return the power of two that is not below the window."""
     return 1 << max(window - 1, 0).bit_length()
 
 
@@ -50,7 +50,7 @@ def audio_spectrogram_shape(node: Node) -> Any:
 
 
 def _check_heights(frames: int, channels: int, size: int, stride: int) -> int:
-    """How many windows end in each channel, where these follow one another.
+    """Return the number of consecutive windows that end in each channel.
 
     Raises:
       ValueError: if more end in a later one than in the first.
@@ -105,7 +105,7 @@ def audio_spectrogram(
     input: Any, window_size: int, stride: int, magnitude_squared: bool = False,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The magnitudes of the frequencies in each window, under Hann's window.
+    """Return the magnitudes of the frequencies in each window, under Hann's window.
 
     Args:
       input: float32 [frames, channels].

@@ -52,7 +52,7 @@ def decode_wav_kernel(node: Node) -> Any:
 
     def run(contents: Any) -> Any:
         sound, rate = wav.decode(contents.item())
-        if channels != -1:  # the last channel stands for those that lack
+        if channels != -1:  # missing channels repeat the last one
             sound = sound[:, np.minimum(np.arange(channels), sound.shape[1] - 1)]
         if frames != -1:  # silence follows
             sound = np.pad(sound[:frames], ((0, max(0, frames - len(sound))), (0, 0)))
@@ -109,7 +109,7 @@ def encode_wav_samples() -> Iterator[Any]:
 def decode_wav(
     contents: Any, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Reads a WAV file of 16-bit samples.
+    """Read a WAV file of 16-bit samples.
 
     Args:
       contents: string, a scalar: the file.
@@ -129,7 +129,7 @@ def decode_wav(
 
 @export("audio.encode_wav")
 def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Tensor:
-    """Writes a WAV file of 16-bit samples.
+    """Write a WAV file of 16-bit samples.
 
     Args:
       audio: float32 [frames, channels]; what is beyond -1 and 1 is cut off.

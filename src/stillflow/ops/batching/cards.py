@@ -83,7 +83,7 @@ def _any_rows(node: Node, index: int) -> Any:
     if not dims:
         if node.inputs[index].shape.ndims == 0:
             raise ValueError("Out of range dim_index 0 for shape with 0 dimensions")
-        return None  # known of what is fed only: the kernel refuses it in other words
+        return None  # known for feeds only: the kernel has another message
     return (None, *dims[1:])
 
 
@@ -243,7 +243,7 @@ def _checked(outputs: Sequence[Any], wanted: int, size: int) -> Sequence[Any]:
 
 
 def _shares(batch: Batch, outputs: Sequence[Any]) -> list[Any]:
-    """The rows of each task, in memory of their own."""
+    """Return the rows of each task, in memory of their own."""
     return [
         tuple(copied(value[end - task.size : end]) for value in outputs)
         for task, end in zip(batch.tasks, batch.ends(), strict=True)

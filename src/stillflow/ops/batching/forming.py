@@ -1,7 +1,7 @@
-"""How inputs of several runs become batches.
+"""Forming of batches from inputs of several runs.
 
-No thread of its own does the work: whoever completes a batch, or the timer of one that stays open
-for too long, closes it; the run that joined it last then computes it for all others, which wait.
+There is no worker thread: the run that completes a batch, or the timer of one that stays open for
+too long, closes it. The run that joined it last computes it for all others, which wait.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MICRO = 1e-6
 
 
 class Task:
-    """What one run puts into a batch.
+    """Input of one run to a batch.
 
     Args:
       key: a number that tells runs apart.
@@ -37,7 +37,7 @@ class Task:
         self.done.acquire()
 
     def wake(self) -> None:
-        """Lets the run of the task go on."""
+        """Resume the run of the task."""
         if not self.is_over:
             self.is_over = True
             self.done.release()
@@ -57,12 +57,12 @@ class Batch:
         return sum(task.size for task in self.tasks)
 
     def stop(self) -> None:
-        """Ends the timer: the batch is closed, or given up."""
+        """Stop the timer of a closed or cancelled batch."""
         if self.timer is not None:
             self.timer.cancel()
 
     def ends(self) -> list[int]:
-        """Where the rows of each task end."""
+        """Return the end of each task's rows."""
         ends, last = [], 0
         for task in self.tasks:
             last += task.size
@@ -72,7 +72,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Limits:
-    """What an operation says of its batches, by the names of its attributes."""
+    """Limits of an operation's batches, by the names of its attributes."""
 
     num_batch_threads: int
     max_batch_size: int
@@ -81,11 +81,11 @@ class Limits:
     allowed_batch_sizes: tuple[int, ...]
 
     def padded(self, size: int) -> int:
-        """The number of rows that a batch of `size` rows is filled up to."""
+        """Return the number of rows that a batch of `size` rows is filled up to."""
         return next((allowed for allowed in self.allowed_batch_sizes if allowed >= size), size)
 
     def check(self) -> None:
-        """Refuses sizes that do not grow up to the largest.
+        """Raise an error unless sizes grow up to the largest.
 
         Raises:
           InvalidArgumentError: for these.
@@ -117,7 +117,7 @@ class Batcher:
     def run(
         self, queue: bytes, task: Task, compute: Callable[[Batch], list[Any]], waits: Any
     ) -> Any:
-        """What `compute` gives for a task, once it was called for the batch that it is in.
+        """Return the result of `compute` for a task, after the call for its batch.
 
         Args:
           queue: the name of the queue.
@@ -162,7 +162,7 @@ class Batcher:
             self._time(batch)
 
     def _time(self, batch: Batch) -> None:
-        """Closes a batch after a while, whatever is in it then."""
+        """Close a batch after a while, even if it is not full."""
 
         def close() -> None:
             with self._lock:
@@ -178,7 +178,7 @@ class Batcher:
         batch.timer.start()
 
     def _start(self) -> None:
-        """Hands batches that are closed to their last runs, as many as may be computed."""
+        """Hand batches that are closed to their last runs, as many as may be computed."""
         for batches in self._queues.values():
             while self._computing < self.limits.num_batch_threads and self._is_ready(batches):
                 batch = batches.popleft()
@@ -211,7 +211,7 @@ class Batcher:
                 task.wake()
 
     def _cancel(self, queue: bytes, task: Task, error: errors.OpError) -> None:
-        """Takes a task back, unless its batch is being computed."""
+        """Remove a task, unless its batch is being computed."""
         with self._lock:
             batches = self._queues[queue]
             for batch in batches:
@@ -230,7 +230,7 @@ class Batcher:
 
 
 def _again(error: Exception) -> Exception:
-    """An error to be raised in one more thread."""
+    """Return an error to be raised in one more thread."""
     if isinstance(error, errors.OpError):
         kind: Any = type(error)
         return kind(None, None, error.message)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""How what was computed of a batch gets back to its runs, and gradients into their batch."""
+"""Distribution of a batch's results to its runs, and collection of gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Waiter:
         self.done.acquire()
 
     def get(self, waits: Any, cancel: Any) -> Any:
-        """The value, once it is there."""
+        """Return the value, once it is there."""
         waits.wait(self.done, cancel)
         if self.error is not None:
             raise self.error
@@ -47,7 +47,7 @@ class Parts:
         self._waiting: dict[int, _Waiter] = {}
 
     def take(self, key: int, parts: dict[int, Any], waits: Any) -> Any:
-        """The part of a run.
+        """Return the part of a run.
 
         Args:
           key: of the run.
@@ -77,7 +77,7 @@ class Parts:
         return waiter.get(waits, lambda error: self._cancel(key, waiter, error))
 
     def _hand_out(self, parts: dict[int, Any]) -> dict[int, Any]:
-        """Gives parts to runs that wait; returns those for which no run waits yet."""
+        """Give parts to waiting runs; return the parts for which no run waits yet."""
         late = {}
         for key, part in parts.items():
             waiter = self._waiting.pop(key, None)
@@ -98,7 +98,7 @@ class Parts:
         timer.start()
 
     def _forget(self, parts: dict[int, Any]) -> None:
-        """Throws parts away whose runs have not come."""
+        """Discard parts whose runs have not come."""
         with self._lock:
             for key, part in parts.items():
                 if self._parts.get(key) is part:
@@ -122,7 +122,7 @@ class _Wish:
 
 
 class Gathering:
-    """Gradients of runs, put together in the run that computed their batch."""
+    """Gradients of runs, combined in the run that computed their batch."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -130,7 +130,7 @@ class Gathering:
         self._wishes: dict[int, _Wish] = {}  # by the key of the run that waits
 
     def add(self, key: int, grad: Any, keys: list[int] | None, waits: Any) -> list[Any] | None:
-        """Adds the gradient of a run; gives those of its batch if it has computed it, else None.
+        """Add the gradient of a run; give those of its batch if it has computed it, else None.
 
         Args:
           key: of the run.

@@ -22,7 +22,7 @@ def check_now(
     summarize: int | None,
     message: str | None,
 ) -> None:
-    """Refuses tensors with values that do not compare as they should.
+    """Raise an error for tensors whose values fail the comparison.
 
     Args:
       symbol: of the comparison.

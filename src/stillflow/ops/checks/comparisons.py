@@ -31,7 +31,7 @@ def _text(item: Any) -> str:
 def _binary(
     symbol: str, name: str, function: Callable[..., Any], static: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Makes `assert_<name>(x, y)`; where both are known it is checked at once."""
+    """Make `assert_<name>(x, y)`; where both are known it is checked at once."""
     op_name = f"assert_{name}"
 
     def assertion(
@@ -105,7 +105,7 @@ def assert_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """An operation that fails unless x == y everywhere; see `assert_less`."""
+    """Return an operation that fails unless x == y everywhere; see `assert_less`."""
     with name_scope(name, "assert_equal", [x, y, data]):
         if x is y:
             return None if executing_eagerly() else no_op()
@@ -115,7 +115,7 @@ def assert_equal(
 def _signed(
     name: str, symbol: str, compare: Callable[..., Any], zero_first: bool
 ) -> Callable[..., Any]:
-    """Makes `assert_<name>(x)`, a comparison with zero."""
+    """Make `assert_<name>(x)`, a comparison with zero."""
     op_name = f"assert_{name}"
 
     def assertion(
@@ -130,7 +130,7 @@ def _signed(
             if data is None:
                 text = f"Condition x {symbol} 0 did not hold element-wise:"
                 source = f"x ({described(x)}) = "
-                # One string where TF's own list lacks a comma.
+                # One string where TF's own list has no comma.
                 parts = [text + source] if symbol == "<=" else [text, source]
                 data = [message or "", *parts, x]
             zero = convert_to_tensor(0, dtype=x.dtype)
@@ -175,7 +175,7 @@ def assert_near(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """An operation that fails unless |x - y| < atol + rtol |y| everywhere.
+    """Return an operation that fails unless |x - y| < atol + rtol |y| everywhere.
 
     Args:
       x, y: floating-point tensors.

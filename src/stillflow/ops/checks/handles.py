@@ -10,13 +10,13 @@ _TYPE_WORDS = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def type_word(dtype: DType) -> str:
-    """What TensorFlow's messages call a type."""
+    """Return the name of a type in TensorFlow's messages."""
     name = dtype.base_dtype.name
     return _TYPE_WORDS.get(name, name)
 
 
 def check_built_type(node: Node) -> None:
-    """Refuses, while the graph is built, an attribute `dtype` that is not the variable's type.
+    """Raise an error at graph construction if `dtype` is not the variable's type.
 
     Raises:
       ValueError: if it is not.

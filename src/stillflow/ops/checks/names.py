@@ -1,4 +1,4 @@
-"""What messages of assertions call a tensor."""
+"""Names of tensors in messages of assertions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import Any
 
 
 def named(tensor: Any, otherwise: str) -> str:
-    """The name of a tensor; `otherwise` where it was computed when it was called, and has none."""
+    """Return the name of a tensor.
+
+    `otherwise` where it was computed when it was called, and has none.
+    """
     return otherwise if getattr(tensor, "holds_value", False) else str(tensor.name)
 
 
 def described(tensor: Any) -> str:
-    """The name of a tensor, or its shape and type."""
+    """Return the name of a tensor, or its shape and type."""
     return named(tensor, f"shape={tensor.shape} dtype={tensor.dtype!r}")

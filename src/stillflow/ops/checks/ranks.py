@@ -62,7 +62,7 @@ def assert_rank(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """An operation that fails unless x has the given rank.
+    """Return an operation that fails unless x has the given rank.
 
     Raises:
       ValueError: at once, if the rank is known to be another one.
@@ -79,7 +79,7 @@ def assert_rank_at_least(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """An operation that fails unless x has at least the given rank.
+    """Return an operation that fails unless x has at least the given rank.
 
     Raises:
       ValueError: at once, if the rank is known to be smaller.
@@ -129,7 +129,7 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """An operation that fails unless the rank of x is one of `ranks`.
+    """Return an operation that fails unless the rank of x is one of `ranks`.
 
     Raises:
       ValueError: at once, if the rank is known to be another one.
@@ -164,7 +164,7 @@ def _any_rank(actual: Any, ranks: Sequence[Any]) -> Any:
 
 @export("debugging.assert_scalar", "assert_scalar")
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Any:
-    """The tensor, if it is known to be a scalar.
+    """Return the tensor, if it is known to be a scalar.
 
     Raises:
       ValueError: if it is not.
@@ -187,7 +187,7 @@ def assert_shapes(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """An operation that fails unless tensors have shapes written with shared symbols.
+    """Return an operation that fails unless tensors have shapes written with shared symbols.
 
     Args:
       shapes: a dict or pairs of tensors and shapes: sizes, symbols that mean one size wherever they

@@ -32,7 +32,7 @@ NUMERIC_TYPES = frozenset((
 
 @export("debugging.assert_proper_iterable", "assert_proper_iterable")
 def assert_proper_iterable(values: Any) -> None:
-    """Refuses what is iterable by accident: tensors, arrays, strings.
+    """Raise an error for accidental iterables: tensors, arrays, strings.
 
     Raises:
       TypeError: for these, and for what is not iterable at all.
@@ -47,7 +47,7 @@ def assert_proper_iterable(values: Any) -> None:
 
 @export("debugging.assert_integer", "assert_integer")
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
-    """An operation that does nothing, if x is of an integer type.
+    """Return an operation that does nothing, if x is of an integer type.
 
     Raises:
       TypeError: if it is not.
@@ -66,7 +66,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 def assert_type(
     tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> Any:
-    """An operation that does nothing, if `tensor` is of type `tf_type`.
+    """Return an operation that does nothing, if `tensor` is of type `tf_type`.
 
     Raises:
       TypeError: if it is not.
@@ -82,7 +82,7 @@ def assert_type(
 
 @export("debugging.is_numeric_tensor", "is_numeric_tensor")
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether `tensor` is a tensor of numbers."""
+    """Return True if `tensor` is a tensor of numbers."""
     return isinstance(tensor, Tensor) and tensor.dtype in NUMERIC_TYPES
 
 
@@ -103,14 +103,14 @@ def _monotonic(x: Any, compare: Callable[..., Any]) -> Any:
 
 @export("math.is_non_decreasing", "debugging.is_non_decreasing", "is_non_decreasing")
 def is_non_decreasing(x: Any, name: str | None = None) -> Any:
-    """Whether no element of x, read in order, is smaller than the one before."""
+    """Return True if no element of x, in order, is smaller than its predecessor."""
     with name_scope(name, "is_non_decreasing", [x]):
         return _monotonic(x, comparison.less_equal)
 
 
 @export("math.is_strictly_increasing", "debugging.is_strictly_increasing", "is_strictly_increasing")
 def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
-    """Whether each element of x, read in order, is larger than the one before."""
+    """Return True if each element of x, in order, is larger than its predecessor."""
     with name_scope(name, "is_strictly_increasing", [x]):
         return _monotonic(x, comparison.less)
 
@@ -134,7 +134,7 @@ def _same_base_type(items: Sequence[Any], expected: DType | None) -> DType | Non
 
 @export("debugging.assert_same_float_dtype", "assert_same_float_dtype")
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
-    """The one floating-point type of all tensors, float32 if there is none.
+    """Return the one floating-point type of all tensors, float32 if there is none.
 
     Raises:
       ValueError: if the types differ or are not floating-point.

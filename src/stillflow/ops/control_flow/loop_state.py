@@ -164,7 +164,7 @@ class LoopGradState:
     # ---- recalling
 
     def recall(self, history: Tensor, value: Tensor, dead_branch: bool = False) -> Tensor:
-        """What `value`, kept on the stack `history`, was in the iteration the gradient is at."""
+        """Return `value`, kept on the stack `history`, as it was in the gradient's iteration."""
         from stillflow.ops.control_flow.stacks import stack_pop_v2_op
 
         branch_context = self._branch_of(history, value)

@@ -1,1 +1,1 @@
-"""What debuggers put into graphs: copies, counts and dumps of tensors."""
+"""Debuggers' operations: copies, counts and dumps of tensors."""

@@ -1,4 +1,4 @@
-"""What TensorFlow's debugger puts into graphs: Copy, CopyHost, DebugIdentity and its like."""
+"""Ops of TensorFlow's debugger: Copy, CopyHost, DebugIdentity and similar ones."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def copy_kernel(node: Node) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """A value in memory of its own; what handles stand for stays the same."""
+    """Return a value in memory of its own; what handles stand for stays the same."""
     return copied(value) if isinstance(value, (torch.Tensor, np.ndarray)) else value
 
 
@@ -88,7 +88,7 @@ _FILE = "file://"
 
 
 def _name_and_slot(tensor_name: str) -> tuple[str, int]:
-    """The parts of a tensor's name.
+    """Return the parts of a tensor's name.
 
     Raises:
       InvalidArgumentError: if it is none.
@@ -107,7 +107,7 @@ def _name_and_slot(tensor_name: str) -> tuple[str, int]:
 
 
 def _publisher(node: Any) -> Callable[[np.ndarray], None]:
-    """What writes an array to the files that the URLs of an operation name.
+    """Return the function that writes an array to the files of an operation's URLs.
 
     Raises:
       InvalidArgumentError: if the operation does not name a tensor.
@@ -147,7 +147,7 @@ def debug_identity_kernel(node: Node) -> Any:
 
 
 def _numbers(value: Any) -> np.ndarray:
-    """A tensor of real numbers as an array in which NumPy counts them."""
+    """Return a tensor of real numbers as an array in which NumPy counts them."""
     if value.dtype in (torch.bfloat16, torch.float16):
         value = value.float()
     return to_stored(value)

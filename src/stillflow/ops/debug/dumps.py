@@ -1,4 +1,4 @@
-"""Writes what a debugger watches into a folder, laid out as TensorFlow's debugger does.
+"""Debug dumps in a folder with the layout of TensorFlow's debugger.
 
     ROOT/_tfdbg_core_metadata_sessionrun<number>_<time>     which run this was
     ROOT/_tfdbg_device_<device>/_tfdbg_graph_hash_<time>    what ran there
@@ -24,12 +24,12 @@ GRAPH = f"{METADATA}graph_"
 
 
 def device_folder(device: str) -> str:
-    """The name of the folder that holds what ran on a device."""
+    """Return the name of the folder that holds what ran on a device."""
     return DEVICE + device.replace("/", ",").replace(":", "_")
 
 
 class DumpWriter:
-    """Writes the dumps of one run.
+    """Writer of one run's dumps.
 
     Args:
       root: the folder; it need not exist.
@@ -73,7 +73,7 @@ class DumpWriter:
         self._write(os.path.join(folder, *f"{node}_{slot}_{debug_op}_{now}".split("/")), event)
 
     def _now(self) -> int:
-        """The time; no two of a run are the same, so that they order what happened."""
+        """Return the time; no two of a run are the same, so that they order what happened."""
         self._last = max(self._last + 1, time.time_ns() // 1000)
         return self._last
 
@@ -91,7 +91,7 @@ class DumpWriter:
 
 
 def _fill(proto: Any, value: np.ndarray) -> None:
-    """Puts an array into a `TensorProto`, numbers as bytes: no bytes, readers take for no value."""
+    """Put an array into a `TensorProto`, numbers as bytes: no bytes, readers take for no value."""
     from stillflow.graph import dtypes
     from stillflow.graph.tensor_proto import make_tensor_proto
 

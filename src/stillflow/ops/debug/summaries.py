@@ -1,4 +1,4 @@
-"""What a debugger records of a watched tensor: the debug ops of TensorFlow 1.15."""
+"""Debug ops of TensorFlow 1.15: summaries of watched tensors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DEBUG_OPS: dict[str, Callable[..., np.ndarray | None]] = {
 
 
 def parse(debug_op: str) -> tuple[str, dict[str, Any]]:
-    """A debug op as it is named in a watch, `Name` or `Name(key=value; key=value)`.
+    """Return a debug op as it is named in a watch, `Name` or `Name(key=value; key=value)`.
 
     Raises:
       ValueError: if there is no such debug op, or it has no such attributes.

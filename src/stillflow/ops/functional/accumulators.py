@@ -8,7 +8,7 @@ from stillflow.ops.functional.nodes import positions
 
 
 def accumulator_of(tensor: Tensor) -> Tensor | None:
-    """The list that a tensor of a loop's body is pushed to at every turn, as the body gives it."""
+    """Return the list to which the loop's body pushes a tensor in every iteration."""
     graph = tensor.graph
     assert isinstance(graph, FuncGraph)
     inputs, outputs = positions(graph.inputs), positions(graph.outputs)

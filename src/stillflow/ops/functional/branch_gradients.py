@@ -56,7 +56,7 @@ class _GradientBranch(CondBranchFuncGraph):
         super().__init__(gradient_name(branch.name), shares_collections())
         self._branch = branch
         self._own = (*branch.inputs, *branch.outputs)
-        self._taken: dict[Tensor, Tensor] = {}  # what stands here for tensors of the branch
+        self._taken: dict[Tensor, Tensor] = {}  # stand-ins for tensors of the branch
         self.added: list[Tensor] = []
         self.rewrites = False
 
@@ -192,7 +192,7 @@ def _padded(
 
 
 def _inputs(op: Operation, branch: TracedGraph, gradient: TracedGraph) -> list[Tensor]:
-    """What the gradient of a branch takes; the node's own results stand for those of the branch."""
+    """Return the inputs of a branch's gradient; the node's own results replace the branch's."""
     found = []
     for tensor in gradient.captured_inputs:
         if tensor.home is branch:
@@ -207,7 +207,7 @@ def _inputs(op: Operation, branch: TracedGraph, gradient: TracedGraph) -> list[T
 
 
 def _match_slices(kind: Kind, made: Sequence[TracedGraph]) -> None:
-    """Makes slices of a gradient that is slices in another branch.
+    """Make slices of a gradient that is slices in another branch.
 
     Raises:
       TypeError: if it is neither a tensor nor slices.

@@ -35,7 +35,7 @@ from stillflow.ops.math.cast import cast
 
 
 class Kind(NamedTuple):
-    """What a choice between functions is called in messages, and the node that it is.
+    """Kind of a choice between functions: its node type and its name in messages.
 
     Attributes:
       function: what programs call.
@@ -49,11 +49,11 @@ class Kind(NamedTuple):
     stateful: Card
 
     def label(self, index: int) -> str:
-        """What an argument that is a branch is called."""
+        """Return the name of a branch argument in messages."""
         return _SIDES[index] if self is COND else f"branches[{index}]"
 
     def functions(self, named: list[Any]) -> dict[str, Any]:
-        """The attributes that name the branches."""
+        """Return the attributes that name the branches."""
         if self is COND:
             return dict(zip(("then_branch", "else_branch"), named, strict=True))
         return {"branches": named}
@@ -102,7 +102,7 @@ def indexed_case(
 
 
 def scalar_condition(pred: Any) -> Any:
-    """A condition without dimensions of one element."""
+    """Return a condition without dimensions of one element."""
     if isinstance(pred, Tensor) and pred._dims != ():
         return squeeze(pred)
     return pred
@@ -124,7 +124,7 @@ def _traced(
 
 
 def _check_captures(bodies: Sequence[TracedGraph], labels: Sequence[str]) -> None:
-    """Refuses a branch that takes a tensor of another.
+    """Raise an error for a branch that uses a tensor of another.
 
     Raises:
       ValueError: if there is one.
@@ -146,7 +146,7 @@ def build(
     is_gradient: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Adds the node; gives its results in the structure that the branches gave.
+    """Add the node; give its results in the structure that the branches gave.
 
     Args:
       kind: which node.
@@ -178,7 +178,7 @@ def build(
     op = made[0].op
     finish(op)
     op.graph.prevent_fetching(op)
-    # What is fetched is not the node itself, which would run all of a branch.
+    # Not the node itself is fetched, which would run all of a branch.
     results = [identity(tensor) for tensor in made]
     return packed(bodies[0].structured_outputs, results[:count])
 
@@ -186,7 +186,7 @@ def build(
 def _match_inputs(
     bodies: Sequence[TracedGraph], inputs: Sequence[Sequence[Tensor]]
 ) -> list[Tensor]:
-    """Makes all bodies take what any of them takes; gives that."""
+    """Make all bodies take what any of them takes; give that."""
     taken = list(dict.fromkeys(tensor for tensors in inputs for tensor in tensors))
     for body, tensors in zip(bodies, inputs, strict=True):
         mine = dict(zip(tensors, body.inputs, strict=True))
@@ -202,7 +202,7 @@ def _match_inputs(
 def give_intermediates(
     bodies: Sequence[TracedGraph], optionals: Sequence[Sequence[Tensor]]
 ) -> list[list[Tensor]]:
-    """Makes the bodies give optionals too, the same number each; gives what was added."""
+    """Make the bodies give optionals too, the same number each; give what was added."""
     most = max(map(len, optionals))
     added = []
     for body, mine in zip(bodies, optionals, strict=True):
@@ -226,7 +226,7 @@ def _wrapped_intermediates(body: TracedGraph) -> list[Tensor]:
 
 
 def check_same_outputs(kind: Kind, bodies: Sequence[TracedGraph]) -> None:
-    """Refuses branches that give different structures or types.
+    """Raise an error for branches with different structures or types.
 
     Raises:
       TypeError, ValueError: if they do.
@@ -291,7 +291,7 @@ def _match_indices(kind: Kind, bodies: Sequence[TracedGraph]) -> None:
 
 
 def _common_shapes(bodies: Sequence[TracedGraph]) -> list[Any]:
-    """What the static shapes of each result have in common."""
+    """Return the common static shape of each result."""
     shapes = []
     for outputs in zip(*(body.outputs for body in bodies), strict=True):
         shape = outputs[0].shape

@@ -1,7 +1,7 @@
 """Cards of the ops that call functions, and their gradients.
 
-Plans take calls apart (see `runtime/functions/inlining.py`); the kernels here run what stays a
-call, which is what calls itself.
+Plans inline calls (see `runtime/functions/inlining.py`). The kernels here run the remaining calls,
+which are recursive.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def fake_param_kernel(node: Node) -> Any:
 
 
 def _stated_shapes(node: Node) -> Any:
-    """The shapes that the node itself states, as the builders of control flow leave them."""
+    """Return the shapes that the node itself states, as the builders of control flow leave them."""
     shapes = node.op.attrs.get("output_shapes") or ()
     if len(shapes) != len(node.outputs):
         return [None] * len(node.outputs)
@@ -171,7 +171,7 @@ _being_called: ContextVar[tuple[str, ...]] = ContextVar("_being_called", default
 
 
 def _call_shapes(node: Node) -> Any:
-    """What the body gives for these arguments; unknown of what calls itself, or is not there."""
+    """Return the shapes of the body's results; unknown for recursive or missing functions."""
     name = node.f.name
     if node.planning or name in _being_called.get():
         return _unknown(node)
@@ -188,7 +188,10 @@ def _call_shapes(node: Node) -> Any:
 
 
 def _body(node: Node) -> FuncGraph | None:
-    """The body of the function that is called; None if there is none, as the run will tell."""
+    """Return the body of the function that is called.
+
+    None if there is none, as the run will tell.
+    """
     function = find_function(node.op.graph, node.f.name)
     try:
         return None if function is None else function.instantiate(node.op.graph, node.f.attr)
@@ -218,7 +221,7 @@ def _bare(values: Sequence[Any]) -> Any:
 
 
 def _caller(node: Node, named: Any) -> Callable[..., Sequence[Any]]:
-    """What calls a function; it is compiled at the first call, which may be inside of itself."""
+    """Return the callable of a function, compiled at the first call, which may be recursive."""
     compiled: list[Any] = []
 
     def call(*values: Any) -> Sequence[Any]:
@@ -321,7 +324,7 @@ def _function_kernel(node: Node) -> Any:
 
 
 def _gradients_of(outputs: Sequence[Tensor], grads: Sequence[Any]) -> list[Any]:
-    """The gradients of a call's results, zeros where there are none."""
+    """Return the gradients of a call's results, zeros where there are none."""
     return [
         zeros_like(output) if grad is None else grad
         for output, grad in zip(outputs, grads, strict=True)
@@ -329,7 +332,7 @@ def _gradients_of(outputs: Sequence[Tensor], grads: Sequence[Any]) -> list[Any]:
 
 
 def symbolic(operation: Operation, name: str, grads: Sequence[Any]) -> list[Any]:
-    """The gradient of a call as a SymbolicGradient of the function it calls."""
+    """Return the gradient of a call as a SymbolicGradient of the function it calls."""
     named = NameAttrList(name=name)
     for key, value in operation.node_def.attr.items():
         named.attr[key].CopyFrom(value)

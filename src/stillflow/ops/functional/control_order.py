@@ -22,7 +22,7 @@ _UNORDERED = frozenset({
 def order_effects(
     graph: FuncGraph, returned: Sequence[Tensor], operations: Sequence[Operation] | None = None
 ) -> list[Operation]:
-    """Adds control inputs; gives the operations that run whenever the function does.
+    """Add control inputs; give the operations that run whenever the function does.
 
     Each operation on a resource waits for the one before on the same resource, each stateful one
     without a resource for the one before of that kind, and what is returned for all of them.

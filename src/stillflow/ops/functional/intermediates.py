@@ -1,4 +1,4 @@
-"""Whether branches and loops give all that they compute, for gradients that are asked for later.
+"""Setting: branches and loops return all intermediates, for later gradients.
 
 A node whose gradient is built gets more results. Where the graph is used before that, as in Keras
 models, it gives them from the start.
@@ -24,7 +24,7 @@ builds_layer: Callable[[], bool] | None = None
 
 @export("experimental.output_all_intermediates")
 def output_all_intermediates(state: bool | None) -> None:
-    """Whether branches and loops that are functions give all that they compute.
+    """Make branches and loops that are functions return all intermediates, or not.
 
     Args:
       state: whether they do; None for the default, which is that they do in Keras layers.
@@ -34,7 +34,7 @@ def output_all_intermediates(state: bool | None) -> None:
 
 
 def outputs_all_intermediates() -> bool:
-    """Whether a branch or loop that is built now gives all that it computes."""
+    """Return True if a branch or loop that is built now returns all intermediates."""
     if wanted is not None:
         return wanted
     if in_defun() or in_xla_graph(get_default_graph()):
@@ -43,7 +43,7 @@ def outputs_all_intermediates() -> bool:
 
 
 def in_defun() -> bool:
-    """Whether the default graph is part of a function that is neither a branch nor a loop."""
+    """Return True if the default graph is in a function other than a branch or a loop."""
     graph = get_default_graph()
     while isinstance(graph, (CondBranchFuncGraph, WhileBodyFuncGraph)):
         graph = graph.outer_graph

@@ -1,7 +1,7 @@
 """The gradient of `While`: a loop that turns as often, and takes back what the first one kept.
 
-What it needs of a turn is pushed to a list by the body of the first loop, which gets more variables
-for that, and popped from it by its own.
+The body of the first loop pushes the intermediates of an iteration to lists, for which it gets more
+variables; the gradient's body pops them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from stillflow.ops.variables.resource import variable_shape_op
 
 
 class _Forward:
-    """The loop that is differentiated, its functions built anew."""
+    """The differentiated loop, its functions built again."""
 
     def __init__(self, op: Operation) -> None:
         self.op = op
@@ -54,7 +54,7 @@ class _Forward:
         self.limit = op._inputs[1]
 
     def is_invariant(self, tensor: Tensor) -> bool:
-        """Whether the body gives it on as it takes it."""
+        """Return True if the body gives it on as it takes it."""
         return tensor in self._invariant
 
     def rewrite(self, lists: Sequence[Tensor]) -> None:
@@ -76,7 +76,7 @@ class _GradientBody(WhileBodyFuncGraph):
 
     Attributes:
       lists: empty lists that the loop which is differentiated starts with.
-      rests: what a captured list is after this turn, by its placeholder.
+      rests: a captured list after this iteration, by its placeholder.
     """
 
     def __init__(self, name: str, forward: _Forward) -> None:
@@ -122,7 +122,7 @@ class _GradientBody(WhileBodyFuncGraph):
         return value  # type: ignore[no-any-return]
 
     def _accumulator(self, tensor: Tensor) -> Tensor:
-        """The list in which the loop that is differentiated keeps a tensor of its body."""
+        """Return the list in which the loop that is differentiated keeps a tensor of its body."""
         found = accumulator_of(tensor)
         if found is not None:
             return found
@@ -169,7 +169,7 @@ for _card in (while_op, stateless_while_op):
 
 
 def _trainable(forward: _Forward, given: Sequence[Any]) -> list[Any]:
-    """The gradients that go through the loop, None for the other variables."""
+    """Return the gradients that go through the loop, None for the other variables."""
     count = forward.op.attrs.get("_num_original_outputs", len(forward.op._outputs))
     grads: list[Any] = []
     for number, (grad, inner, outer) in enumerate(
@@ -186,7 +186,7 @@ def _trainable(forward: _Forward, given: Sequence[Any]) -> list[Any]:
 
 
 def _flows(tensor: Tensor) -> bool:
-    """Whether gradients flow through a tensor; through a list, as through its elements."""
+    """Return True if gradients flow through a tensor, or through a list's elements."""
     if tensor.op.type == "TensorListPopBack" and tensor.value_index == 0:
         return is_trainable(tensor.op.attrs["element_dtype"])
     return is_trainable(tensor)
@@ -225,7 +225,7 @@ def _arguments(graph: TracedGraph, variables: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _captured(forward: _Forward, body: _GradientBody) -> list[Tensor]:
-    """What the gradient's loop takes: the node's own results stand for those of its body."""
+    """Return the inputs of the gradient's loop; the node's own results replace the body's."""
     places = positions(forward.body.outputs)
     return [
         forward.op._outputs[places[tensor]] if tensor.home is forward.body else tensor
@@ -255,7 +255,7 @@ def _gradient_loop(op: Operation, body: _GradientBody, variables: Sequence[Tenso
 
 
 def _results(made: Sequence[Tensor], grads: Sequence[Any], body: TracedGraph) -> list[Any]:
-    """The gradients of the loop's variables, slices where the body gives such."""
+    """Return the gradients of the loop's variables, slices where the body gives such."""
     structures = iter(body.structured_outputs[OWN_VARIABLES:])
     values = iter(made[OWN_VARIABLES:])
     results: list[Any] = []

@@ -37,8 +37,7 @@ from stillflow.ops.math.comparison import logical_and
 from stillflow.ops.tensor_list.cards import cards as list_cards
 from stillflow.ops.tensor_list.public import empty_tensor_list
 
-# A loop has two variables before those of the program: how many turns it has made, and how many
-# it may make.
+# A loop's first two variables: its iteration counter and its iteration limit.
 _OWN = 2
 
 
@@ -111,7 +110,7 @@ def while_loop(
         for inner, outer in zip(turn.outputs, made, strict=True):
             copy_handle_data(inner, outer)
         finish(op)
-        # What is fetched is not the node itself, which would run all of the loop.
+        # Not the node itself is fetched, which would run all of the loop.
         results = [identity(tensor) for tensor in made]
     outputs = signature.pack(results[_OWN : _OWN + len(signature.tensors)])
     if return_same_structure:
@@ -136,7 +135,7 @@ def _traced(
     own: Sequence[Tensor],
     limited: bool,
 ) -> tuple[TracedGraph, TracedGraph]:
-    """The functions of a loop."""
+    """Return the functions of a loop."""
     collections = shares_collections()
     ordered = getattr(get_default_graph(), "orders_effects", False)
 
@@ -173,7 +172,7 @@ def _arguments(graph: TracedGraph, own: Sequence[Tensor], signature: _Signature)
 
 
 def _capture_all(graph: TracedGraph, tensors: Sequence[Tensor]) -> None:
-    """Makes the condition take all that the body takes, in the same order."""
+    """Make the condition take all that the body takes, in the same order."""
     with graph.as_default():
         for tensor in tensors:
             graph.capture(tensor)

@@ -1,4 +1,4 @@
-"""What the nodes of branches and loops have in common: names, attributes, added results."""
+"""Common parts of nodes for branches and loops: names, attributes, added results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WhileBodyFuncGraph(TracedGraph):
 
 
 def function_name(scope: str, part: str) -> str:
-    """A name no other function has, for a part of what is built in a name scope."""
+    """Return a name no other function has, for a part of what is built in a name scope."""
     return f"{scope}{part}_{uid()}".replace("/", "_")
 
 
@@ -37,7 +37,7 @@ def gradient_name(name: str) -> str:
 
 
 def function_attribute(body: FuncGraph) -> Any:
-    """Adds a body to the library of the graph around it; gives the attribute that names it."""
+    """Add a body to the library of the graph around it; give the attribute that names it."""
     return define(body, graph=body.outer_graph).attribute()
 
 
@@ -50,7 +50,7 @@ def control_captures(bodies: Iterable[TracedGraph]) -> list[Any]:
 
 
 def positions(tensors: Sequence[Tensor]) -> dict[Tensor, int]:
-    """Where each tensor is, the first time."""
+    """Return the first position of each tensor."""
     return {tensor: place for place, tensor in reversed(list(enumerate(tensors)))}
 
 
@@ -59,7 +59,7 @@ def copy_handle_data(source: Tensor, target: Tensor) -> None:
 
 
 def in_xla_graph(graph: Graph | None) -> bool:
-    """Whether what `graph`, or one around it, gets now is compiled."""
+    """Return True if what `graph`, or one around it, gets now is compiled."""
     while graph is not None:
         context = graph._get_control_flow_context()
         while context is not None and not context.IsXLAContext():
@@ -71,7 +71,7 @@ def in_xla_graph(graph: Graph | None) -> bool:
 
 
 def finish(op: Operation) -> None:
-    """Marks a new node as one that is taken apart when it runs, or that is compiled whole."""
+    """Mark a new node for inlining at run time, or for compilation as a whole."""
     mark = "_lower_using_switch_merge"
     if in_xla_graph(op.graph):
         mark = "_xla_propagate_compile_time_consts"
@@ -79,7 +79,7 @@ def finish(op: Operation) -> None:
 
 
 def add_outputs(op: Operation, like: Sequence[Tensor]) -> None:
-    """Gives an operation more results, of the types and shapes of some tensors."""
+    """Add results to an operation, with the types and shapes of some tensors."""
     for inner in like:
         tensor = Tensor(op, len(op._outputs), inner.dtype)
         tensor._dims = inner._dims
@@ -89,7 +89,7 @@ def add_outputs(op: Operation, like: Sequence[Tensor]) -> None:
 
 
 def rebuilt_body(op: Operation, name: str, shapes: Sequence[TensorShape]) -> TracedGraph:
-    """A function that `op` names, built anew to be differentiated; the graph of `op` is around it.
+    """Return the function that `op` names, built again in the graph of `op` for differentiation.
 
     Args:
       op: the operation.
@@ -105,7 +105,7 @@ def rebuilt_body(op: Operation, name: str, shapes: Sequence[TensorShape]) -> Tra
 
 
 def indirect_source(tensor: Tensor, graph: FuncGraph) -> int:
-    """The position of the argument of a body that a resource comes from.
+    """Return the position of the argument of a body that a resource comes from.
 
     Raises:
       ValueError: if the body makes it.
@@ -129,13 +129,13 @@ def indirect_source(tensor: Tensor, graph: FuncGraph) -> int:
 
 
 def shares_collections() -> dict[Any, list[Any]]:
-    """The collections of the default graph, for bodies that have none of their own."""
+    """Return the collections of the default graph, for bodies that have none of their own."""
     return get_default_graph()._collections
 
 
 @cache
 def disabled_rewriter_config() -> bytes:
-    """The serialized `ConfigProto` of calls that are not to be optimized."""
+    """Return the serialized `ConfigProto` of calls that are not to be optimized."""
     from stillflow.protos import ConfigProto
 
     config = ConfigProto()

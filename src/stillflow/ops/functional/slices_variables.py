@@ -1,7 +1,7 @@
 """Gradients of a loop's body that are slices, as variables of the gradient's loop.
 
-A loop variable is one tensor, slices are three. What a loop only looks up rows of keeps slices, one
-more at every turn; anything else becomes dense.
+A loop variable is one tensor, slices are three. A gradient of row look-ups stays slices, one more
+in every iteration; any other gradient becomes dense.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OWN_VARIABLES = 3
 def with_slices(
     grads: Sequence[Any], body: Any, variables: list[Tensor], forward_inputs: Sequence[Tensor]
 ) -> list[Tensor]:
-    """Makes the body take as many tensors as it gives; gives the variables that the loop starts as.
+    """Make the body take as many tensors as it gives; give the variables that the loop starts as.
 
     Args:
       grads: the gradients that the node received, None where it received none.
@@ -78,7 +78,7 @@ def _keep_slices(
 
 
 def _no_slices(result: IndexedSlices, handle: Tensor) -> IndexedSlices:
-    """What the gradient of a variable is before the first turn."""
+    """Return the gradient of a variable before the first iteration."""
     values = result.values
     shape = values.shape
     if shape.is_fully_defined():
@@ -91,7 +91,7 @@ def _no_slices(result: IndexedSlices, handle: Tensor) -> IndexedSlices:
 
 
 def _appended(old: Operation, start: Tensor) -> Tensor:
-    """A result of the body with `start` in place of the dense gradient's rows."""
+    """Give the body a result `start` instead of the dense gradient's rows."""
     joined = old._inputs[0].op
     if old.type != "Identity" or joined.type != "ConcatV2":
         raise ValueError(f"The gradient {old.name} is not a sum of slices")

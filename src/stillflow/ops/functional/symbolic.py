@@ -18,7 +18,7 @@ _made: weakref.WeakKeyDictionary[Any, dict[bytes, FuncGraph]] = weakref.WeakKeyD
 
 
 def gradient_body(graph: Graph, named: Any, count: int) -> FuncGraph:
-    """The body of a function's gradient.
+    """Return the body of a function's gradient.
 
     It takes the function's arguments and the gradients of its results; it gives the gradients of
     the arguments, zeros where the results do not depend on them.

@@ -74,7 +74,7 @@ class TracedGraph(FuncGraph):
         self.watched_variables = list(variables)
 
     def watch_variable(self, variable: Any) -> None:
-        """Keeps a variable that the body reads, unless it is an argument."""
+        """Keep a variable that the body reads, unless it is an argument."""
         is_given = variable.handle in self._given
         if not is_given and all(variable is not known for known in self.watched_variables):
             self.watched_variables.append(variable)
@@ -82,7 +82,7 @@ class TracedGraph(FuncGraph):
             self.outer_graph.watch_variable(variable)
 
     def control_dependencies(self, control_inputs: Any) -> Any:
-        """As that of a graph; what is outside is left to the calls."""
+        """Order inside the function as a graph does; outside operations are left to the calls."""
         if control_inputs is None:
             return super().control_dependencies(None)
         inside = []
@@ -95,8 +95,9 @@ class TracedGraph(FuncGraph):
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
-        """Makes this the graph that ops are added to; who makes variables and what functions
-        choose devices stays as it is outside.
+        """Make this the graph that ops are added to.
+
+        Variable creators and device functions stay those of the outside.
         """
         around, mine = get_default_graph(), self._of_thread
         before = self._variable_creator_stack, self._device_stack, mine.strategies

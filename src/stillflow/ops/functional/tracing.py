@@ -25,7 +25,7 @@ def trace_body(
     ordered: bool,
     for_operations: Tensor | None = None,
 ) -> TracedGraph:
-    """Builds a body by calling a Python function; gives the body.
+    """Build a body by calling a Python function; give the body.
 
     Args:
       graph: the body.
@@ -33,7 +33,7 @@ def trace_body(
       args, kwargs: what it is called with.
       ordered: whether operations with effects run in the order in which they are added, and before
         the function has given its results.
-      for_operations: what stands in the results for operations; without it, they are refused.
+      for_operations: stand-in for operations in the results; without it, they raise an error.
 
     Raises:
       TypeError: if a result cannot become a tensor.
@@ -65,7 +65,7 @@ def trace_body(
 
 
 def within(graph: TracedGraph, tensor: Tensor) -> Tensor:
-    """A tensor of the body, or what stands in it for one outside."""
+    """Return a tensor of the body, or the capture of an outside tensor."""
     return tensor if tensor.home is graph else graph.capture(tensor)
 
 

@@ -71,7 +71,7 @@ def save_v2_kernel(node: Node) -> Any:
 
 
 def _alike(item: tuple[bytes, bytes, Any, int]) -> int | None:
-    """The type of a tensor that may be saved together with others like it."""
+    """Return the type of a tensor that may be saved together with others like it."""
     _, spec, tensor, number = item
     small = not spec and number not in tensor_types.OF_BYTES and tensor.nbytes < _SMALL
     return number if small and tensor.is_cpu else None
@@ -155,7 +155,7 @@ def restore_v2_shape(node: Node) -> Any:
 
 
 def slice_dims(spec: bytes) -> Any:
-    """The shape of a part of a tensor; not known if no part is named."""
+    """Return the shape of a part of a tensor; not known if no part is named."""
     try:
         return parse_shape_and_slice(spec.decode())[2] if spec else None
     except errors.OpError as error:
@@ -191,7 +191,7 @@ class Restore:
         return values[0] if len(values) == 1 else values
 
     def into(self, targets: Sequence[Any], prefix: Any, names: Any, specs: Any) -> bool:
-        """Reads the values into the memory of tensors, if these are alike.
+        """Read the values into the memory of tensors, if these are alike.
 
         Returns:
           Whether it did; else nothing has been changed.
@@ -292,7 +292,7 @@ def merge_v2_checkpoints_kernel(node: Node) -> Any:
 
 
 def _remove_empty(directory: str) -> None:
-    """Removes a directory if nothing is left in it."""
+    """Remove a directory if nothing is left in it."""
     try:
         file_system(directory).remove_directory(directory)
     except errors.OpError:

@@ -78,7 +78,7 @@ def _file_name(value: Any, what: str) -> str:
 
 
 def _words(path: str, size: int = -1) -> list[bytes]:
-    """The lines of a vocabulary, or the first `size` of them."""
+    """Return the lines of a vocabulary, or the first `size` of them."""
     with open_file(path) as file, os_errors(path):
         words = list(_lines(file, path, size))
     if 0 <= len(words) < size:
@@ -175,7 +175,7 @@ def _check_unique(ids: np.ndarray) -> None:
 
 
 def _check_stored(reader: BundleReader, key: bytes, columns: int | None) -> tuple[int, ...]:
-    """The shape of the stored matrix, which must have so many columns."""
+    """Return the shape of the stored matrix, which must have so many columns."""
     entry = reader.entry(key)
     name, shape = key.decode(errors="replace"), shape_text(entry.shape)
     if entry.number != 1:
@@ -199,7 +199,7 @@ def _check_stored(reader: BundleReader, key: bytes, columns: int | None) -> tupl
 def _blocks(
     reader: BundleReader, key: bytes, shape: tuple[int, ...], ids: np.ndarray, at_once: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """The rows from the first that is wanted to the last, so many at once."""
+    """Yield the rows from the first that is wanted to the last, so many at once."""
     wanted = ids[ids >= 0]
     if not wanted.size:
         return
@@ -228,7 +228,7 @@ def _copy(
 
 
 def _fill(result: np.ndarray, missing: np.ndarray, values: np.ndarray) -> None:
-    """Puts values into what is missing, row by row; there must be just as many."""
+    """Put values into the missing rows, in order; the numbers of both must be equal."""
     count = int(missing.sum())
     if count > values.size:
         raise errors.invalid_argument(

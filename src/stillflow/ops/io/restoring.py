@@ -26,7 +26,7 @@ _WORTH_THREADS = 1 << 20
 def restore(
     reader: BundleReader, names: list[bytes], numbers: Sequence[int], targets: Sequence[Any]
 ) -> bool:
-    """Reads tensors into memory that is there.
+    """Read tensors into memory that is there.
 
     Args:
       reader: the checkpoint.
@@ -38,7 +38,8 @@ def restore(
       Whether it did. If types, shapes or memory are not alike it changes nothing.
 
     Raises:
-      NotFoundError, DataLossError: if the checkpoint lacks one or is damaged; nothing is changed.
+      NotFoundError, DataLossError: if a tensor is missing in the checkpoint, or damaged; nothing is
+        changed.
     """
     entries = reader.entries(names)
     if not _fit(reader, entries, numbers, targets):
@@ -78,7 +79,7 @@ def _fit(
 
 
 def _torch_type(number: int) -> Any:
-    """The type in torch of what is stored bit for bit as torch keeps it; else None."""
+    """Return the type in torch of what is stored bit for bit as torch keeps it; else None."""
     if number in tensor_types.OF_BYTES or number not in tensor_types.STORAGE:
         return None
     name = dtypes.as_dtype(number).torch_name
@@ -114,7 +115,7 @@ def _copy_plainly(octets: Any, begins: list[int], sizes: list[int], targets: Seq
 
 
 def _values(octets: Any, begins: list[int], like: Any) -> Sequence[Any]:
-    """The values of tensors of one type and shape, in order."""
+    """Return the values of tensors of one type and shape, in order."""
     end = begins[-1] + like.nbytes
     if end - begins[0] != like.nbytes * len(begins):  # something lies between them
         return [_values(octets, [begin], like)[0] for begin in begins]

@@ -12,7 +12,7 @@ from stillflow.graph.lazy import torch
 
 
 def to_stored(value: Any) -> np.ndarray:
-    """A value's elements in NumPy, in the memory of the value where that is possible."""
+    """Return a value's elements in NumPy, in the memory of the value where that is possible."""
     if isinstance(value, np.ndarray):  # strings
         return value
     if value.dtype is torch.bfloat16:
@@ -21,7 +21,7 @@ def to_stored(value: Any) -> np.ndarray:
 
 
 def from_stored(array: np.ndarray, dtype: DType, device: Any) -> Any:
-    """The value whose elements are stored so. Keeps the array's memory if that is its own."""
+    """Return the value for stored elements. It shares the array's memory if that is its own."""
     if dtype.torch_name is None:
         return array
     if not array.flags.carray:
@@ -34,5 +34,5 @@ def from_stored(array: np.ndarray, dtype: DType, device: Any) -> Any:
 
 
 def path_in(value: np.ndarray) -> str:
-    """The path in a string tensor of one element."""
+    """Return the path in a string tensor of one element."""
     return str(value.reshape(-1)[0].decode(errors="surrogateescape"))

@@ -19,7 +19,7 @@ _SEPARATOR = "@@"
 
 
 class IteratorState(dict[str, Any]):
-    """Where a walk through a dataset is: run-time values by path and name."""
+    """Position in a dataset's iteration: run-time values by path and name."""
 
     shape = ()
 
@@ -60,7 +60,7 @@ class VariantNumber:
 
 
 def is_variant(value: Any) -> bool:
-    """Whether a run-time value is one of variants: an object, or an array of such."""
+    """Return True for a run-time value of variants: an object, or an array of objects."""
     if isinstance(value, torch.Tensor):
         return False
     if not isinstance(value, np.ndarray):
@@ -69,7 +69,7 @@ def is_variant(value: Any) -> bool:
 
 
 def encode_array(value: Any) -> np.ndarray:
-    """The serialized messages of variants, in an array of the same shape."""
+    """Return the serialized messages of variants, in an array of the same shape."""
     if not isinstance(value, np.ndarray):
         array = np.empty((), object)
         array[()] = value
@@ -81,7 +81,7 @@ def encode_array(value: Any) -> np.ndarray:
 
 
 def decode_array(encoded: np.ndarray) -> Any:
-    """The variants whose messages `encode_array` gives; one that is a scalar comes bare."""
+    """Return the variants whose messages `encode_array` gives; one that is a scalar comes bare."""
     from stillflow.protos import VariantTensorDataProto
 
     decoded = np.empty(encoded.shape, object)
@@ -123,7 +123,7 @@ def _decode(message: Any) -> Any:
 
 
 def to_message(value: Any, dtype: Any = None, packed: bool = False) -> Any:
-    """A run-time value, an integer or bytes as a `TensorProto`.
+    """Return a run-time value, an integer or bytes as a `TensorProto`.
 
     Args:
       value: what to write.
@@ -166,7 +166,7 @@ def _packed(array: np.ndarray, dtype: Any) -> Any:
 
 
 def from_message(message: Any) -> Any:
-    """The run-time value of a `TensorProto`."""
+    """Return the run-time value of a `TensorProto`."""
     dtype = dtypes.as_dtype(message.dtype)
     if dtype != dtypes.variant:
         return from_stored(np.asarray(tensor_proto.from_proto(message)), dtype, "cpu")

@@ -109,7 +109,7 @@ def matching_files_kernel(node: Node) -> Any:
 
 @export("io.read_file", "read_file")
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """The contents of a file.
+    """Return the contents of a file.
 
     Args:
       filename: a string.
@@ -123,7 +123,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 @export("io.write_file", "write_file")
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """The operation that writes a file, and makes the directories that it is in.
+    """Return the operation that writes a file, and makes the directories that it is in.
 
     Args:
       filename: a string.
@@ -135,7 +135,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
 
 @export("io.matching_files", "matching_files")
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The names of the files that match, sorted.
+    """Return the names of the files that match, sorted.
 
     Args:
       pattern: a pattern or a vector of them, as `tf.io.gfile.glob` takes them.

@@ -95,7 +95,7 @@ class DenseTable(Table):
         return np.zeros(shape, self.value_dtype.as_numpy_dtype)
 
     def size(self) -> int:
-        """The number of keys."""
+        """Return the number of keys."""
         return len(self._places)
 
     def _check_key(self, key: Any) -> None:
@@ -111,7 +111,7 @@ class DenseTable(Table):
             raise invalid(f"Expected key shape {shape_text(expected)} got {shape_text(keys.shape)}")
 
     def find(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
-        """The values of keys.
+        """Return the values of keys.
 
         Raises:
           InvalidArgumentError: for the empty or the deleted key.
@@ -130,7 +130,7 @@ class DenseTable(Table):
         return values
 
     def _place(self, key: Any) -> int:
-        """The bucket of a key, which gets one if it has none."""
+        """Return the bucket of a key, which gets one if it has none."""
         place = self._places.get(key)
         if place is None:
             self._check_key(key)
@@ -159,7 +159,7 @@ class DenseTable(Table):
         self._bucket_values[places] = values[[place for _, place in old]]
 
     def insert(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Sets the values of keys.
+        """Set the values of keys.
 
         Raises:
           InvalidArgumentError: for the empty or the deleted key.
@@ -181,7 +181,7 @@ class DenseTable(Table):
         return values.reshape(-1, *self.value_shape)
 
     def remove(self, keys: np.ndarray) -> None:
-        """Forgets keys.
+        """Forget keys.
 
         Raises:
           InvalidArgumentError: for the empty or the deleted key.
@@ -195,7 +195,7 @@ class DenseTable(Table):
                     self._bucket_keys[place] = self._deleted
 
     def check_import(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Refuses values that do not fit the keys, both with an axis for scalars."""
+        """Raise an error for values that do not fit the keys; scalars have an axis in both."""
         self.check_keys(keys.shape)
         inner = max(len(self.key_shape), 1)
         expected = keys.shape[: keys.ndim - inner] + (self.value_shape or (1,))
@@ -205,7 +205,7 @@ class DenseTable(Table):
             )
 
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Takes over buckets."""
+        """Replace the content by buckets."""
         with self._lock:
             self._bucket_keys, self._bucket_values = self._keys(keys), self._rows(values).copy()
             marks = (self._empty, self._deleted)

@@ -47,11 +47,11 @@ class Table:
         self._lock = threading.Lock()
 
     def size(self) -> int:
-        """The number of keys."""
+        """Return the number of keys."""
         return len(self._entries)
 
     def check_keys(self, shape: Shape) -> None:
-        """Refuses keys of another shape than the table's, behind other axes."""
+        """Raise an error unless the keys' shape ends in the table's key shape."""
         rank = len(self.key_shape)
         if shape[len(shape) - rank :] != self.key_shape or len(shape) < rank:
             raise invalid(
@@ -63,7 +63,7 @@ class Table:
         return shape[: len(shape) - len(self.key_shape)]
 
     def check_pairs(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Refuses values that do not fit the keys."""
+        """Raise an error for values that do not fit the keys."""
         self.check_keys(keys.shape)
         expected = self._outer(keys.shape) + self.value_shape
         if values.shape != expected:
@@ -85,7 +85,7 @@ class Table:
         return rows
 
     def find(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
-        """The values of keys; that of a key that is not there is `default`."""
+        """Return the values of keys; that of a key that is not there is `default`."""
         self.check_keys(keys.shape)
         if default.shape != self.value_shape:
             raise invalid(
@@ -116,15 +116,15 @@ class Table:
         )
 
     def insert(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Sets the values of keys."""
+        """Set the values of keys."""
         raise errors.unimplemented("Insert not supported by this table")
 
     def remove(self, keys: np.ndarray) -> None:
-        """Forgets keys."""
+        """Forget keys."""
         raise errors.unimplemented("Remove not supported by this table")
 
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Sets the values of keys, and forgets all others."""
+        """Set the values of keys, and forget all others."""
         raise NotImplementedError
 
 
@@ -135,7 +135,7 @@ class StaticTable(Table):
     """A table that is filled once."""
 
     def check_pairs(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Refuses what is no vector of keys and one of values."""
+        """Raise an error unless keys and values are vectors."""
         for name, given in (("Keys", keys), ("Values", values)):
             if given.ndim != 1:
                 text = shape_text(given.shape)
@@ -146,7 +146,7 @@ class StaticTable(Table):
     check_import = check_pairs
 
     def remove(self, keys: np.ndarray) -> None:
-        """Refuses to forget keys."""
+        """Raise an error: keys cannot be removed."""
         message = "Remove not supported by InitializableLookupTable implementations"
         raise errors.unimplemented(message)
 
@@ -157,11 +157,11 @@ class StaticTable(Table):
         self._numbered: tuple[Numbering, np.ndarray] | None = None  # strings, and their values
 
     def size(self) -> int:
-        """The number of keys."""
+        """Return the number of keys."""
         return len(self._entries) if self._filled else 0
 
     def find(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
-        """The values of keys.
+        """Return the values of keys.
 
         Raises:
           FailedPreconditionError: before the table is filled.
@@ -205,7 +205,7 @@ class StaticTable(Table):
         return super().all_entries()
 
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Fills the table.
+        """Fill the table.
 
         Raises:
           InvalidArgumentError: if there are no entries.
@@ -216,11 +216,11 @@ class StaticTable(Table):
 
     @property
     def filled(self) -> bool:
-        """Whether it is."""
+        """True if the table was initialized."""
         return self._filled
 
     def fill(self, pairs: Iterable[tuple[Any, Any]], count: int) -> None:
-        """Fills the table; nothing is done if it is filled already with as many entries.
+        """Fill the table; nothing is done if it is filled already with as many entries.
 
         Raises:
           FailedPreconditionError: for other entries, or two values of one key.
@@ -252,17 +252,17 @@ class MutableTable(Table):
     """A table that changes."""
 
     def insert(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Sets the values of keys."""
+        """Set the values of keys."""
         with self._lock:
             self._entries.update(zip(self._keys(keys), self._values(values)))
 
     def remove(self, keys: np.ndarray) -> None:
-        """Forgets keys."""
+        """Forget keys."""
         with self._lock:
             for key in self._keys(keys):
                 self._entries.pop(key, None)
 
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Sets the values of keys, and forgets all others."""
+        """Set the values of keys, and forget all others."""
         with self._lock:
             self._entries = dict(zip(self._keys(keys), self._values(values)))

@@ -17,7 +17,7 @@ WHOLE_LINE, LINE_NUMBER = -2, -1
 
 
 class Columns(NamedTuple):
-    """Where a line has its key and its value: an index, WHOLE_LINE or LINE_NUMBER."""
+    """Columns of a line's key and value: an index, WHOLE_LINE or LINE_NUMBER."""
 
     key: int
     value: int
@@ -54,7 +54,7 @@ _PARSERS: dict[str, tuple[Callable[[bytes], Any], str]] = {
 
 
 def _getter(index: int, dtype: DType) -> Callable[[bytes, list[bytes], int], Any]:
-    """What takes a key or a value from a line, its columns and its number."""
+    """Return the function that gets a key or value from a line, its columns and its number."""
     if index == LINE_NUMBER:
         return lambda line, tokens, number: number
 
@@ -79,7 +79,7 @@ def _getter(index: int, dtype: DType) -> Callable[[bytes, list[bytes], int], Any
 
 
 def check_columns(columns: Columns, key: DType, value: DType) -> None:
-    """Refuses types that do not go with the columns."""
+    """Raise an error for types that do not fit the columns."""
     if columns.key == LINE_NUMBER and key.name != "int64":
         raise invalid(
             f"Key index for line number requires table key dtype of int64, got {key.name}"
@@ -112,7 +112,7 @@ def _split(line: bytes, columns: Columns, path: str, number: int) -> list[bytes]
 
 
 def _lines(path: str, vocab_size: int) -> Iterator[bytes]:
-    """The lines of a file, without their ends; as many as the vocabulary has."""
+    """Yield the lines of a file, without their ends; as many as the vocabulary has."""
     number = position = 0
     with open_file(path) as file, os_errors(path):
         for line in file:
@@ -132,7 +132,7 @@ def _lines(path: str, vocab_size: int) -> Iterator[bytes]:
 
 
 def fill_from_file(table: StaticTable, path: str, vocab_size: int, columns: Columns) -> None:
-    """Fills a table from a file, unless it is filled already.
+    """Fill a table from a file, unless it is filled already.
 
     Raises:
       InvalidArgumentError: for a file whose content does not fit.

@@ -51,7 +51,7 @@ def _handle_rank(node: Any) -> None:
 
 
 def _check_types(node: Any, key: Any, value: Any) -> Any:
-    """The dims of a key and a value, or None where the handle does not tell.
+    """Return the dims of a key and a value, or None where the handle does not tell.
 
     Raises:
       ValueError: if the types are not those of the table.

@@ -65,7 +65,7 @@ class Target:
 
 
 def summing_targets(x: Tensor, y: Tensor) -> tuple[Target, Target]:
-    """For both inputs of a broadcasting op, what summing its gradient takes: found by the run."""
+    """Return for both inputs of a broadcasting op the targets of their gradient at run time."""
     return _found_by_run(shapes.shape(x), shapes.shape(y))
 
 

@@ -227,7 +227,7 @@ def extreme_gradient(node: Node, grad: Tensor) -> Any:
 
 @prod_op.gradient
 def prod_gradient(node: Node, grad: Tensor) -> Any:
-    """The products of all elements but one: cumulative ones from both sides, as zeros may occur."""
+    """Return the products of all elements but one: cumulative ones from both sides."""
     x = node.inputs[0]
     input_shape = shapes.shape(x)
     axes = shapes.reshape(node.inputs[1], [-1])

@@ -305,7 +305,7 @@ unsorted_segment_min = export("math.unsorted_segment_min", "unsorted_segment_min
 
 
 def _sizes(data: Tensor, segment_ids: Tensor, num_segments: Any) -> Tensor:
-    """How many rows each segment has, at least 1, in a shape that goes with the sums."""
+    """Return each segment's number of rows, at least 1, broadcastable to the sums."""
     ones = fills.ones(shapes.shape_internal(segment_ids), dtype=data.dtype)
     count = unsorted_segment_sum_op(ones, segment_ids, num_segments)
     if data._dims is None or segment_ids._dims is None:

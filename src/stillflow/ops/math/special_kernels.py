@@ -11,7 +11,7 @@ from stillflow.ops.math.native_incomplete import BETWEEN_CHECKS, EPSILON, MOST_T
 
 
 def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel that broadcasts its inputs, computes in double precision and converts back."""
+    """Return a kernel that broadcasts, computes in double precision and converts back."""
 
     def run(*tensors: Any) -> Any:
         dtype = tensors[0].dtype

@@ -151,7 +151,7 @@ def _conj(x: Any) -> Any:
 
 
 def _zero_with(dy: Any, result: Any) -> Any:
-    """`result`, but 0 where `dy` is 0: there a gradient stays 0 even if the slope is infinite."""
+    """Return `result`, but 0 where `dy` is 0, even if the slope is infinite."""
     return result if is_finite(result) else torch.where(dy == 0, dy, result)
 
 

@@ -1,1 +1,1 @@
-"""Messages of any type, taken apart into tensors and put together of them."""
+"""Conversion of messages of any type to tensors and back."""

@@ -64,7 +64,7 @@ def decode_proto_shape(node: Node) -> Any:
 
 
 def _default(field: Any) -> Any:
-    """What stands where a message has no value, as TensorFlow reads it off the field."""
+    """Return the default of a field, as TensorFlow derives it."""
     value = field.default_value
     kind, _ = FIELD_TYPES[field.type]
     if kind in ("string", "bytes"):
@@ -94,7 +94,7 @@ def _checked_fields(node: Any, message: Any) -> list[Any]:
 
 
 def _serializer(node: Any, message: Any) -> Any:
-    """What gives binary messages that can be read without checks."""
+    """Return a function to binary messages that can be read without checks."""
     form = _text(node.message_format)
     if form not in ("binary", "text"):
         raise refuse("format must be one of binary or text")
@@ -121,7 +121,7 @@ def _serializer(node: Any, message: Any) -> Any:
 
 
 def _filled(found: list[Found], field: Any, dtype: Any, dims: tuple[int, ...]) -> Any:
-    """The values of all messages, as many for each as the one with most has."""
+    """Return the values of all messages, as many for each as the one with most has."""
     longest = max(1, *(each.count for each in found))
     for each in found:
         if any(at >= longest for at in each.packed_at):
@@ -177,7 +177,7 @@ def encode_proto_shape(node: Node) -> Any:
     for index in reversed(range(1, len(node.inputs))):
         dims = node.dims(index)
         if node.inputs[index].shape.ndims is None and dims is not None and len(dims) < 2:
-            return None  # known of what is fed only: the kernel refuses it in other words
+            return None  # known for feeds only: the kernel has another message
         dims = with_rank_at_least(dims, 2)
         if dims is not None:
             found = merge(dims[:-1], found)
@@ -185,7 +185,7 @@ def encode_proto_shape(node: Node) -> Any:
 
 
 def _check_values(fields: list[Any], names: list[str], values: Any, types: list[Any]) -> Any:
-    """The shape that all values have before their last dimension."""
+    """Return the shape that all values have before their last dimension."""
     if len(fields) != len(values):
         raise refuse("Length of inputs list must match field_names")
     common: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""Where the types of messages come from, and which fields of them fit which tensors."""
+"""Sources of message types, and the tensors that fit their fields."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ refuse = errors.invalid_argument
 
 
 def is_compatible(field: Any, dtype: DType) -> bool:
-    """Whether values of a field go into a tensor of a dtype, and the other way round."""
+    """Return True if a field's values fit a tensor of a dtype, in both directions."""
     return dtype.base_dtype.name in FIELD_TYPES[field.type][1]
 
 
@@ -60,7 +60,7 @@ def _pool_of(serialized: bytes, complaint: str) -> Any:
 
 
 def message_descriptor(source: str | bytes, message_type: str) -> Any:
-    """The type of a message.
+    """Return the type of a message.
 
     Args:
       source: "" or "local://" for TensorFlow's own messages, the path of a file that holds a
@@ -100,7 +100,7 @@ def _found(pool: Any, message_type: str) -> Any:
 
 
 def field_of(message: Any, name: str, extensions: bool) -> Any:
-    """A field of a message by its name.
+    """Return a field of a message by its name.
 
     Args:
       message: the type of the message.

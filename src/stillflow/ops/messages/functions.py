@@ -20,7 +20,7 @@ def decode_proto(
     sanitize: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The values of fields of serialized messages.
+    """Return the values of fields of serialized messages.
 
     Args:
       bytes: string, of any shape `batch`.
@@ -58,7 +58,7 @@ def encode_proto(
     descriptor_source: str | bytes = "local://",
     name: str | None = None,
 ) -> Any:
-    """Serialized messages, of the values of their fields.
+    """Serialize messages from the values of their fields.
 
     Args:
       sizes: int32 `[batch, fields]`, how many values of each field are written.

@@ -21,7 +21,7 @@ WIRE_TYPES = {
     9: LENGTH, 10: START, 11: LENGTH, 12: LENGTH, 13: VARINT, 14: VARINT, 15: FIXED32,
     16: FIXED64, 17: VARINT, 18: VARINT,
 }  # fmt: skip
-# What stands in fixed widths, by the number of the field's type.
+# Formats of fixed-width fields, by the number of the field's type.
 _FIXED = {1: "<d", 2: "<f", 6: "<Q", 7: "<I", 15: "<i", 16: "<q"}
 
 
@@ -30,12 +30,12 @@ class Damaged(Exception):
 
 
 def data_loss(message: str) -> errors.DataLossError:
-    """The error for bytes that are no message."""
+    """Return the error for bytes that are no message."""
     return errors.data_loss(message)
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins at a place, modulo 2 ** 64, and the place after it."""
+    """Return the number that begins at a place, modulo 2 ** 64, and the place after it."""
     result = shift = 0
     for place in range(at, min(at + _LAST_BYTE, len(data))):
         byte = data[place]
@@ -70,7 +70,7 @@ _MEANINGS = {
 
 
 def _skip(data: bytes, at: int, tag: int, depth: int = 0) -> int:
-    """The place after a field whose tag was read."""
+    """Return the place after a field whose tag was read."""
     wire_type = tag & 7
     if tag >> 3 == 0 or depth > _DEEPEST:
         raise Damaged
@@ -108,7 +108,7 @@ class Wanted(NamedTuple):
 
 
 class Found:
-    """What one message has of a field."""
+    """Occurrences of a field in one message."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -116,14 +116,14 @@ class Found:
         self.packed_at: list[int] = []  # how many values stood before each packed run of them
 
     def add(self, field: Wanted, value: Any) -> None:
-        """Adds a value; that of a field that is not repeated takes the place of the one before."""
+        """Add a value; that of a field that is not repeated takes the place of the one before."""
         self.count = self.count + 1 if field.is_repeated else 1
         if not field.is_repeated:
             self.values.clear()
         self.values.append(value)
 
     def add_packed(self, field: Wanted, values: list[Any]) -> None:
-        """Adds packed values; of a field that is not repeated they count, and are not kept."""
+        """Add packed values; of a field that is not repeated they count, and are not kept."""
         self.packed_at.append(len(self.values))
         if field.is_repeated:
             self.count += len(values)
@@ -133,7 +133,7 @@ class Found:
 
 
 class _Places:
-    """Which of the fields that are asked for a number means, as TensorFlow finds it.
+    """Look-up of requested fields by number, in TensorFlow's order.
 
     It expects numbers in order, and remembers the last one that it found; once they were out of
     order it forgets to do so, and may then take a number for another field.
@@ -145,7 +145,7 @@ class _Places:
         self._is_disordered = False
 
     def of(self, number: int) -> int | None:
-        """The place of a field; None if it is not asked for."""
+        """Return the place of a field; None if it is not asked for."""
         before, self._before = self._before, number
         if number == self._found:
             return self._index
@@ -164,7 +164,10 @@ class _Places:
 
 
 def _value(data: bytes, at: int, begin: int, tag: int, kind: int) -> tuple[Any, int]:
-    """A value that is not packed, and the place after it; `begin` is where its tag stands."""
+    """Return a value that is not packed, and the place after it.
+
+    `begin` is where its tag stands.
+    """
     if kind in _FIXED:
         form = struct.Struct(_FIXED[kind])
         end = _within(data, at + form.size)
@@ -180,7 +183,7 @@ def _value(data: bytes, at: int, begin: int, tag: int, kind: int) -> tuple[Any, 
 
 
 def _packed(chunk: bytes, field: Wanted) -> list[Any]:
-    """The values that stand one after the other."""
+    """Return the values that stand one after the other."""
     kind = field.kind
     if kind in _FIXED:
         if len(chunk) % struct.calcsize(_FIXED[kind]):
@@ -200,7 +203,7 @@ def _packed(chunk: bytes, field: Wanted) -> list[Any]:
 
 
 def field_values(data: bytes, fields: Sequence[Wanted]) -> list[Found]:
-    """What a message has of each field.
+    """Return a message's values for each field.
 
     Args:
       data: the message.
@@ -228,7 +231,7 @@ def field_values(data: bytes, fields: Sequence[Wanted]) -> list[Found]:
 
 
 def _read(data: bytes, at: int, begin: int, tag: int, field: Wanted, found: Found) -> int:
-    """Adds the values of a field, unless they are not of its type; the place after them."""
+    """Add the values of a field, unless they are not of its type; the place after them."""
     given, declared = tag & 7, WIRE_TYPES[field.kind]
     if given == LENGTH and declared != LENGTH:
         try:

@@ -15,7 +15,7 @@ _BITS = {7: 32, 15: 32, 5: 32, 13: 32, 14: 32, 17: 32}
 
 
 def _narrow(value: int, kind: int) -> int:
-    """A whole number as the field has it: without the bits that do not fit."""
+    """Return a whole number as the field has it: without the bits that do not fit."""
     bits = _BITS.get(kind, 64)
     value &= (1 << bits) - 1
     if kind not in (4, 6, 7, 13) and value >> (bits - 1):
@@ -37,7 +37,7 @@ def _number(value: Any, kind: int) -> bytes:
 
 
 def field_bytes(field: Any, values: Sequence[Any]) -> bytes:
-    """A field with its tags.
+    """Return a field with its tags.
 
     Args:
       field: its descriptor.

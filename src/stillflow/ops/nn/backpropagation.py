@@ -62,7 +62,7 @@ def _recorded(ops: Sequence[Operation], sources: Sequence[Tensor]) -> set[Tensor
 def _counts(
     tape: set[Tensor], targets: Sequence[Tensor]
 ) -> tuple[collections.Counter[Tensor], collections.Counter[Operation]]:
-    """How often the targets use each tensor, and how many outputs of each operation."""
+    """Return the targets' uses of each tensor, and of each operation's outputs."""
     uses: collections.Counter[Tensor] = collections.Counter()
     seen: set[Operation] = set()
     stack = list(targets)

@@ -218,7 +218,7 @@ def fused_batch_norm_grad_check(node: Node) -> None:
 
 
 def fused_batch_norm_gradient(backward: Card, node: Node, *grads: Any) -> Any:
-    """In training the saved statistics are differentiated through, in inference they are fixed."""
+    """Differentiate through the saved statistics in training; they are constants in inference."""
     x, scale, _, mean, variance = node.inputs
     grad, attrs = grads[0], {"epsilon": node.epsilon, "is_training": node.is_training}
     reserve = node.outputs[5:]

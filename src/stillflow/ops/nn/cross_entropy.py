@@ -221,7 +221,7 @@ def _sparse_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def _sparse_cross_entropy_on_gpu(features: Any, labels: Any) -> tuple[Any, Any]:
-    """What belongs to a label that is no class is NaN, as in TF on a GPU; nothing waits."""
+    """Return NaN for labels that are no class, as TF does on a GPU; do not wait for it."""
     classes = features.shape[1]
     wrong = (labels < 0) | (labels >= classes)
     loss, backprop = _sparse_cross_entropy_of_valid(features, labels.long().clamp(0, classes - 1))

@@ -272,7 +272,7 @@ def depth_max_pool(image: Any, window: int, axis: int) -> Any:
 
 
 def _is_narrow(sizes: Sequence[int], geometry: PoolGeometry) -> bool:
-    """Whether torch refuses to average: its volumes must not be smaller than the window."""
+    """Return True if the volume is smaller than the window, which torch does not average."""
     return len(sizes) == 3 and any(a < b for a, b in zip(sizes, geometry.window))
 
 

@@ -171,7 +171,7 @@ def max_pool_shape(node: Node) -> Any:
 
 
 def comparable(node: Node, function: Any, tensors: int) -> Any:
-    """`function` of one image, or of an image and gradients, in a type that torch can compare."""
+    """Run `function` of an image (and gradients) in a type that torch can compare."""
     name = node.dtype(0).name
     if name == "uint64":
         return _in_order(function, tensors)

@@ -116,7 +116,7 @@ def max_pool3d_gradient(node: Node, grad: Tensor) -> Any:
 
 
 def _second(card: Any) -> Any:
-    """The gradient of a gradient: the maxima's places do not move with the first two inputs."""
+    """Return the gradient of a gradient: the maxima's places are constant."""
 
     def gradient(node: Node, backprop: Tensor) -> Any:
         nothing = [zeros(shape=shape(each), dtype=each.dtype) for each in node.inputs[:2]]

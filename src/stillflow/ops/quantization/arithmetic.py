@@ -1,4 +1,4 @@
-"""Sums and products of quantized numbers; results have 32 bits."""
+"""Addition and multiplication of quantized numbers; results have 32 bits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def centred(values: Any, given: Range) -> Any:
 
 
 def product_ends(a: Range, b: Range, dtype: DType, like: Any) -> tuple[Any, Any]:
-    """The range of products as tensors."""
+    """Return the range of products as tensors."""
     low, high = product_range(a, b, dtype)
     return scalar(low, like), scalar(high, like)
 

@@ -42,7 +42,7 @@ class Grid(NamedTuple):
 
 
 def grid(low: Any, high: Any, node_bits: tuple[int, int]) -> Grid:
-    """The grid nearest to a range.
+    """Return the grid nearest to a range.
 
     Args:
       low, high: ends of the range, single-precision.
@@ -263,7 +263,7 @@ def fake_quant_with_min_max_vars_gradient_samples() -> Iterator[Any]:
 
 
 def _grids(low: Any, high: Any, bits: tuple[int, int]) -> tuple[Grid, Any]:
-    """The grid of each channel, and where both ends are zero."""
+    """Return the grid of each channel, and where both ends are zero."""
     points = grid(low.cpu().numpy(), high.cpu().numpy(), bits)
     empty = (low == 0) & (high == 0)
     on_device = [torch.from_numpy(part).to(low.device).masked_fill(empty, 0) for part in points]
@@ -402,7 +402,7 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `fake_quant_with_min_max_args`: passes where inputs are in the range."""
+    """Return the gradient of `fake_quant_with_min_max_args`: it passes inside the range."""
     return fake_quant_with_min_max_args_gradient_op(
         gradients,
         inputs,
@@ -449,7 +449,7 @@ def fake_quant_with_min_max_vars_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The gradients of `fake_quant_with_min_max_vars` by inputs, min and max."""
+    """Return the gradients of `fake_quant_with_min_max_vars` by inputs, min and max."""
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
     return fake_quant_with_min_max_vars_gradient_op(gradients, inputs, min, max, name=name, **attrs)
 
@@ -492,7 +492,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The gradients of `fake_quant_with_min_max_vars_per_channel` by inputs, min and max."""
+    """Return the gradients of `fake_quant_with_min_max_vars_per_channel` by inputs, min and max."""
     attrs = {"num_bits": num_bits, "narrow_range": narrow_range}
     return fake_quant_with_min_max_vars_per_channel_gradient_op(
         gradients, inputs, min, max, name=name, **attrs

@@ -1,8 +1,8 @@
 """Quantized ops that compute several steps at once.
 
-TensorFlow has kernels for them only where it was built for one kind of processor. They can be
-built and imported here, with their shapes; running one is refused by name, as TensorFlow's
-ordinary builds do.
+TensorFlow has kernels for them only in builds for one kind of processor. They can be built and
+imported here, with their shapes; running one raises an error with its name, as in TensorFlow's
+ordinary builds.
 """
 
 from __future__ import annotations

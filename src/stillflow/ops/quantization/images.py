@@ -50,7 +50,7 @@ quantized_conv2d_op = op(
 
 
 def quantized_conv2d_dims(node: Node) -> Any:
-    """The shape of a convolution of quantized images: NHWC."""
+    """Return the shape of a convolution of quantized images: NHWC."""
     image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
     windows.require_length("Conv2D", "dilation", node.dilations, 4)
     if len(node.strides) != 4:
@@ -344,7 +344,7 @@ def quantized_conv2d(
     dilations: Any = [1, 1, 1, 1],  # noqa: B006
     name: str | None = None,
 ) -> Any:
-    """A convolution of quantized images.
+    """Return a convolution of quantized images.
 
     Args:
       input: [batch, height, width, channels], quint8.

@@ -23,7 +23,7 @@ _SIGNED = (dtypes.qint8, dtypes.qint16, dtypes.qint32)
 
 
 def scalars(node: Node, *indices: int) -> None:
-    """Requires inputs to be scalars.
+    """Require inputs to be scalars.
 
     Raises:
       ValueError: if one is not.
@@ -33,7 +33,7 @@ def scalars(node: Node, *indices: int) -> None:
 
 
 def single_numbers(node: Node, *indices: int) -> None:
-    """Requires inputs to be scalars; kernels take one element of any rank.
+    """Require inputs to be scalars; kernels take one element of any rank.
 
     Raises:
       ValueError: if one is not.
@@ -77,7 +77,7 @@ def _combined(values: Any, low: Any, high: Any, dtype: DType, to_even: bool) -> 
 
 
 def _scaled(values: Any, low: Any, high: Any, dtype: DType, to_even: bool) -> Any:
-    """Keeps zero at zero; the end that needs the coarser scale decides."""
+    """Keep zero at zero; the end that needs the coarser scale decides."""
     lowest, highest, _ = levels(dtype)
     first, last = np.float32(lowest), np.float32(highest)
     by_low = first / low if first * low > 0 else scales.FLOAT_MAX
@@ -255,7 +255,7 @@ def quantize_v2(
     name: str | None = None,
     round_mode: str = "HALF_AWAY_FROM_ZERO",
 ) -> Any:
-    """Deprecated form of `quantize`."""
+    """Quantize; deprecated form of `quantize`."""
     return quantize(input, min_range, max_range, T, mode, round_mode, name)
 
 
@@ -267,5 +267,5 @@ def dequantize(
     mode: str = "MIN_COMBINED",
     name: str | None = None,
 ) -> Tensor:
-    """The real numbers that quantized ones stand for; see `quantize`."""
+    """Return the real numbers that quantized ones stand for; see `quantize`."""
     return dequantize_op(input, min_range, max_range, mode=mode, name=name)

@@ -57,7 +57,7 @@ def _numbers_of(values: Any, given: Range) -> np.ndarray:
 
 
 def _normalize(inputs: Any, source: DType, target: DType, epsilon: np.float32, scaled: bool) -> Any:
-    """In integers of the result's range, of which 2 ** 11 stand for one (32 bits)."""
+    """Normalize in integers of the result's range, where 2 ** 11 means one (32 bits)."""
     (image, given), *vectors = [
         _ranged(*inputs[i : i + 3], source)  # type: ignore[call-arg]
         for i in range(0, 15, 3)
@@ -81,7 +81,7 @@ def _normalize(inputs: Any, source: DType, target: DType, epsilon: np.float32, s
 
 
 def _requantized(image: Any, given: Range, total: Range) -> Any:
-    """Moves integers of few bits to another range, each by itself: one look-up for each."""
+    """Move integers of few bits to another range, each by itself: one look-up for each."""
     lowest, _, steps = scales.levels(given.dtype)
     if steps > 1 << 16:
         return scales.requantize(image, given, total).to(torch.int64)

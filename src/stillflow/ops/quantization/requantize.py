@@ -28,7 +28,7 @@ _BOTH = f"{_INPUT}\n out_type: {QUANTIZED}"
 
 
 def _used(values: Any, given: Range) -> tuple[Any, Any]:
-    """The real numbers that the least and the greatest value stand for, the former at most 0."""
+    """Return the real numbers for the least value, at most 0, and the greatest value."""
     lowest, highest, _ = levels(given.dtype)
     least, greatest = highest, lowest
     if values.numel():

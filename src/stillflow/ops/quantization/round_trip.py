@@ -29,7 +29,7 @@ def _check_range(low: float, high: float) -> None:
 
 
 def _scales(low: Any, high: Any, lowest: int, highest: int) -> tuple[Any, Any, Any, Any]:
-    """The end that needs the coarser scale decides: (scale, its inverse, low, high)."""
+    """Return the end that needs the coarser scale decides: (scale, its inverse, low, high)."""
     number = type(low)
     greatest = number(np.finfo(number).max)
     first, last = number(lowest), number(highest)
@@ -255,7 +255,7 @@ def quantize_and_dequantize(
     name: str | None = None,
     narrow_range: bool = False,
 ) -> Tensor:
-    """What remains of numbers after quantizing and dequantizing; gradients pass unchanged.
+    """Quantize and dequantize numbers; gradients pass unchanged.
 
     Args:
       input: floating-point tensor.

@@ -1,4 +1,4 @@
-"""How quantized numbers map to real ones.
+"""Mapping of quantized numbers to real ones.
 
 A quantized tensor is a tensor of integers with two scalars: the real numbers that the lowest
 and the highest integer stand for. Scales are computed in the same precision and order as
@@ -43,13 +43,13 @@ class Levels(NamedTuple):
 
 
 def levels(dtype: DType) -> Levels:
-    """The integers of a quantized type."""
+    """Return the integers of a quantized type."""
     lowest, highest = _LIMITS[dtype.base_dtype]
     return Levels(lowest, highest, highest - lowest + 1)
 
 
 def number(value: Any) -> np.float32:
-    """A run-time scalar (a tensor of one element)."""
+    """Return a run-time scalar (a tensor of one element)."""
     return np.float32(value.reshape(-1)[0].item())
 
 
@@ -59,12 +59,12 @@ def numbers(*values: Any) -> list[np.float32]:
 
 
 def scalar(value: Any, like: Any) -> Any:
-    """A single-precision scalar tensor on the device of `like`."""
+    """Return a single-precision scalar tensor on the device of `like`."""
     return torch.tensor(float(value), dtype=torch.float32, device=like.device)
 
 
 def round_half_away(value: float) -> float:
-    """The nearest integer; halves away from zero."""
+    """Return the nearest integer; halves away from zero."""
     if not math.isfinite(value):
         return value
     whole = math.trunc(value)
@@ -72,7 +72,7 @@ def round_half_away(value: float) -> float:
 
 
 def round_half_away_(values: Any) -> Any:
-    """Rounds a tensor in place to the nearest integers; halves away from zero."""
+    """Round a tensor in place to the nearest integers, halves away from zero."""
     whole = values.trunc()
     return whole.add_(values.sub_(whole).mul_(2).trunc_())
 
@@ -86,7 +86,7 @@ def to_integers(values: Any, dtype: DType) -> Any:
 
 
 def quantize_unclamped(value: float, low: Any, high: Any, dtype: DType) -> int:
-    """The integer that stands for a real number, which may lie outside of the type."""
+    """Return the integer that stands for a real number, which may lie outside of the type."""
     lowest, _, steps = levels(dtype)
     if low == high:
         return lowest
@@ -96,13 +96,13 @@ def quantize_unclamped(value: float, low: Any, high: Any, dtype: DType) -> int:
 
 
 def quantize_number(value: float, low: Any, high: Any, dtype: DType) -> int:
-    """The integer that stands for a real number."""
+    """Return the integer that stands for a real number."""
     lowest, highest, _ = levels(dtype)
     return min(max(quantize_unclamped(value, low, high, dtype), lowest), highest)
 
 
 def dequantize_number(value: int, low: Any, high: Any, dtype: DType) -> np.float32:
-    """The real number that an integer stands for."""
+    """Return the real number that an integer stands for."""
     if low == high:
         return np.float32(low)
     lowest, _, steps = levels(dtype)
@@ -155,7 +155,7 @@ class Range(NamedTuple):
 
 
 def _down_to_bytes(values: Any, source: Range, target: Range) -> Any:
-    """From 32 bits to 8 in fixed-point arithmetic with 16 bits after the point."""
+    """Convert 32 bits to 8 in fixed-point arithmetic with 16 fractional bits."""
     one = 1 << 16
     source_span, target_span = source.high - source.low, target.high - target.low
     scale = offset = 0
@@ -172,7 +172,7 @@ def _down_to_bytes(values: Any, source: Range, target: Range) -> Any:
 
 
 def product_range(a: Range, b: Range, dtype: DType) -> tuple[np.float32, np.float32]:
-    """The range of sums of products of two quantized numbers.
+    """Return the range of sums of products of two quantized numbers.
 
     One unit of the result is the product of a unit of `a` and a unit of `b`.
     """
@@ -187,5 +187,5 @@ def _unit(given: Range) -> np.float32:
 
 
 def largest(*bounds: Any) -> np.float32:
-    """The largest of some bounds, sign aside."""
+    """Return the largest of some bounds, sign aside."""
     return np.float32(max(abs(float(bound)) for bound in bounds))

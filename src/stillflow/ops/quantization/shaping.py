@@ -42,7 +42,7 @@ def quantized_concat_shape(node: Node) -> Any:
 
 
 def _common_range(lows: Any, highs: Any, dtype: DType) -> Range:
-    """What takes in all ranges and zero; symmetric for signed 32-bit integers."""
+    """Return a range around all ranges and zero; symmetric for signed 32-bit integers."""
     low, high = min(np.float32(0), *lows), max(highs)
     if dtype == dtypes.qint32:
         end = scales.largest(low, high)
@@ -132,7 +132,7 @@ def quantized_reshape_samples() -> Iterator[Any]:
 def quantized_concat(
     concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None
 ) -> Any:
-    """Joins quantized tensors along an existing dimension.
+    """Join quantized tensors along an existing dimension.
 
     Args:
       concat_dim: scalar int32, which dimension.

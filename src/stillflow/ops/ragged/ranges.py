@@ -29,7 +29,7 @@ ragged_range_op = op(
     devices="host",
 )
 _MOST_STEPS = 2**62
-# From narrow to wide: what is given in several types is taken in the widest.
+# From narrow to wide: values of several types are converted to the widest.
 _WIDENING = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
@@ -68,7 +68,7 @@ def ragged_range_kernel(node: Node) -> Any:
 
 
 def _lengths(starts: np.ndarray, limits: np.ndarray, deltas: np.ndarray) -> np.ndarray:
-    """How many steps each row has."""
+    """Return the number of steps of each row."""
     away = np.where(deltas > 0, limits < starts, limits > starts)
     with np.errstate(invalid="ignore", over="ignore"):
         spans = np.abs(limits - starts.astype(np.float64))
@@ -118,7 +118,7 @@ def ragged_range_samples() -> Iterator[Any]:
 def range_parts(
     starts: Any, limits: Any, deltas: Any, dtype: Any, splits_dtype: Any, name: str | None
 ) -> tuple[Tensor, Tensor]:
-    """The splits and the values of rows of numbers; see `tf.ragged.range`."""
+    """Return the splits and the values of rows of numbers; see `tf.ragged.range`."""
     given = {"starts": starts, "limits": limits, "deltas": deltas}
     with name_scope(name, "RaggedRange", [starts, limits, deltas]) as scope:
         tensors = [convert_to_tensor(x, dtype=dtype, name=key) for key, x in given.items()]
@@ -132,5 +132,5 @@ def range_parts(
 
 
 def range_values(starts: Any, limits: Any, splits_dtype: Any = dtypes.int64) -> Tensor:
-    """The numbers from each start to its limit, one row after the other, without splits."""
+    """Return the numbers from each start to its limit, one row after the other, without splits."""
     return range_parts(starts, limits, 1, None, splits_dtype, None)[1]

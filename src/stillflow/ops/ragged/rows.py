@@ -1,4 +1,4 @@
-"""What kernels of ragged tensors share: rows as ranges, row numbers, checks of splits."""
+"""Shared parts of ragged kernels: rows as ranges, row numbers, checks of splits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stillflow.graph.lazy import torch
 
 
 def ranges(starts: Any, limits: Any) -> Any:
-    """The integers from each start to its limit, one range after the other."""
+    """Return the integers from each start to its limit, one range after the other."""
     lengths = limits - starts
     ends = lengths.cumsum(0)
     total = int(ends[-1]) if len(ends) else 0
@@ -18,13 +18,13 @@ def ranges(starts: Any, limits: Any) -> Any:
 
 
 def row_numbers(splits: Any) -> Any:
-    """For every value the number of its row."""
+    """Return the row number of every value."""
     rows = torch.arange(len(splits) - 1, dtype=splits.dtype, device=splits.device)
     return torch.repeat_interleave(rows, splits[1:] - splits[:-1])
 
 
 def splits_of(lengths: Any) -> Any:
-    """The splits of rows of given lengths."""
+    """Return the splits of rows of given lengths."""
     return torch.cat([lengths.new_zeros(1), lengths.cumsum(0).to(lengths.dtype)])
 
 
@@ -32,7 +32,7 @@ _MISFIT = "Final value of ragged splits must match the length the corresponding 
 
 
 def check_splits(nested: Sequence[Any], size: int) -> None:
-    """Refuses splits that do not start at 0, fall, or do not end where the values do.
+    """Raise an error for splits that do not start at 0, decrease, or end elsewhere than the values.
 
     Args:
       nested: the splits of all ragged dimensions, from the outermost on.

@@ -36,7 +36,7 @@ _KNOWN = (_FIRST, _ROWIDS, b"ROW_LENGTHS", _SPLITS, b"ROW_LIMITS", b"ROW_STARTS"
 
 
 def _kinds(node: Node) -> list[bytes]:
-    """How each partition of rows is given, checked."""
+    """Return the kind of each row partition, checked."""
     kinds = list(node.row_partition_types)
     for kind in kinds:
         if kind not in _KNOWN:
@@ -78,7 +78,7 @@ def ragged_tensor_to_tensor_shape(node: Node) -> Any:
 
 
 def _check_scalar_shape(value: Any, kind: str) -> None:
-    """Refuses a scalar for the shape that is not known to be -1; TF does not say for which op."""
+    """Raise an error for a scalar shape other than -1; TF's message does not name the op."""
     if value is None:
         raise dims_lib.InvalidSize(
             "Received a shape scalar with unknown static value.  A static value of '-1' is "
@@ -113,7 +113,7 @@ def _proto_text(size: Any) -> str:
 
 
 def _combined(rank: int, given: Any, values: Any) -> Any:
-    """The shape of the result from the one asked for and that of the values."""
+    """Return the shape of the result from the one asked for and that of the values."""
     if values is None:
         return given
     if given is None:
@@ -168,7 +168,7 @@ def ragged_tensor_to_tensor_kernel(node: Node) -> Any:
 
 
 def _rows_and_columns(partition: Any, kind: bytes) -> tuple[Any, Any]:
-    """The row and the column of every value below a partition."""
+    """Return the row and the column of every value below a partition."""
     if kind == _SPLITS:
         if len(partition) and (partition[0] != 0 or bool((partition.diff() < 0).any())):
             raise ValueError("Invalid row split size.")
@@ -184,7 +184,7 @@ def _rows_and_columns(partition: Any, kind: bytes) -> tuple[Any, Any]:
 
 
 def _places(rows: int, levels: Sequence[tuple[Any, Any]], size: Sequence[int]) -> Any:
-    """Where in the result, in rows of inner values, every value goes; -1 where nowhere."""
+    """Return each value's place in the result, in rows of inner values; -1 for none."""
     device = levels[0][0].device
     place = torch.arange(rows, device=device)
     place = torch.where(place < size[0], place, -1)

@@ -55,7 +55,7 @@ def ragged_tensor_to_sparse_kernel(node: Node) -> Any:
 
 
 def _indices(nested: Sequence[Any], size: Sequence[int]) -> Any:
-    """Where each element stands: rows of indices in row-major order."""
+    """Return the indices of all elements in row-major order."""
     inner = prod(size[1:])
     position = torch.arange(size[0])
     columns = []

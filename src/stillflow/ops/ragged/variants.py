@@ -52,7 +52,7 @@ class Encoded(tuple[Any, ...]):
     shape = ()
 
     def copy(self) -> Encoded:
-        """The same in memory of its own."""
+        """Return the same in memory of its own."""
         return Encoded(map(copied, self))
 
 
@@ -91,7 +91,7 @@ def ragged_tensor_to_variant_kernel(node: Node) -> Any:
 
 
 def _rows(parts: Sequence[Any]) -> list[Encoded]:
-    """The rows of a ragged tensor, each by its parts, without the outermost splits."""
+    """Return the rows of a ragged tensor, each by its parts, without the outermost splits."""
     outer, *inner, values = parts
     ends = outer.tolist()
     rows = []
@@ -159,7 +159,7 @@ def _check_item(item: Any, rank: int, values_dtype: Any, splits_dtype: Any) -> N
 
 
 def _stacked(items: Sequence[Any], size: Sequence[int], rank: int, dtype: Any) -> Any:
-    """The parts of the ragged tensor that has the given ones as its rows."""
+    """Return the parts of the ragged tensor that has the given ones as its rows."""
     outer = [
         index_tensor([row * width for row in range(count + 1)], dtype)
         for count, width in pairwise(size)

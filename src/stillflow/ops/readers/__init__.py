@@ -1,1 +1,1 @@
-"""Readers: what takes names of files from a queue and gives their records."""
+"""Readers: records of the files whose names come from a queue."""

@@ -47,7 +47,7 @@ def _fixed_length(node: Node) -> records.Records:
     return records.fixed_length(*sizes, encoding=_compression(node.op.attrs.get("encoding", b"")))
 
 
-# By kind: more attributes of version 1, of version 2, and what gives the records.
+# By kind: additional attributes of versions 1 and 2, and the source of records.
 _KINDS: dict[str, tuple[str, str, Callable[[Node], records.Records]]] = {
     "WholeFileReader": ("", "", lambda node: records.whole_file),
     "IdentityReader": ("", "", lambda node: records.identity),
@@ -100,7 +100,7 @@ for _kind, (_first, _second, _records_of) in _KINDS.items():
         _card.kernel(_making_kernel(_kind, _records_of))
 
 
-# ---- What runs on readers
+# ---- Operations on readers
 
 _USES = {
     "ReaderRead": (", queue_handle: {h})", "(key: string, value: string)"),

@@ -17,7 +17,7 @@ _INSTEAD = "Queue-based input pipelines have been replaced by `tf.data`. Use "
 
 @export("ReaderBase")
 class ReaderBase:
-    """Takes the names of files from a queue and gives their records as pairs of key and value.
+    """Reader of files whose names come from a queue; records are pairs of key and value.
 
     Args:
       reader_ref: the tensor that stands for the reader.
@@ -35,7 +35,7 @@ class ReaderBase:
 
     @property
     def supports_serialize(self) -> bool:
-        """Whether the state of such readers can be saved."""
+        """True if the state of these readers can be saved."""
         return self._supports_serialize
 
     def _card(self, name: str) -> Any:
@@ -43,14 +43,14 @@ class ReaderBase:
         return cards.using[name + "V2" if is_resource else name]
 
     def _queue(self, queue: Any) -> Any:
-        """The queue's tensor, as a reader of this version takes it."""
+        """Return the queue's tensor, as a reader of this version takes it."""
         reference = queue if isinstance(queue, Tensor) else queue.queue_ref
         if self._reader_ref.dtype == dtypes.resource or reference.dtype != dtypes.resource:
             return reference
         return fake_queue_op(reference)
 
     def read(self, queue: Any, name: str | None = None) -> Any:
-        """The next record, as key and value: two string scalars.
+        """Return the next record, as key and value: two string scalars.
 
         Args:
           queue: a queue of names of files, or its tensor.
@@ -59,37 +59,37 @@ class ReaderBase:
         return self._card("ReaderRead")(self._reader_ref, self._queue(queue), name=name)
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
-        """The next records, at most `num_records`, as keys and values: two string vectors."""
+        """Return the next `num_records` records or fewer: keys and values, two string vectors."""
         return self._card("ReaderReadUpTo")(
             self._reader_ref, self._queue(queue), num_records, name=name
         )
 
     def num_records_produced(self, name: str | None = None) -> Any:
-        """How many records were read, an int64 scalar."""
+        """Return the number of records read, an int64 scalar."""
         return self._card("ReaderNumRecordsProduced")(self._reader_ref, name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Any:
-        """How many files were read to their end, an int64 scalar."""
+        """Return the number of files read to their end, an int64 scalar."""
         return self._card("ReaderNumWorkUnitsCompleted")(self._reader_ref, name=name)
 
     def serialize_state(self, name: str | None = None) -> Any:
-        """The reader's state, a string scalar."""
+        """Return the reader's state, a string scalar."""
         return self._card("ReaderSerializeState")(self._reader_ref, name=name)
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
-        """Takes up a state that `serialize_state` gave."""
+        """Restore a state that `serialize_state` returned."""
         operation: Operation = self._card("ReaderRestoreState")(self._reader_ref, state, name=name)
         return operation
 
     def reset(self, name: str | None = None) -> Operation:
-        """Sets the reader to the state it began in."""
+        """Set the reader to the state it began in."""
         operation: Operation = self._card("ReaderReset")(self._reader_ref, name=name)
         return operation
 
 
 @export("WholeFileReader")
 class WholeFileReader(ReaderBase):
-    """Gives whole files: the name is the key, the contents the value.
+    """Reader of whole files: the name is the key, the content the value.
 
     Args:
       name: of the operation.
@@ -103,7 +103,7 @@ class WholeFileReader(ReaderBase):
 
 @export("TextLineReader")
 class TextLineReader(ReaderBase):
-    """Gives the lines of text files, without their ends.
+    """Reader of text files' lines, without line ends.
 
     Args:
       skip_header_lines: how many lines of each file to leave out at its start.
@@ -119,7 +119,7 @@ class TextLineReader(ReaderBase):
 
 @export("FixedLengthRecordReader")
 class FixedLengthRecordReader(ReaderBase):
-    """Gives pieces of files, all of one size.
+    """Reader of pieces of files, all of one size.
 
     Args:
       record_bytes: the size of a piece.
@@ -146,7 +146,7 @@ class FixedLengthRecordReader(ReaderBase):
 
 @export("TFRecordReader")
 class TFRecordReader(ReaderBase):
-    """Gives the records of TFRecord files.
+    """Reader of TFRecord files.
 
     Args:
       name: of the operation.
@@ -161,7 +161,7 @@ class TFRecordReader(ReaderBase):
 
 @export("LMDBReader")
 class LMDBReader(ReaderBase):
-    """Gives the entries of LMDB databases, by key.
+    """Reader of LMDB databases' entries, by key.
 
     Args:
       name: of the operation.
@@ -176,7 +176,7 @@ class LMDBReader(ReaderBase):
 
 @export("IdentityReader")
 class IdentityReader(ReaderBase):
-    """Gives what the queue holds: each name is both key and value.
+    """Reader of the queue itself: each name is both key and value.
 
     Args:
       name: of the operation.

@@ -15,7 +15,7 @@ from stillflow.protos import ReaderBaseState
 
 
 class Reader:
-    """Gives the records of one file after the other.
+    """Reader of the records of one file after the other.
 
     Args:
       name: what messages call it, `TextLineReader 'reader'`.
@@ -38,7 +38,7 @@ class Reader:
         self._ahead: deque[Record] = deque()  # read, but not given to anybody
 
     def _open_next(self, queue: Any, waits: Any) -> Source:
-        """Starts on the next file, whose name comes from the queue."""
+        """Start on the next file, whose name comes from the queue."""
         element = queue.dequeue(waits)
         if len(element) != 1:
             raise errors.invalid_argument("Expected single component queue")
@@ -55,7 +55,7 @@ class Reader:
         return source
 
     def _next(self, queue: Any, waits: Any) -> Record | None:
-        """The next record; None at the end of a file. A damaged one stays damaged."""
+        """Return the next record; None at the end of a file. A damaged one stays damaged."""
         if self._ahead:
             return self._ahead.popleft()
         source = self._source
@@ -80,7 +80,7 @@ class Reader:
         self._finished = self._started
 
     def read(self, queue: Any, waits: Any) -> Record:
-        """The next record.
+        """Return the next record.
 
         Raises:
           OutOfRangeError: the queue of names is closed and empty.
@@ -109,7 +109,7 @@ class Reader:
         return found
 
     def read_ahead(self, count: int) -> list[Record]:
-        """Takes at most `count` records of the open file, without waiting for anybody.
+        """Return at most `count` records of the open file, without waiting.
 
         They are not counted, and what goes wrong is left to who reads next.
         """
@@ -127,12 +127,12 @@ class Reader:
         return found
 
     def give_back(self, records: Sequence[Record]) -> None:
-        """Puts records back that `read_ahead` gave: they are the next ones."""
+        """Put records back that `read_ahead` gave: they are the next ones."""
         with self._lock:
             self._ahead.extendleft(reversed(records))
 
     def count(self, number: int) -> None:
-        """Counts so many of the records that `read_ahead` gave."""
+        """Add `number` to the count of produced records after `read_ahead`."""
         with self._lock:
             self._produced += number
 
@@ -145,7 +145,7 @@ class Reader:
         return self._finished
 
     def close_session(self) -> None:
-        """Closes the file, unless a thread reads from it: that will end with the session."""
+        """Close the file, unless a thread reads from it: that will end with the session."""
         if self._lock.acquire(blocking=False):
             try:
                 if self._source is not None:
@@ -154,12 +154,12 @@ class Reader:
                 self._lock.release()
 
     def reset(self) -> None:
-        """Forgets the place in the file and all counts."""
+        """Forget the place in the file and all counts."""
         with self._lock:
             self._clear()
 
     def serialize(self) -> bytes:
-        """The state, to be taken up by `restore`.
+        """Return the state, to be taken up by `restore`.
 
         Raises:
           UnimplementedError: readers of this kind cannot do that.
@@ -176,7 +176,7 @@ class Reader:
         return state
 
     def restore(self, state: bytes) -> None:
-        """Takes up a state.
+        """Restore a state.
 
         Raises:
           UnimplementedError: readers of this kind cannot do that.

@@ -62,7 +62,7 @@ class _Take(Attempt):
 
 
 class _Buffer:
-    """Records on their way from the threads that read to those that take.
+    """Buffer of records between the reading threads and the consumers.
 
     In an epoch every record comes once; the next epoch begins when none is left.
     """
@@ -79,7 +79,7 @@ class _Buffer:
         self._random = random.Random(seed)
 
     def has_enough(self) -> bool:
-        """Whether what is there is mixed well enough."""
+        """Return True if the buffer is full enough to be shuffled."""
         return len(self.records) >= (1 if self._ends else max(1, self._size // 2))
 
     def add(self, records: list[bytes]) -> bool:
@@ -101,7 +101,7 @@ class _Buffer:
         self._added += 1
 
     def end_epoch(self) -> bool:
-        """Waits until all records are taken; gives False if it was stopped or there are none."""
+        """Wait until all records are taken; give False if it was stopped or there are none."""
         with self.attempts.lock:
             self._size = max(1, min(self._size, self._added))
             self._ends = True
@@ -111,7 +111,7 @@ class _Buffer:
             return not self.stopped
 
     def fail(self, error: errors.OpError) -> None:
-        """Ends everything with an error."""
+        """Stop all threads and consumers with an error."""
         with self.attempts.lock:
             self.error = self.error or error
             self.stopped = True
@@ -119,14 +119,14 @@ class _Buffer:
             self.changed.notify_all()
 
     def stop(self) -> None:
-        """Ends the threads that read."""
+        """Stop the reading threads."""
         with self.attempts.lock:
             self.stopped = True
             self.changed.notify_all()
 
 
 class _Files:
-    """Which files are read in an epoch, in which order.
+    """Files of an epoch, in their order.
 
     Args:
       pattern: patterns, separated by commas.
@@ -152,7 +152,7 @@ class _Files:
         return names[start:] + names[:start]
 
     def read(self, buffer: _Buffer) -> None:
-        """Reads one epoch after the other until the buffer is stopped."""
+        """Read one epoch after the other until the buffer is stopped."""
         epoch = 0
         while True:
             epoch += 1
@@ -204,7 +204,7 @@ class RecordYielder:
         weakref.finalize(self, buffer.stop)
 
     def take(self, count: int, waits: Any) -> list[bytes]:
-        """The next records.
+        """Return the next records.
 
         Raises:
           NotFoundError: there are no files.
@@ -219,7 +219,7 @@ class RecordYielder:
         return attempt.taken
 
     def close_session(self) -> None:
-        """Ends the threads with the session."""
+        """Stop the threads at the session's end."""
         self._buffer.stop()
 
 
@@ -249,7 +249,7 @@ def record_input_kernel(node: Any) -> Any:
 
 
 class RecordInput:
-    """Reads records of TFRecord files in random order, for ever.
+    """Reader of TFRecord files' records in random order, endlessly.
 
     Args:
       file_pattern: patterns, separated by commas.
@@ -281,7 +281,7 @@ class RecordInput:
         }  # fmt: skip
 
     def get_yield_op(self) -> Any:
-        """The next records: a tensor of strings, or a list of scalars for each of `batches`."""
+        """Return the next records: a string tensor, or a list of scalars for each of `batches`."""
         records = record_input_op(**self._attributes, batch_size=self._count, name=self._name)
         if self._batches is None:
             return records

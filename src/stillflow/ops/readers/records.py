@@ -29,13 +29,13 @@ def _open(name: bytes) -> Any:
 
 
 def identity(name: bytes) -> Source:
-    """What came from the queue is the record."""
+    """Return the queue's element as the record."""
     yield None
     yield name, name
 
 
 def whole_file(name: bytes) -> Source:
-    """The file is the record, its name the key."""
+    """Yield the file is the record, its name the key."""
     yield None
     yield name, _all(name)
 
@@ -64,7 +64,7 @@ def _without_end(line: bytes) -> bytes:
 
 
 def tf_records(kind: str) -> Records:
-    """The records of TFRecord files; keys tell where they begin."""
+    """Return the records of TFRecord files; keys tell where they begin."""
 
     def records(name: bytes) -> Source:
         path = _path(name)
@@ -107,7 +107,7 @@ def fixed_length(header: int, record: int, footer: int, hop: int, encoding: str)
 
 
 def _reader(source: Any, path: str) -> Callable[[int], bytes]:
-    """Reads a number of bytes, fewer at the end of the file, a large piece at a time."""
+    """Read a number of bytes, fewer at the end of the file, a large piece at a time."""
     held, position = b"", 0
 
     def read(count: int) -> bytes:
@@ -127,7 +127,7 @@ def _reader(source: Any, path: str) -> Callable[[int], bytes]:
 
 
 def lmdb_entries(name: bytes) -> Source:
-    """The entries of an LMDB database, by key."""
+    """Yield the entries of an LMDB database, by key."""
     found = lmdb.entries(_path(name))
     first = next(found, None)
     yield None

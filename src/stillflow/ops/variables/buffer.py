@@ -9,12 +9,12 @@ from stillflow import errors
 
 
 class Buffer:
-    """Holds a variable's current value; what reference and resource handles point to.
+    """Storage of a variable's current value, referred to by reference and resource handles.
 
     Args:
       name: the variable's name, for messages.
       is_resource: whether it is a resource variable.
-      container: all buffers of the container that it is in, this one among them.
+      container: all buffers of its container, including this one.
 
     Attributes:
       value: a torch tensor (an object array for strings), or None while uninitialized.
@@ -36,7 +36,7 @@ class Buffer:
         self.reshaped = False
 
     def read(self) -> Any:
-        """The current value, for an operation that does more than to read it.
+        """Return the current value, for an operation that does more than to read it.
 
         Raises:
           tf.errors.NotFoundError: if a resource variable has none yet.
@@ -59,7 +59,7 @@ class Buffer:
         )
 
     def _not_found(self) -> str:
-        """Which of both is not there: the variable, or any in its container."""
+        """Return the name of the missing item: the variable, or its container."""
         if self.has_container:
             return f"Resource localhost/{self.name}/N10tensorflow3VarE does not exist."
         return (
@@ -68,7 +68,7 @@ class Buffer:
 
     @property
     def has_container(self) -> bool:
-        """Whether any variable of the container exists, which is what makes it exist."""
+        """True if any variable of the container exists, and so the container."""
         return any(other.exists for other in self.container)
 
     @property
@@ -78,7 +78,7 @@ class Buffer:
 
 
 def buffer_of(node: Any, name: str, is_resource: bool = False) -> Buffer:
-    """The buffer of a variable op in the session."""
+    """Return the buffer of a variable op in the session."""
     container = node.resource(list, kind="container", name="variables")
     buffer: Buffer = node.resource(lambda: Buffer(name, is_resource, container), kind="variable")
     return buffer

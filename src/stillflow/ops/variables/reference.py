@@ -75,7 +75,7 @@ _TEMPORARY_TYPE = "N10tensorflow19TemporaryVariableOp6TmpVarE"
 
 
 def _temporary_variables(node: Any) -> WeakValueDictionary[tuple[int, str], Buffer]:
-    """What the session's steps have made and not destroyed, by thread and name.
+    """Return the session's temporary variables that are not destroyed, by thread and name.
 
     A step that ends without destroying its temporary variables drops them.
     """
@@ -164,7 +164,7 @@ def assign_shape(node: Node) -> Any:
 
 
 class Assignment:
-    """The kernel of Assign; a plan may join it with what reads the value from a file.
+    """Kernel of Assign; a plan may fuse it with the read of the value from a file.
 
     Attributes:
       expected: the shape that a value must have, None if any may be given.
@@ -192,7 +192,7 @@ def assign_kernel(node: Node) -> Any:
 
 
 def set_value(ref: Any, value: Any) -> None:
-    """Gives a variable a value: into the memory it has if that fits, so that readers see it."""
+    """Set a variable's value, in its own memory if the value fits, so that readers see it."""
     current = ref.value
     if not isinstance(value, torch.Tensor):  # strings
         ref.value = value.copy()
@@ -247,7 +247,7 @@ def in_place(method: str) -> Any:
 
 
 def update(ref: Any, method: str, value: Any) -> None:
-    """Applies an in-place method to a variable's value (`add_`, `sub_`).
+    """Apply an in-place method to a variable's value (`add_`, `sub_`).
 
     Raises:
       tf.errors.InvalidArgumentError: if the shapes differ.
@@ -325,7 +325,7 @@ def count_up_to_kernel(node: Node) -> Any:
 
 
 def count_up_to(limit: int) -> Any:
-    """Gives the counter and increments it, up to `limit`."""
+    """Return the counter and increment it, up to `limit`."""
 
     def count(ref: Any) -> Any:
         with ref.lock:

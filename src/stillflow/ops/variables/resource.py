@@ -64,7 +64,7 @@ def read_variable_shape(node: Node) -> Any:
 
 
 def _check_type(node: Node, changes: bool = False) -> None:
-    """Refuses a type that is not the variable's; kernels word it from where they stand."""
+    """Raise an error for a type other than the variable's, with the kernel's message."""
     known, given = node.inputs[0]._handle_dtype, node.op.attrs["dtype"]
     if known is None or known.base_dtype == given.base_dtype:
         return
@@ -275,7 +275,7 @@ def resource_count_up_to_kernel(node: Node) -> Any:
 
 
 def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
-    """The shape of the variable behind a handle: a constant if the handle itself tells it."""
+    """Return the shape of the variable behind a handle; a constant if the handle has it."""
     from stillflow.ops.constants import constant
 
     known = handle._handle_dims
@@ -286,8 +286,9 @@ def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
 
 
 def _tells_its_shape(handle: Tensor) -> bool:
-    """Whether TF knows in Python what is behind a handle: identities hand that on, those of
-    functions with a gradient of their own too.
+    """Return True if TF's Python knows the variable behind a handle.
+
+    Identities pass that on, those in functions with a custom gradient too.
     """
     while not handle.holds_value and handle.op.type != "VarHandleOp":
         op = handle.op

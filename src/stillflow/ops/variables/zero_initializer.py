@@ -1,4 +1,4 @@
-"""Variables that become zero without a tensor of zeros beside them."""
+"""Zero initialization of variables without a tensor of zeros."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def zero_initializer_shape(node: Node) -> Any:
 
 
 def _zeros_once(buffer: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
-    """Gives a variable its first value.
+    """Set a variable's first value.
 
     Raises:
       tf.errors.InvalidArgumentError: if it has one.
