@@ -35,7 +35,7 @@ class Sample:
 
 @dataclass
 class Bad:
-    """Arguments that an op refuses, with a regular expression its message matches."""
+    """Arguments that an op rejects, with a regular expression that its message matches."""
 
     args: tuple[Any, ...]
     match: str

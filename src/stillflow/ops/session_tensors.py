@@ -44,13 +44,13 @@ class SessionTensors:
         self._numbers = itertools.count()
 
     def keep(self, name: str, where: str, value: Any) -> str:
-        """Keeps a value; gives its handle."""
+        """Keep a value; give its handle."""
         handle = f"{name};{next(self._numbers)};{where}"
         self._values[handle] = value
         return handle
 
     def get(self, handle: str) -> Any:
-        """The value behind a handle.
+        """Return the value behind a handle.
 
         Raises:
           tf.errors.InvalidArgumentError: if there is none.
@@ -62,7 +62,7 @@ class SessionTensors:
         return self._values[handle]
 
     def delete(self, handle: str) -> None:
-        """Forgets a value.
+        """Forget a value.
 
         Raises:
           tf.errors.InvalidArgumentError: if there is none.
@@ -73,7 +73,7 @@ class SessionTensors:
             )
 
     def forget(self, handle: str) -> None:
-        """Forgets a value that may be gone already."""
+        """Forget a value that may be gone already."""
         self._values.pop(handle, None)
 
 
@@ -135,7 +135,7 @@ def delete_session_tensor_kernel(node: Any) -> Any:
 
 
 class TensorHandle:
-    """What fetching a handle gives: a tensor that stays in the session.
+    """Result of fetching a handle: a tensor that stays in the session.
 
     It may be fed in the tensor's place. The tensor is forgotten with the last reference to this.
     """
@@ -158,7 +158,7 @@ class TensorHandle:
         return self._handle
 
     def eval(self) -> Any:
-        """The tensor's value.
+        """Return the tensor's value.
 
         Raises:
           TypeError: if the handle was given away or deleted.
@@ -174,7 +174,7 @@ class TensorHandle:
         return self._session.run(reader, feed_dict={holder: self._handle})
 
     def delete(self) -> None:
-        """Forgets the tensor now.
+        """Forget the tensor now.
 
         Raises:
           TypeError: if the handle was given away or deleted.
@@ -186,12 +186,12 @@ class TensorHandle:
         self._session.run(deleter, feed_dict={holder: self._handle})
 
     def get_raw_handle(self) -> str:
-        """The handle as text; the tensor stays until it is deleted."""
+        """Return the handle as text; the tensor stays until it is deleted."""
         self._auto_gc_enabled = False
         return self._handle
 
     def value(self) -> Any:
-        """The tensor, for a feed."""
+        """Return the tensor, for a feed."""
         return self._session._session_tensor(self._handle)
 
     def _check_alive(self) -> None:
@@ -206,7 +206,7 @@ def _device(handle: Any) -> str:
 
 @export("get_session_handle")
 def get_session_handle(data: Any, name: str | None = None) -> Any:
-    """Keeps a tensor in the session.
+    """Keep a tensor in the session.
 
     Args:
       data: a tensor.
@@ -226,7 +226,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Any:
 
 @export("get_session_tensor")
 def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """A tensor that an earlier run has kept.
+    """Return a tensor that an earlier run has kept.
 
     Args:
       handle: the text of one handle; tells the device.
@@ -243,7 +243,7 @@ def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tupl
 
 @export("delete_session_tensor")
 def delete_session_tensor(handle: Any, name: str | None = None) -> tuple[Tensor, Operation]:
-    """Forgets a tensor that an earlier run has kept.
+    """Forget a tensor that an earlier run has kept.
 
     Args:
       handle: the text of one handle; tells the device.

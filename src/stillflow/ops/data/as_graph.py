@@ -51,7 +51,7 @@ def dataset_to_graph_kernel(node: Node) -> Any:
 
 
 def _check_state(dataset: Dataset, allowed: Collection[str]) -> None:
-    """Refuses functions whose state a graph cannot hold."""
+    """Raise an error for functions whose state a graph cannot hold."""
     found = [*(name for body in dataset.bodies for name in stateful_ops(body)), dataset.stateful]
     for name in found:
         if name is not None and name not in allowed:
@@ -61,7 +61,7 @@ def _check_state(dataset: Dataset, allowed: Collection[str]) -> None:
 
 
 def has_graph(dataset: Dataset) -> bool:
-    """Whether a dataset can be written as a graph: TensorFlow does not rewrite others."""
+    """Return True if a dataset can be written as a graph: TensorFlow does not rewrite others."""
     operation, values = _made_by(dataset)
     if operation.type == _WITHOUT_GRAPH:
         return False
@@ -72,7 +72,7 @@ _WITHOUT_GRAPH = "GeneratorDataset"
 
 
 def check_slack(dataset: Dataset) -> None:
-    """Checks that the last transformation of a dataset fetches elements ahead.
+    """Check that the last transformation of a dataset fetches elements ahead.
 
     Raises:
       InvalidArgumentError: if it is none that may stand behind one that does.
@@ -92,7 +92,10 @@ def check_slack(dataset: Dataset) -> None:
 
 
 def _made_by(dataset: Dataset) -> tuple[Any, tuple[Any, ...]]:
-    """The operation that made a dataset, and what it was given; rewriting leaves no trace."""
+    """Return the operation that made a dataset, and what it was given.
+
+    Rewriting leaves no trace.
+    """
     while dataset.made_by is not None and dataset.made_by[0].type == "OptimizeDataset":
         dataset = as_dataset(dataset.made_by[1][0])
     if dataset.made_by is None:
@@ -101,14 +104,14 @@ def _made_by(dataset: Dataset) -> tuple[Any, tuple[Any, ...]]:
 
 
 def names_of(dataset: Dataset) -> dict[int, str]:
-    """What operations are called where TensorFlow rewrites a dataset, by their datasets' `id`."""
+    """Return the names that operations get when TensorFlow rewrites a dataset, by dataset `id`."""
     namer = _Namer()
     namer.whole(dataset)
     return namer.names
 
 
 class _Writer:
-    """Writes datasets into a graph.
+    """Writer of datasets into a graph.
 
     Attributes:
       names: of the nodes there, by the identity of the datasets.
@@ -123,7 +126,7 @@ class _Writer:
         self.names: dict[int, str] = {}
 
     def whole(self, dataset: Dataset) -> Any:
-        """The graph that gives a dataset."""
+        """Return the graph that gives a dataset."""
         name = self._add(dataset)
         end = self._graph.node.add(name="dataset", op="_Retval", input=[name])
         end.attr["T"].type = dtypes.variant.as_datatype_enum
@@ -167,7 +170,7 @@ class _Writer:
 
 
 def telling_graph(dataset: Dataset) -> Any:
-    """A graph that tells whether two datasets give the same; it may not make one again."""
+    """Return a graph that tells whether two datasets give the same; it may not make one again."""
     return _Teller().whole(dataset)
 
 
@@ -193,7 +196,7 @@ class _Teller(_Writer):
 
 
 class _Namer(_Writer):
-    """Gives nodes their names, and leaves values out."""
+    """Writer of node names only, without values."""
 
     def _constant(self, value: Any, dtype: Any) -> str:
         return str(self._node("Const", []).name)

@@ -46,14 +46,14 @@ class Channel:
         self._waiting: threading.Lock | None = None
 
     def wait_for_room(self) -> bool:
-        """Waits until there is room for an item; False if nobody wants it any more."""
+        """Wait until there is room for an item; False if nobody wants it any more."""
         with self.changed:
             while len(self.items) >= self.limit and not self.closed:
                 self.changed.wait()
             return not self.closed
 
     def put(self, item: Any) -> None:
-        """Adds an item. Only one thread may do so, once there is room."""
+        """Add an item. Only one thread may do so, once there is room."""
         with self.changed:
             if not self.closed:
                 self.items.append(item)
@@ -65,7 +65,7 @@ class Channel:
             release(waiting)
 
     def take(self) -> Any:
-        """The next item.
+        """Return the next item.
 
         Raises:
           CancelledError: the session was closed.
@@ -91,7 +91,7 @@ class Channel:
             self._wake()
 
     def settle(self) -> None:
-        """Waits for the item that is being made: its effects come before what happens next."""
+        """Wait for the item that is being made: its effects come before what happens next."""
         if self.maker != threading.get_ident() and self.making.acquire(timeout=_SETTLING):
             self.making.release()
 
@@ -109,7 +109,7 @@ def release(lock: threading.Lock) -> None:
 
 
 def wait(waits: Any, done: threading.Lock) -> None:
-    """Waits for the release of a lock, or the end of the run.
+    """Wait for the release of a lock, or the end of the run.
 
     Raises:
       tf.errors.OpError: why the run is to end.
@@ -129,7 +129,7 @@ def wait(waits: Any, done: threading.Lock) -> None:
 
 
 def start_threads(function: Callable[[], None], name: str, count: int = 1) -> None:
-    """Runs a function in threads that do not keep the process alive.
+    """Run a function in threads that do not keep the process alive.
 
     Their kernels begin no further threads: those would compete with each other, and with what the
     program does with the elements.
@@ -187,7 +187,7 @@ class Prefetching(Walk):
         return joined(parts), None
 
     def _has_some(self) -> bool:
-        """Waits for elements; whether there are any before the end.
+        """Wait for elements; whether there are any before the end.
 
         Raises:
           Exception: what is in the place of the next one.
@@ -262,7 +262,7 @@ def _fill(channel: Channel, source: Walk, most: int) -> None:
                 elements, error = source.take(run.size)  # type: ignore[assignment]
                 if error is None and len(elements) < run.size:
                     error = _END
-            except BaseException as failure:  # it belongs to whoever asks for the element
+            except BaseException as failure:  # raised where the element is requested
                 error = failure
             run.took(time.perf_counter_ns() - before, len(elements))
             channel.put((elements, error))
@@ -315,7 +315,10 @@ class Parallel(Walk):
         return result
 
     def _call_here(self) -> Any:
-        """A result for which no other thread works; long calls in a row are the last of these."""
+        """Return a result for which no other thread works.
+
+        Long calls in a row are the last of these.
+        """
         work, count = self.work, 1
         if work.slots:  # saved, or one of them failed
             return work.result(work.slots.popleft())
@@ -337,7 +340,7 @@ class Parallel(Walk):
             self.run.took(time.perf_counter_ns() - before, count)
 
     def _take_run(self) -> int:
-        """Makes the results for the elements of the next run; gives their number, at least 1."""
+        """Make the results for the elements of the next run; give their number, at least 1."""
         assert self.together is not None
         elements = self.read  # some, if the run before was interrupted
         slots = self.work.slots
@@ -378,7 +381,7 @@ class Parallel(Walk):
 
 
 class _Slot:
-    """Where the result of one call goes."""
+    """Place for the result of one call."""
 
     __slots__ = ("error", "ready", "result")
 
@@ -393,7 +396,7 @@ class _Slot:
 def _called(call: Callable[[Any], Any], element: Any) -> _Slot:
     try:
         return _Slot(call(element))
-    except Exception as error:  # it belongs to whoever takes the result
+    except Exception as error:  # raised where the result is taken
         return _Slot(error=error)
 
 
@@ -406,7 +409,7 @@ class _Work:
         self.limit = 2 * threads
         self.ordered = ordered
         self.slots: deque[_Slot] = deque()
-        self.reading = threading.Lock()  # whoever holds it takes the next element
+        self.reading = threading.Lock()  # its holder takes the next element
         self.changed = threading.Condition(threading.Lock())
         self.ended = False
         self.closed = False
@@ -416,7 +419,7 @@ class _Work:
 
     @contextmanager
     def paused(self) -> Iterator[deque[_Slot]]:
-        """Lets calls come to their end, and begins no other ones inside `with`."""
+        """Finish running calls and begin no others inside `with`."""
         with self.changed:
             self.saving = True
             while self.active:
@@ -438,13 +441,13 @@ class _Work:
                 if slot.error is None:
                     try:
                         slot.result = self.call(element)
-                    except BaseException as error:  # it belongs to whoever takes the result
+                    except BaseException as error:  # raised where the result is taken
                         slot.error = error
                 self._finish(slot)
                 slot = element = None
 
     def _next(self) -> tuple[_Slot | None, Any]:
-        """A place for a result, with the element to call the function with."""
+        """Return a place for a result, with the element to call the function with."""
         with self.changed:
             while (len(self.slots) >= self.limit or self.saving) and not self.closed:
                 self.changed.wait()
@@ -507,7 +510,7 @@ class _Work:
         return self.result(slot)
 
     def result(self, slot: _Slot) -> Any:
-        """What a slot holds that was taken out: a result, an error or the end."""
+        """Return the result of a removed slot, or raise its error or the end."""
         if isinstance(slot.error, StopIteration):
             self.close()
             self.closed, self.ended = False, True

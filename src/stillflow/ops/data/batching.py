@@ -103,7 +103,7 @@ class Batching(Walk):
         return self.stack(elements)  # type: ignore[no-any-return]
 
     def collect(self) -> Sequence[Element]:
-        """The elements of the next batch."""
+        """Return the elements of the next batch."""
         elements, error = self.source.take(self.size)
         if error is not None:
             raise error
@@ -152,7 +152,7 @@ def _shaped(element: Element, like: Element) -> Element:
 
 
 def batches(source: Dataset, size: int, drop: bool) -> int:
-    """How many batches a dataset gives."""
+    """Return the number of batches of a dataset."""
     if source.size < 0:
         return source.size
     return source.size // size + (0 if drop else int(source.size % size > 0))
@@ -300,7 +300,7 @@ dense_to_sparse_batch_dataset_op = unary(
 
 
 class _ToSparse:
-    """Makes a sparse tensor of elements of one component, as one tensor of variants.
+    """Conversion of one component's elements to a sparse tensor, as one tensor of variants.
 
     Args:
       row: the shape that elements may have at most, with -1 for any size.

@@ -130,10 +130,10 @@ class _MemoryCache(Walk):
 
 
 def _cached(source: Dataset, name: str, memory: MemoryCache | None) -> Dataset:
-    """A dataset with a cache in a file of that name; in memory if it has none.
+    """Return a dataset with a cache in a file of that name; in memory if it has none.
 
     Args:
-      memory: None for one that each iterator begins anew.
+      memory: None for one that each iterator creates again.
     """
 
     def in_memory(context: Context, prefix: str) -> Elements:

@@ -89,7 +89,7 @@ def _skipped(size: int, count: int) -> int:
 
 
 class _Skipping(Walk):
-    """Leaves out the first elements."""
+    """Walk without the first elements."""
 
     numbers: ClassVar[dict[str, str]] = {"skipped": "i"}
 
@@ -165,7 +165,7 @@ class _Repeating(Walk):
         return joined(parts), None
 
     def _goes_on(self) -> bool:
-        """Whether there is an epoch, which begins if it has not yet."""
+        """Return True if there is an epoch, which begins if it has not yet."""
         over = 0 <= self.count <= self.epoch
         if not over and self.current is None:
             self.current, self.fresh = self.start(), True

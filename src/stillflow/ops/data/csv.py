@@ -67,7 +67,7 @@ class _Fields:
         self.quoted = re.compile(rb"%b(?:%b%b)*" % (field, edge, field))
 
     def record(self, data: bytes, start: int, last: bool) -> tuple[bytes | list[Field], int]:
-        """The record that begins at `start`, and where the next one begins.
+        """Return the record that begins at `start`, and where the next one begins.
 
         Args:
           data: bytes of a file.
@@ -92,7 +92,7 @@ class _Fields:
         return not self.quotes or b'"' not in line or self.quoted.fullmatch(line) is not None
 
     def split(self, line: bytes) -> list[Field]:
-        """The fields of a line that is a record."""
+        """Return the fields of a line that is a record."""
         if self.quotes and b'"' in line:
             return self._careful(line, 0, True)[0]
         return line.split(self.delimiter)  # type: ignore[return-value]
@@ -196,12 +196,12 @@ class _CsvFile(RecordFile):
 
 
 class _Columns:
-    """Makes elements of fields.
+    """Conversion of fields to elements.
 
     Args:
       types: of the components.
       defaults: of the components: one value, or none where a field is required.
-      na_value: what stands for a missing field.
+      na_value: text of a missing field.
       selected: numbers of the fields that are wanted; all if empty.
       fields: what cuts lines.
     """
@@ -237,7 +237,7 @@ class _Columns:
         return tuple(values)
 
     def together(self, records: Sequence[Any]) -> Sequence[Element] | None:
-        """The elements of several records; None if they are not written plainly."""
+        """Return the elements of several records; None if they are not written plainly."""
         if self.plain is None or not all(isinstance(record, bytes) for record in records):
             return None
         columns = self.plain.columns(records)

@@ -49,7 +49,7 @@ _CARDS = (
 
 
 def _renamed(card: Card, **traits: Any) -> Card:
-    """The same op under its older name."""
+    """Return the same op under its older name."""
     made = op(
         f"Experimental{card.text.strip()}",
         differentiable=card.differentiable,

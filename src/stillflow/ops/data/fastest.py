@@ -42,13 +42,13 @@ choose_fastest_branch_dataset_op = unary(
 
 
 def _fastest(times: Sequence[Sequence[int]]) -> int:
-    """The number of the row whose 90th percentile is the least; of equal ones the last."""
+    """Return the number of the row whose 90th percentile is the least; of equal ones the last."""
     slow = [sorted(row)[len(row) * 9 // 10] if row else 0 for row in times]
     return max(range(len(slow)), key=lambda number: (-slow[number], number))
 
 
 def _timed(walk: Elements, times: list[int]) -> tuple[Element, Exception | None]:
-    """The next element of a walk, and the error in its place; notes how long that took."""
+    """Return the next element of a walk, and the error in its place; notes how long that took."""
     before = time.perf_counter_ns()
     elements, error = walk.take(1)
     times.append(time.perf_counter_ns() - before)
@@ -110,7 +110,7 @@ _ALL = "All inputs to ChooseFastestDataset must have"
 
 
 def _merged_shapes(shapes: Sequence[Dims], sources: Sequence[Dataset]) -> list[Dims]:
-    """What is known of the shapes of all datasets' components.
+    """Return the common static shapes of all datasets' components.
 
     Raises:
       InvalidArgumentError: if they contradict each other.
@@ -189,7 +189,7 @@ class _Borrowed(Walk):
 
 
 def _borrowed(source: Elements, like: Dataset, most: int | None) -> Dataset:
-    """A dataset of what is left of a walk, or of the next of it, which may be begun once."""
+    """Return a dataset of what is left of a walk, or of the next of it, which may be begun once."""
     begun: list[bool] = []
 
     def make(context: Context, prefix: str) -> Elements:

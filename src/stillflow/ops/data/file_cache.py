@@ -81,7 +81,7 @@ class FileCache(Walk):
 
 
 def _keys(types: Sequence[Any], index: int) -> list[bytes]:
-    """The names of an element's components."""
+    """Return the names of an element's components."""
     digits = len(str(len(types) - 1))
     return [f"{index:{_DIGITS}d}_{place:{digits}d}".encode() for place in range(len(types))]
 
@@ -178,7 +178,7 @@ class _Writing(Walk):
         return BundleWriter(prefix)
 
     def _finish(self) -> None:
-        """Makes one file of all parts."""
+        """Make one file of all parts."""
         assert self.writer is not None
         self.completed = True
         self.writer.finish()
@@ -189,7 +189,7 @@ class _Writing(Walk):
             gfile.delete_file(self._lockfile(part))
 
     def close(self) -> None:
-        """Gives up what is not complete."""
+        """Discard an incomplete cache."""
         if self.writer is not None:
             self.writer.abandon()
             self.writer = None

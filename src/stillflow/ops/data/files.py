@@ -58,7 +58,7 @@ def _string_elements(values: Sequence[bytes]) -> Sequence[Element]:
 
 
 def _raised(error: Exception) -> Iterator[Any]:
-    """An iterator that raises an error, and then is over."""
+    """Yield an iterator that raises an error, and then is over."""
     yield from ()
     raise error
 
@@ -155,14 +155,14 @@ class Records(Walk):
         return elements, failure or error
 
     def _again(self, records: Sequence[Any], places: Sequence[int]) -> Iterator[Any]:
-        """Records that were read before, each with the place behind it."""
+        """Yield records that were read before, each with the place behind it."""
         for record, place in zip(records, places, strict=True):
             assert self.file is not None
             self.file.position = place
             yield record
 
     def _open_next(self) -> bool:
-        """Opens the next file; returns whether there is one."""
+        """Open the next file; return whether there is one."""
         if self.file is not None:
             self.file = None
             self.index += 1
@@ -186,14 +186,14 @@ class Records(Walk):
             self._open(position)
 
     def position(self, state: State) -> int:
-        """The position in the open file, -1 if none was open."""
+        """Return the position in the open file, -1 if none was open."""
         if not self.has(state, self.position_name):
             return -1
         return self.integer(state, self.position_name)
 
 
 def file_names(filenames: Any) -> list[str]:
-    """The names of files in a string tensor.
+    """Return the names of files in a string tensor.
 
     Raises:
       InvalidArgumentError: if it is neither a scalar nor a vector.
@@ -228,7 +228,7 @@ def _check_buffer(size: int) -> None:
 
 
 def open_bytes(name: str, kind: str, position: int) -> Any:
-    """Opens a file of bytes, which may be compressed, at a position in what they mean."""
+    """Open a file of bytes, which may be compressed, at a position in what they mean."""
     file = open_file(name, "rb")
     if not kind:
         file.seek(position)

@@ -7,22 +7,22 @@ from typing import Any, Protocol
 
 
 class Function(Protocol):
-    """What a function of the graph computes."""
+    """Computation of a function of the graph."""
 
     @property
     def pure(self) -> bool:
-        """Whether it has no effects and equal arguments give equal results."""
+        """True if it has no effects and equal arguments give equal results."""
 
     def __call__(self, *values: Any) -> Sequence[Any]: ...
 
     def on_rows(
         self, elements: Sequence[tuple[Any, ...]], captured: Sequence[Any] = ()
     ) -> Sequence[tuple[Any, ...]] | None:
-        """The results for several elements at once, or None if they must be asked for singly."""
+        """Return the results for several elements at once, or None if each needs its own call."""
 
 
 def function_of(node: Any, attribute: str) -> Function:
-    """What the function that an attribute names computes.
+    """Return the computation of the function that an attribute names.
 
     Args:
       node: the operation while a plan is made.

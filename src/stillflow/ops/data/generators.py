@@ -32,7 +32,7 @@ generator_dataset_op = dataset_op(
 
 
 class _Generated(Unsaved):
-    """What `advance` gives for the state that `begin` made."""
+    """Results of `advance` for the state that `begin` made."""
 
     def __init__(self, context: Context, begin: Any, advance: Any, finish: Any) -> None:
         self.context = context
@@ -62,7 +62,7 @@ class _Generated(Unsaved):
 
 
 def _give_up(finish: Any, state: Element) -> None:
-    """Ends what nobody walks to its end; the session, with what it held, may be closed by now."""
+    """Finish an abandoned walk; the session, with its resources, may be closed by now."""
     with contextlib.suppress(errors.NotFoundError, errors.CancelledError):
         finish(state)
 

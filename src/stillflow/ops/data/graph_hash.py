@@ -34,12 +34,12 @@ def _combined(first: int, second: int) -> int:
 
 
 def _sum(numbers: Iterable[int], start: int = 0) -> int:
-    """A number for which the order does not count."""
+    """Return a number for which the order does not count."""
     return (start + sum(numbers)) & _MASK
 
 
 def graph_hash(graph_def: Any) -> str:
-    """The hash of what leads to the `_Retval` of a `GraphDef`, 16 hexadecimal digits."""
+    """Return the hash of what leads to the `_Retval` of a `GraphDef`, 16 hexadecimal digits."""
     end = next(node for node in graph_def.node if node.op == "_Retval")
     nodes = {node.name: node for node in graph_def.node}
     return f"{_Hasher(graph_def.library).node(nodes, end):016x}"
@@ -60,7 +60,7 @@ class _Hasher:
         self._open: set[str] = set()  # what depends on what is looked at now
 
     def node(self, nodes: dict[str, Any], node: Any) -> int:
-        """The hash of a node and of all that it depends on."""
+        """Return the hash of a node and of all that it depends on."""
         key, kind = f"node-{node.name}", _hash(node.op)
         if key not in self._found:
             if key in self._open:
@@ -83,7 +83,7 @@ class _Hasher:
         return _combined(_combined(attrs, kind), rest)
 
     def _output(self, nodes: dict[str, Any], name: str) -> int:
-        """The hash of an output by its name, `node`, `node:1` or `node:output:0`."""
+        """Return the hash of an output by its name, `node`, `node:1` or `node:output:0`."""
         node, _, port = name.partition(":")
         return _combined(self.node(nodes, nodes[node]), _hash(port))
 
@@ -129,7 +129,7 @@ class _Hasher:
 
 
 def _optimized(function: Any) -> Any:
-    """A function as TensorFlow's optimizer leaves it, as far as that is done here."""
+    """Return a function as TensorFlow's optimizer leaves it, as far as that is done here."""
     made = type(function)()
     made.CopyFrom(function)
     passed = {node.name: node.input[0] for node in made.node_def if node.op == "Identity"}
@@ -151,7 +151,7 @@ def _optimized(function: Any) -> Any:
 
 
 def _signature(op_def: Any) -> int:
-    """The hash of a function's signature without its names."""
+    """Return the hash of a function's signature without its names."""
     found = type(op_def)()
     found.CopyFrom(op_def)
     for field in ("name", "description", "summary", "attr", "control_output"):

@@ -46,7 +46,7 @@ unique_dataset_op = unary("UniqueDataset", "", TYPED)
 
 
 class _Grouping(Walk):
-    """What a function makes of elements with the same key, once there are enough of them.
+    """Walk over the results of a function for groups of elements with the same key.
 
     Args:
       key: of an element.
@@ -78,7 +78,7 @@ class _Grouping(Walk):
                 self._fill()
 
     def _fill(self) -> None:
-        """Reads until a group is complete and starts what is made of it."""
+        """Read until a group is complete and start its reduction."""
         while not self.ended:
             try:
                 element = next(self.source)
@@ -144,7 +144,7 @@ class _Grouping(Walk):
 
 
 def _parts(node: Node, names: Sequence[str]) -> Callable[[Sequence[Any]], list[Any]]:
-    """What binds several functions to the tensors that they capture, given one after the other."""
+    """Return a function that splits captured tensors among several functions."""
     functions = [function_of(node, name) for name in names]
     counts = [len(node.op.attrs[f"T{name}_other_arguments"]) for name in names]
     starts = [sum(counts[:place]) for place in range(len(counts) + 1)]
@@ -184,7 +184,7 @@ def group_by_window_dataset_kernel(node: Node) -> Any:
 
 
 class _Reducing(Walk):
-    """What is made of the elements of each key, once all were read.
+    """Walk over the results for each key, once all elements are read.
 
     Args:
       functions: `Reducer`'s, and first the one that gives the key of an element.

@@ -9,7 +9,7 @@ from stillflow.ops.data.pipeline import invalid
 
 
 def named_by(handle: Any, kind: str, resources: Any) -> Any:
-    """What a string handle names.
+    """Return the resource of a string handle.
 
     Args:
       handle: a string, a serialized `ResourceHandleProto`.

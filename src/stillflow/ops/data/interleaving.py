@@ -47,7 +47,7 @@ Open = Callable[[Element, int], Elements]
 
 
 def opener(call: Callable[[Element], Element], context: Context, prefix: str) -> Open:
-    """Starts the dataset that a function gives for element number so and so."""
+    """Start the dataset that a function gives for element number so and so."""
 
     inner = context.in_functions()
 
@@ -303,7 +303,7 @@ class _Ahead(Interleaving):
             raise
 
     def _fill(self) -> None:
-        """Starts all at once, before any is asked for an element."""
+        """Start all at once, before any is asked for an element."""
         self.begun = True
         for place in range(len(self.open)):
             self.place = place
@@ -317,7 +317,7 @@ class _Ahead(Interleaving):
             super()._open()
         except (errors.CancelledError, errors.DeadlineExceededError):
             raise
-        except errors.OpError as error:  # belongs to whoever asks for an element of this place
+        except errors.OpError as error:  # raised where this element is requested
             self.open[self.place], self.made_of[self.place] = _Failed(error), ()
             self.used += 1
         walk = self.open[self.place]

@@ -79,7 +79,7 @@ class IteratorResource:
         self._replace(context, elements)
 
     def next(self) -> Element:
-        """The next element.
+        """Return the next element.
 
         Raises:
           FailedPreconditionError: it was never started.
@@ -91,7 +91,7 @@ class IteratorResource:
             return next(self.elements)  # type: ignore[no-any-return]
 
     def save(self) -> State:
-        """Where it is.
+        """Return the position.
 
         Raises:
           FailedPreconditionError: it was never started, or what it walks depends on more state.
@@ -133,7 +133,7 @@ class IteratorResource:
             self.context.close(settle=True)
 
     def destroy(self) -> None:
-        """Ends the walk; no string handle finds the iterator any more."""
+        """End the walk and delete the iterator's string handle."""
         self.close_session()
         if self.registry is not None:
             self.registry.forget(_KIND, self.name)

@@ -65,7 +65,7 @@ reduce_dataset_op = op(
 
 
 def bound(function: Function, captured: Sequence[Any]) -> Callable[[Element], Element]:
-    """A function of elements."""
+    """Return a function of elements."""
     if not captured:
         return lambda element: tuple(function(*element))
     return lambda element: tuple(function(*element, *captured))
@@ -74,14 +74,17 @@ def bound(function: Function, captured: Sequence[Any]) -> Callable[[Element], El
 def bound_rows(
     function: Function, captured: Sequence[Any], source: Dataset
 ) -> Callable[[Sequence[Element]], Sequence[Element] | None] | None:
-    """The function of several elements at once; None where asking for them early may be seen."""
+    """Return the function of several elements at once.
+
+    None where asking for them early may be seen.
+    """
     if source.stateful or not function.pure:
         return None
     return lambda elements: function.on_rows(elements, captured)
 
 
 def ending(call: Callable[[Element], Element], keeps_size: bool) -> Callable[[Element], Element]:
-    """A function whose OutOfRangeError is the end of the dataset, or else a mistake."""
+    """Return a function whose OutOfRangeError is the end of the dataset, or else a mistake."""
 
     def run(element: Element) -> Element:
         try:
@@ -97,7 +100,10 @@ def ending(call: Callable[[Element], Element], keeps_size: bool) -> Callable[[El
 
 
 def while_open(call: Callable[[Element], Element], context: Context, pure: bool) -> Any:
-    """A function; if its calls may be seen, there are none once nobody will ask for elements."""
+    """Return a function.
+
+    If its calls may be seen, there are none once nobody will ask for elements.
+    """
     if pure:
         return call
 
@@ -110,7 +116,7 @@ def while_open(call: Callable[[Element], Element], context: Context, pure: bool)
 
 
 def timed(call: Callable[[Element], Element], stats: Any, prefix: str, function: Any) -> Any:
-    """A function; how long each call takes is reported, if anybody wants to know.
+    """Return a function; how long each call takes is reported, if anybody wants to know.
 
     Args:
       call: the function, with what it captured.
@@ -135,7 +141,7 @@ _MOST_TOGETHER = 1024  # elements of a batch whose results are made at once
 
 
 class Mapping(Walk):
-    """What a function gives for each element.
+    """Walk over the results of a function for each element.
 
     Args:
       together: gives the results for several elements at once, or None where it cannot.
@@ -218,7 +224,7 @@ def map_dataset_kernel(node: Node) -> Any:
 
 
 def parallelism(number: int) -> int:
-    """How many threads are meant; -1 stands for as many as there are cores."""
+    """Return the number of threads; -1 means the number of cores."""
     if number != -1 and number < 1:
         raise invalid("num_parallel_calls must be greater than zero.")
     return (os.cpu_count() or 1) if number == -1 else number
@@ -275,7 +281,7 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
 
 
 def truth(results: Sequence[Any]) -> bool:
-    """What a predicate says.
+    """Return the result of a predicate.
 
     Raises:
       InvalidArgumentError: if that is not one boolean.
@@ -351,7 +357,7 @@ def filter_by_last_component_dataset_kernel(node: Node) -> Any:
 
 
 class _Leading(Walk):
-    """Elements up to the first that a predicate refuses."""
+    """Elements up to the first that a predicate rejects."""
 
     flags: ClassVar[dict[str, str]] = {"ended": "input_impls_empty"}
 
@@ -385,7 +391,7 @@ def take_while_dataset_kernel(node: Node) -> Any:
 
 
 class _Scanning(Walk):
-    """What a function gives for elements and a state that it hands on."""
+    """Walk over the results of a function of elements and a state."""
 
     def __init__(self, source: Elements, state: Element, call: Any) -> None:
         self.source = source

@@ -66,10 +66,10 @@ class _Matching(Walk):
         self.next_pattern += 1
 
     def _look_into(self, folder: bytes) -> None:
-        """Looks into folders until a file comes first.
+        """Read folders until a file comes first.
 
         Raises:
-          NotFoundError: as in TensorFlow, if a folder is gone and all others are empty.
+          NotFoundError: as in TensorFlow, if a folder no longer exists and all others are empty.
         """
         heapq.heappush(self.waiting, (folder, True))
         missing: errors.OpError | None = None

@@ -33,7 +33,7 @@ _TYPE_NAME = "N10tensorflow4data12_GLOBAL__N_119MultiDeviceIteratorE"
 
 
 class MultiDeviceIterator:
-    """Hands the elements of a dataset to shards in turn; each waits until its shard asks for it.
+    """Iterator that gives elements to shards round-robin; each waits until its shard asks for it.
 
     Args:
       name: what its string handle calls it.
@@ -72,7 +72,7 @@ class MultiDeviceIterator:
         return self.incarnation
 
     def next(self, shard: int, incarnation: int) -> Element:
-        """The next element for a shard.
+        """Return the next element for a shard.
 
         Raises:
           InvalidArgumentError: if another walk has begun, or there is no such shard.
@@ -93,7 +93,7 @@ class MultiDeviceIterator:
         return found  # type: ignore[no-any-return]
 
     def _pull(self) -> Any:
-        """The next element, or the error that took its place."""
+        """Return the next element, or the error that took its place."""
         if self._elements is None:
             raise errors.failed_precondition("The iterator was not initialized.")
         try:

@@ -23,7 +23,7 @@ class OptionalValue:
         self.components = components
 
     def zeros_like(self) -> OptionalValue:
-        """The same with components of zeros."""
+        """Return the same with components of zeros."""
         if self.components is None:
             return self
         return OptionalValue(tuple([zeros_of(value) for value in self.components]))

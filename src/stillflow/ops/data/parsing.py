@@ -67,7 +67,7 @@ class _Batches:
 
 
 def _counting(call: _Batches, stats: Any, name: str) -> Any:
-    """Reports of each Example how many features it has, and values of those that are asked for."""
+    """Report each Example's number of features, and the values of the requested ones."""
     if stats is None:
         return call
     from stillflow.protos import Example

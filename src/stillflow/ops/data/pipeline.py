@@ -1,4 +1,4 @@
-"""Datasets at run time: what makes walks, which give tuples of run-time values."""
+"""Datasets at run time: producers of walks, which yield tuples of run-time values."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ UNKNOWN = -2
 
 
 class Context:
-    """What the iterators that belong to one walk through a dataset share.
+    """State that the iterators of one walk through a dataset share.
 
     Args:
       waits: how to wait so that the session's end and time limits are noticed.
-      before: the walk whose states it goes on with, such as orders of shuffled epochs; None begins
-        anew.
+      before: the previous walk, whose states it continues, such as orders of shuffled epochs; None
+        starts afresh.
     """
 
     def __init__(self, waits: Any, before: Context | None = None) -> None:
@@ -53,7 +53,7 @@ class Context:
         self, fuses: bool = False, sloppy: bool = False, elides: bool = False,
         names: dict[int, str] | None = None,
     ) -> Context:  # fmt: skip
-        """The same context, with these ways to rewrite datasets and no others.
+        """Return the same context, with these ways to rewrite datasets and no others.
 
         Args:
           names: of the operations behind datasets where rewriting gives others.
@@ -67,15 +67,15 @@ class Context:
         return same
 
     def in_functions(self) -> Context:
-        """The same context, rewritten as datasets that functions give are."""
+        """Return the same context, rewritten as datasets that functions give are."""
         return self.rewritten(elides=self.elides)
 
     def stats_name(self, operation: Any) -> str:
-        """What the numbers are called that the dataset of an operation reports."""
+        """Return the name under which a dataset reports its statistics."""
         return self.name or str(operation.name)
 
     def within(self, dataset: Dataset) -> Context:
-        """The same context, for a walk through a dataset."""
+        """Return the same context, for a walk through a dataset."""
         if not self.names:
             return self
         same = copy.copy(self)
@@ -83,19 +83,19 @@ class Context:
         return same
 
     def reporting(self, stats: Any) -> Context:
-        """The same context, where numbers are reported to an aggregator."""
+        """Return the same context, where numbers are reported to an aggregator."""
         same = copy.copy(self)
         same.stats = stats
         return same
 
     def limited(self, most_threads: int) -> Context:
-        """The same context, where parallel work has no more threads than these."""
+        """Return the same context, where parallel work has no more threads than these."""
         same = copy.copy(self)
         same.most_threads = most_threads
         return same
 
     def state(self, prefix: str, create: Callable[[], Any]) -> Any:
-        """What iterators at the same place of the pipeline have in common, epoch after epoch."""
+        """Return the state shared by iterators at one place of the pipeline, in all epochs."""
         with self.lock:
             if prefix not in self._states:
                 self._states[prefix] = create()
@@ -110,7 +110,7 @@ class Context:
         thing.close()
 
     def close(self, settle: bool = False) -> None:
-        """Ends the work that goes on.
+        """Stop the background work.
 
         Args:
           settle: whether to wait, though not for long, for what is being made.
@@ -174,7 +174,7 @@ class Dataset:
         self.made_by: tuple[Any, tuple[Any, ...]] | None = None  # an operation and its inputs
 
     def iterate(self, context: Context, prefix: str) -> Elements:
-        """Starts to walk the dataset, as a part of what `prefix` names."""
+        """Start to walk the dataset, as a part of what `prefix` names."""
         if context.elides and self.same_as is not None:
             return self.same_as.iterate(context, prefix)
         path = f"{prefix}::{self.kind}" if self.kind else prefix
@@ -185,7 +185,7 @@ class Dataset:
         return walk
 
     def origin(self) -> Dataset:
-        """The dataset without what changes nothing."""
+        """Return the dataset without what changes nothing."""
         found = self
         while found.same_as is not None:
             found = found.same_as
@@ -194,12 +194,12 @@ class Dataset:
     def like(
         self, kind: str, make: Callable[[Context, str], Elements], size: int = UNKNOWN
     ) -> Dataset:
-        """A dataset of elements of the same type."""
+        """Return a dataset of elements of the same type."""
         return Dataset(kind, self.types, self.shapes, make, size)
 
 
 def as_dataset(value: Any) -> Dataset:
-    """What a variant holds.
+    """Return the dataset in a variant.
 
     Raises:
       InvalidArgumentError: if that is not a dataset.
@@ -217,12 +217,12 @@ def invalid(message: str) -> errors.OpError:
 
 
 def scalar(value: Any) -> Any:
-    """A scalar argument as a plain number or bytes."""
+    """Return a scalar argument as a plain number or bytes."""
     return value.item()
 
 
 def component_dims(node: Any) -> list[Dims]:
-    """The attribute `output_shapes`, as dims."""
+    """Return the attribute `output_shapes`, as dims."""
     return [shape._dims for shape in node.op.attrs["output_shapes"]]
 
 
@@ -260,7 +260,7 @@ class _DatasetCard(Card):
 
 
 def _functions(operation: Any, resolve: Callable[[Any], Any]) -> list[Any]:
-    """The bodies of the functions that an operation names."""
+    """Return the bodies of the functions that an operation names."""
     found: list[Any] = []
     for name, attribute in operation.card.signature.attrs.items():
         value = operation.attrs.get(name) if attribute.element == "func" else None
@@ -270,7 +270,7 @@ def _functions(operation: Any, resolve: Callable[[Any], Any]) -> list[Any]:
 
 
 def _called(operation: Any) -> list[Any]:
-    """The bodies of the functions that an operation of a body names."""
+    """Return the bodies of the functions that an operation of a body names."""
     graph = operation.graph
 
     def resolve(named: Any) -> Any:
@@ -289,14 +289,14 @@ def _with_called(bodies: Iterable[Any]) -> Iterator[Any]:
 
 
 def stateful_ops(body: Any) -> Iterator[str]:
-    """The types of operations of a function whose state no checkpoint of an iterator holds."""
+    """Yield the types of a function's stateful ops that iterator checkpoints cannot hold."""
     for operation in body._operations:
         if operation._is_stateful and not _is_harmless(operation):
             yield str(operation.type)
 
 
 def stateful_op(body: Any) -> str | None:
-    """The first of these, if there is one."""
+    """Return the first of these, if there is one."""
     return next(stateful_ops(body), None)
 
 
@@ -314,7 +314,7 @@ def _is_harmless(operation: Any) -> bool:
 
 
 def dataset_op(text: str, at_most: Mapping[str, int] | None = None, **options: Any) -> Card:
-    """The card of an op that gives a dataset, which keeps what it was made of.
+    """Return the card of an op that gives a dataset, which keeps what it was made of.
 
     Args:
       text: the signature.
@@ -330,7 +330,7 @@ def dataset_op(text: str, at_most: Mapping[str, int] | None = None, **options: A
     def shape(node: Any) -> Dims:
         for position, argument in enumerate(card.signature.inputs):
             if argument.is_list:
-                break  # what stands behind it is checked when the dataset is made
+                break  # the rest is checked when the dataset is made
             if argument.name in bounds:
                 dims_lib.with_rank_at_most(node.dims(position), bounds[argument.name])
             elif argument.dtype is not None and argument.name not in _VECTORS:
@@ -351,7 +351,7 @@ _VECTORS = frozenset((
 def unary(
     name: str, inputs: str = "", attrs: str = "", output: str = "handle", **options: Any
 ) -> Card:
-    """The card of an op that makes a dataset of another one.
+    """Return the card of an op that makes a dataset of another one.
 
     Args:
       name: the op's.
@@ -366,7 +366,7 @@ def unary(
 
 
 def verify(types: Sequence[Any], shapes: Sequence[Dims], dataset: Dataset) -> None:
-    """Compares what is expected of a dataset with what it is.
+    """Compare a dataset with its expected types and shapes.
 
     Raises:
       InvalidArgumentError: if they do not go together.
@@ -394,6 +394,6 @@ _CPP_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def type_name(dtype: Any) -> str:
-    """A type as the runtime writes it."""
+    """Return a type as the runtime writes it."""
     name = dtype.base_dtype.name
     return _CPP_NAMES.get(name, name)

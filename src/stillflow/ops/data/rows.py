@@ -52,7 +52,7 @@ def map_defun_shape(node: Node) -> Any:
 
 
 def _row_count(arguments: Sequence[Any]) -> int:
-    """How many rows all of several tensors have.
+    """Return the common number of rows of several tensors.
 
     Raises:
       InvalidArgumentError: if they differ, or one has none.
@@ -70,7 +70,7 @@ def _row_count(arguments: Sequence[Any]) -> int:
 
 
 def _check_shapes(rows: Sequence[Sequence[Any]], stated: Sequence[Dims]) -> None:
-    """Raises InvalidArgumentError where results, by rows, are not of the stated shapes."""
+    """Raise InvalidArgumentError where results, by rows, are not of the stated shapes."""
     expected = list(stated)
     for row in rows:
         if len(row) != len(expected):

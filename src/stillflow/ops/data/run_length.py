@@ -1,4 +1,4 @@
-"""How many elements of an input pipeline are worked on at a time."""
+"""Run lengths: numbers of elements that a pipeline processes at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RunLength:
         self.most = most
 
     def took(self, nanoseconds: int, count: int) -> None:
-        """Notes how long a run of so many elements took."""
+        """Record the duration of a run of `count` elements."""
         if nanoseconds > _LONG:
             self.size = max(1, self.size // 2)
         elif nanoseconds < _SHORT and count >= self.size:

@@ -84,7 +84,7 @@ def sampling_dataset_kernel(node: Node) -> Any:
 
 
 class _Sleeping(Walk):
-    """Waits before each element.
+    """Walk that waits before each element.
 
     Args:
       waits: how to wait so that the end of the session is noticed.

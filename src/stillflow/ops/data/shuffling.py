@@ -48,12 +48,12 @@ delete_random_seed_generator_op = op(
 
 
 def stream(seed: int, seed2: int) -> RandomNumbers:
-    """The random numbers that two seeds stand for, also if both are 0."""
+    """Return the random numbers that two seeds stand for, also if both are 0."""
     return RandomNumbers(Philox(seed, 0, seed2))
 
 
 class Shuffling(Walk):
-    """Draws from a buffer that is refilled; elements of different epochs do not mix.
+    """Walk in the random order of a refilled buffer; elements of different epochs do not mix.
 
     Args:
       size: of the buffer.
@@ -100,7 +100,7 @@ class Shuffling(Walk):
         return element
 
     def _add(self, first: bool) -> None:
-        """Takes one more element, beginning the next epoch where the last one is over."""
+        """Add one more element; begin the next epoch after the last one."""
         while self.count == -1 or self.epoch < self.count:
             assert self.source is not None
             try:
@@ -212,7 +212,7 @@ def shuffle_dataset_kernel(node: Node) -> Any:
 
 
 class SeedGenerator:
-    """Gives each walk of shuffled datasets seeds of its own.
+    """Generator of the seeds of each walk of shuffled datasets.
 
     Args:
       seeds: of the row of seeds.
@@ -225,7 +225,7 @@ class SeedGenerator:
         self._lock = threading.Lock()
 
     def next(self) -> tuple[int, int]:
-        """The seeds of the next walk."""
+        """Return the seeds of the next walk."""
         with self._lock:
             return self.numbers(), self.numbers()
 

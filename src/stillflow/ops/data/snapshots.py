@@ -64,7 +64,7 @@ _DEFAULTS = {
 
 
 class Settings(NamedTuple):
-    """How a dataset is written and read; times in microseconds.
+    """Settings of a snapshot's writer and reader; times in microseconds.
 
     Attributes:
       folder: of the snapshots of a dataset.
@@ -96,7 +96,7 @@ def _write_metadata(folder: str, message: Any) -> None:
 
 
 def _metadata(folder: str) -> Any:
-    """What is known of the run in a folder; None if there was none."""
+    """Return the metadata of the run in a folder; None if there was none."""
     path = f"{folder}/{_METADATA}"
     if not gfile.file_exists(path):
         return None
@@ -106,7 +106,7 @@ def _metadata(folder: str) -> Any:
 
 
 def _records(path: str, compression: str) -> Iterator[bytes]:
-    """The records of a file.
+    """Yield the records of a file.
 
     Raises:
       DataLossError: if the last one is not whole.
@@ -179,7 +179,7 @@ class _Shard:
         self.size = 0
 
     def write(self, element: Element, types: list[Any]) -> None:
-        """Adds an element."""
+        """Add an element."""
         tensors = [
             to_message(value, dtype, packed=True)
             for value, dtype in zip(element, types, strict=True)
@@ -241,7 +241,7 @@ class _Writing(Walk):
         return found
 
     def _fetch(self) -> None:
-        """Gets the next element and writes it."""
+        """Read the next element and write it."""
         try:
             element = next(self.source)
         except StopIteration:
@@ -261,7 +261,7 @@ class _Writing(Walk):
             self._note(finalized=True, creation_timestamp=found.creation_timestamp)
 
     def close(self) -> None:
-        """Closes the files; a run that did not come to its end does not count."""
+        """Close the files; a run that did not come to its end does not count."""
         for shard in self.shards:
             shard.file.close()
         self.shards = []
@@ -303,17 +303,17 @@ class _Snapshot(Walk):
         return writing
 
     def save(self, state: State) -> None:
-        """Writes nothing, as TensorFlow 1.15 does."""
+        """Write nothing, as TensorFlow 1.15 does."""
 
     def restore(self, state: State) -> None:
         """Leaves the walk at its beginning, as TensorFlow 1.15 does."""
 
 
 def _numbers(node: Any) -> dict[str, int]:
-    """The numbers among the attributes, with defaults for -1.
+    """Return the numbers among the attributes, with defaults for -1.
 
     Raises:
-      InvalidArgumentError: if one is refused.
+      InvalidArgumentError: if one is not supported.
     """
     found = {name: node.op.attrs[name] for name in _DEFAULTS}
     found = {name: _DEFAULTS[name] if value == -1 else value for name, value in found.items()}

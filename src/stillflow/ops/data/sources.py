@@ -114,7 +114,7 @@ class Slices(Walk):
 
 
 def slices_of(components: tuple[Any, ...], first: int = 0) -> Iterator[Element]:
-    """The elements of tensors along their first dimension, from number `first` on."""
+    """Return the elements of tensors along their first dimension, from number `first` on."""
     return zip(*(_slices(component, first) for component in components), strict=False)
 
 

@@ -88,7 +88,7 @@ class _Rows(Walk):
         return cursor
 
     def close(self) -> None:
-        """Closes the database."""
+        """Close the database."""
         connection, self.connection, self.rows = self.connection, None, None
         if connection is not None:
             connection.close()
@@ -100,7 +100,7 @@ def _failure(error: sqlite3.Error) -> errors.OpError:
 
 
 def _number(value: Any) -> float:
-    """A value as SQLite converts it: 0 for what is no number."""
+    """Return a value as SQLite converts it: 0 for what is no number."""
     if value is None:
         return 0
     if isinstance(value, bytes):

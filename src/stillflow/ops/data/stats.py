@@ -69,7 +69,7 @@ class _Histogram:
 
 
 class StatsAggregator:
-    """What was reported, by name."""
+    """Statistics that were reported, by name."""
 
     shape = ()
 
@@ -79,12 +79,12 @@ class StatsAggregator:
         self._scalars: dict[str, float] = {}
 
     def add_to_histogram(self, name: str, value: float, step: int = 0) -> None:
-        """Counts a number."""
+        """Add a number to a histogram."""
         with self._lock:
             self._histograms.setdefault(name, _Histogram()).add(value)
 
     def add_scalar(self, name: str, value: float, step: int = 0) -> None:
-        """Notes the last value of a number."""
+        """Set the last value of a number."""
         with self._lock:
             self._scalars[name] = value
 
@@ -102,7 +102,7 @@ class StatsAggregator:
 
 
 class WritingAggregator:
-    """Writes what is reported to event files, each time; its own summary is empty.
+    """Aggregator that writes each report to event files; its own summary is empty.
 
     Attributes:
       writer: of the events, None before there is one.
@@ -116,7 +116,7 @@ class WritingAggregator:
         self._histograms: dict[str, _Histogram] = {}
 
     def add_to_histogram(self, name: str, value: float, step: int = 0) -> None:
-        """Counts a number, and writes what was counted so far."""
+        """Add a number to a histogram, and write the histogram."""
         from stillflow.protos import HistogramProto
 
         with self._lock:
@@ -126,7 +126,7 @@ class WritingAggregator:
             self._write(step, tag=name, histo=message)
 
     def add_scalar(self, name: str, value: float, step: int = 0) -> None:
-        """Writes a number."""
+        """Write a number."""
         with self._lock:
             self._write(step, tag=name, simple_value=value)
 
@@ -138,7 +138,7 @@ class WritingAggregator:
             self.writer.writer().add_field(step, SUMMARY, summary.SerializeToString())
 
     def summary(self) -> bytes:
-        """What a summary without values is written as."""
+        """Return a summary without values."""
         return b""
 
 
@@ -159,11 +159,14 @@ class _Tagged:
         self._reports: collections.Counter[str] = collections.Counter()
 
     def counting(self) -> _Tagged:
-        """The same, with steps."""
+        """Return the same, with steps."""
         return _Tagged(self.aggregator, self.tag, True)
 
     def _step(self, name: str, step: int | None) -> int:
-        """The number of elements before; if that is not said, that of reports by this name."""
+        """Return the number of elements before.
+
+        If that is not said, that of reports by this name.
+        """
         self._reports[name] += 1
         return (self._reports[name] - 1 if step is None else step) if self.counts else 0
 

@@ -1,4 +1,4 @@
-"""How many threads the parallel work of a pipeline has, where a program says so."""
+"""Numbers of threads for a pipeline's parallel work, as set by a program."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Walk:
         raise NotImplementedError
 
     def take(self, count: int) -> tuple[Sequence[Element], Exception | None]:
-        """The next elements.
+        """Return the next elements.
 
         Args:
           count: how many; fewer are given if the walk ends, or something goes wrong.
@@ -64,7 +64,7 @@ class Walk:
         return elements, None
 
     def save(self, state: State) -> None:
-        """Writes the place down.
+        """Write the place down.
 
         Raises:
           UnimplementedError: if this walk cannot.
@@ -97,7 +97,7 @@ class Walk:
             setattr(self, attribute, self.has(state, name))
 
     def save_input(self, state: State, walk: Walk) -> None:
-        """Writes the place of another walk down on which this one depends."""
+        """Write the place of another walk down on which this one depends."""
         if isinstance(walk, Ended):
             self.put(state, _INPUT_GONE[0], b"")
         else:
@@ -111,39 +111,39 @@ class Walk:
         return walk
 
     def put(self, state: State, name: str, value: Any) -> None:
-        """Writes down a value."""
+        """Write down a value."""
         state[f"{self.prefix}:{name}"] = value
 
     def get(self, state: State, name: str) -> Any:
-        """A value that was written down."""
+        """Return a value that was written down."""
         return state[f"{self.prefix}:{name}"]
 
     def integer(self, state: State, name: str) -> int:
-        """An integer that was written down."""
+        """Return an integer that was written down."""
         return int(self.get(state, name))
 
     def integer_or_zero(self, state: State, name: str) -> int:
-        """A number that is not written down where it is 0."""
+        """Return a number that is not written down where it is 0."""
         return self.integer(state, name) if self.has(state, name) else 0
 
     def has(self, state: State, name: str) -> bool:
-        """Whether a value was written down."""
+        """Return True if a value was written down."""
         return f"{self.prefix}:{name}" in state
 
     def put_values(self, state: State, size: str, item: str, values: Sequence[Any]) -> None:
-        """Writes down several values: `size` names their number, `item.format(i)` each of them."""
+        """Write down several values: `size` names their number, `item.format(i)` each of them."""
         self.put(state, size, len(values))
         for index, value in enumerate(values):
             self.put(state, item.format(index), value)
 
     def get_values(self, state: State, size: str, item: str) -> Element:
-        """What `put_values` wrote down."""
+        """Return the values that `put_values` stored."""
         return tuple([
             self.get(state, item.format(index)) for index in range(self.integer(state, size))
         ])  # fmt: skip
 
     def put_status(self, state: State, name: str, error: BaseException | None) -> None:
-        """Writes down an error, or that there was none."""
+        """Write down an error, or that there was none."""
         if error is None:
             self.put(state, f"{name}.code", 0)
         else:
@@ -152,7 +152,7 @@ class Walk:
             self.put(state, f"{name}.error_message", message.encode())
 
     def get_status(self, state: State, name: str) -> errors.OpError | None:
-        """What `put_status` wrote down."""
+        """Return the status that `put_status` stored."""
         code = self.integer(state, f"{name}.code")
         if not code:
             return None
@@ -164,12 +164,12 @@ class Walk:
     def put_result(
         self, state: State, name: str, error: BaseException | None, element: Element | None
     ) -> None:
-        """Writes down an error or else an element."""
+        """Write down an error or else an element."""
         self.put_status(state, name, error)
         self.put_values(state, f"{name}.size", f"{name}[{{}}]", element or ())
 
     def get_result(self, state: State, name: str) -> tuple[errors.OpError | None, Element | None]:
-        """What `put_result` wrote down."""
+        """Return the result that `put_result` stored."""
         error = self.get_status(state, name)
         return error, None if error else self.get_values(state, f"{name}.size", f"{name}[{{}}]")
 

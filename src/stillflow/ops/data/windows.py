@@ -43,7 +43,7 @@ class Windows(Walk):
         self.buffer: list[tuple[BaseException | None, Element | None]] = []
 
     def _read(self) -> bool:
-        """Takes one more element or error; False at the end."""
+        """Read one more element or error; return False at the end."""
         try:
             self.buffer.append((None, next(self.source)))
         except StopIteration:

@@ -109,7 +109,7 @@ def assert_next_dataset_kernel(node: Node) -> Any:
 
 
 def _check_next(expected: Sequence[str], path: str) -> None:
-    """Compares which datasets come next with the path that led here.
+    """Compare the next datasets with the path that led here.
 
     Raises:
       InvalidArgumentError: if they are others, or fewer.

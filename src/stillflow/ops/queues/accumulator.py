@@ -37,7 +37,7 @@ class Accumulator:
         self.attempts = Attempts()
 
     def apply(self, local_step: int, *gradient: Any) -> None:
-        """Adds a gradient, unless its step is over.
+        """Add a gradient, unless its step is over.
 
         Raises:
           InvalidArgumentError: its shape does not fit.
@@ -51,7 +51,7 @@ class Accumulator:
             self.attempts._flush()
 
     def take(self, required: int, waits: Any) -> Any:
-        """What has come in, once that are `required` gradients; the next step begins.
+        """Return the gradients once `required` have arrived; the next step begins.
 
         Raises:
           InvalidArgumentError: `required` is not positive.
@@ -179,7 +179,7 @@ class SparseAccumulator(Accumulator):
 
 
 def _merged(old: Sequence[int], new: Sequence[int]) -> tuple[Any, Any, int]:
-    """Where the entries of two ordered lists go in one that has equal ones once; its length."""
+    """Return the places of two ordered lists' entries in the merged list, and its length."""
     places: tuple[list[int], list[int]] = ([], [])
     i = j = length = 0
     while i < len(old) or j < len(new):
@@ -228,7 +228,7 @@ refuse = errors.invalid_argument
 
 
 def scalar(value: Any, what: str) -> int:
-    """The number in a scalar argument.
+    """Return the number in a scalar argument.
 
     Raises:
       InvalidArgumentError: it is no scalar.

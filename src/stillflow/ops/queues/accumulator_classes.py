@@ -52,7 +52,7 @@ class ConditionalAccumulatorBase:
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
-        """How many gradients have come in, an int32 scalar."""
+        """Return the number of accumulated gradients, an int32 scalar."""
         name = f"{self._name}_NumAccumulated" if name is None else name
         count: Tensor = cards[f"{self._prefix}AccumulatorNumAccumulated"](
             self._accumulator_ref, name=name
@@ -92,7 +92,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         super().__init__(dtype, shape, reference)
 
     def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
-        """Adds a gradient, unless its step is over.
+        """Add a gradient, unless its step is over.
 
         Raises:
           ValueError: if its shape does not fit.
@@ -105,7 +105,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         return operation
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
-        """The mean (or sum) of the gradients, once `num_required` have come in."""
+        """Return the mean (or sum) of the gradients, once `num_required` have come in."""
         taken: Tensor = cards["ResourceAccumulatorTakeGradient"](
             self._accumulator_ref, num_required, dtype=self._dtype, name=name
         )
@@ -138,14 +138,14 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     def apply_indexed_slices_grad(
         self, grad: Any, local_step: Any = 0, name: str | None = None
     ) -> Operation:
-        """Adds an `IndexedSlices`, unless its step is over."""
+        """Add an `IndexedSlices`, unless its step is over."""
         return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
 
     def apply_grad(
         self, grad_indices: Any, grad_values: Any, grad_shape: Any = None, local_step: Any = 0,
         name: str | None = None,
     ) -> Operation:  # fmt: skip
-        """Adds slices, unless their step is over.
+        """Add slices, unless their step is over.
 
         Args:
           grad_indices: which slices, a vector.
@@ -169,6 +169,6 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
-        """What has come in as an `IndexedSlices`, once that are `num_required`."""
+        """Return the average as an `IndexedSlices`, once `num_required` gradients arrived."""
         taken = self.take_grad(num_required, name)
         return IndexedSlices(indices=taken.indices, values=taken.values, dense_shape=taken.shape)

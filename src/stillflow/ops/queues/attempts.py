@@ -13,7 +13,10 @@ _private_names = itertools.count()
 
 
 def private_name(node_name: str) -> str:
-    """The name in messages of a queue without a shared name; each call counts one more queue."""
+    """Return the name in messages of a queue without a shared name.
+
+    Each call counts one more queue.
+    """
     return f"_{next(_private_names)}_{node_name}"
 
 
@@ -41,7 +44,7 @@ class Attempt:
         """Undoes what was done by halves: the attempt was cancelled."""
 
     def finish(self, error: errors.OpError | None = None) -> bool:
-        """Marks the end and wakes who waits for it."""
+        """Mark the end and wake the waiting threads."""
         self.finished = True
         self.error = error
         if self.done is not None:
@@ -59,19 +62,19 @@ class Attempts:
         self._lines: list[deque[Attempt]] = []
 
     def add_line(self) -> deque[Attempt]:
-        """One more line of attempts that take, beside `taking`."""
+        """Return another line of attempts that take, in addition to `taking`."""
         line: deque[Attempt] = deque()
         with self.lock:
             self._lines.append(line)
         return line
 
     def remove_line(self, line: deque[Attempt]) -> None:
-        """Ends a line; lines are told apart by who they are, not by what waits in them."""
+        """Remove a line; lines are compared by identity, not by their content."""
         with self.lock:
             self._lines = [other for other in self._lines if other is not line]
 
     def submit(self, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
-        """Carries an attempt out, waiting for its turn where it cannot be at once.
+        """Execute an attempt; wait in line where that is not possible at once.
 
         Raises:
           CancelledError: the session was closed, or what waits was cancelled.
@@ -82,7 +85,7 @@ class Attempts:
         self.finish(attempt, pending, waits)
 
     def begin(self, attempt: Attempt, pending: deque[Attempt]) -> None:
-        """Lets an attempt take its turn; others may carry it out later."""
+        """Queue an attempt; another thread may execute it later."""
         with self.lock:
             pending.append(attempt)
             self._flush()
@@ -91,14 +94,14 @@ class Attempts:
                 attempt.done.acquire()
 
     def finish(self, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
-        """Waits for the end of an attempt that was begun; raises what `submit` does."""
+        """Wait for the end of an attempt that was begun; raise what `submit` does."""
         if attempt.done is not None:
             self._wait(attempt, pending, waits)
         if attempt.error is not None:
             raise attempt.error
 
     def give_up(self, attempt: Attempt, pending: deque[Attempt]) -> None:
-        """Takes an attempt back that was begun, unless it has come to its end."""
+        """Remove a queued attempt, unless it is finished."""
         self._drop(attempt, pending, None)
 
     def _wait(self, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
@@ -125,7 +128,7 @@ class Attempts:
             self._flush()
 
     def _flush(self) -> None:
-        """Lets the first of each kind go on for as long as that changes anything."""
+        """Execute the first attempt of each kind as long as any makes progress."""
         changed = True
         while changed:
             changed = self._try(self.putting)
@@ -145,7 +148,7 @@ class Attempts:
         return progress
 
     def cancel_putting(self) -> None:
-        """Ends, with an error, all attempts that wait to put something."""
+        """Fail all attempts that wait to put something."""
         for attempt in self.putting:
             attempt.finish(cancelled(attempt))
         self.putting.clear()

@@ -81,11 +81,11 @@ class BarrierStore:
 
     @property
     def incomplete(self) -> int:
-        """How many keys lack a component."""
+        """The number of keys with a missing component."""
         return len(self._incomplete)
 
     def insert(self, keys: list[bytes], place: int, values: Any, waits: Any) -> None:
-        """Puts one component of some keys in.
+        """Put one component of some keys in.
 
         Raises:
           InvalidArgumentError: a key has that component.
@@ -128,7 +128,7 @@ class BarrierStore:
             )
 
     def _begin(self, key: bytes, place: int) -> bool:
-        """Makes room for a key; says whether it is new."""
+        """Make room for a key; say whether it is new."""
         if key in self._incomplete:
             return False
         if self.closed:
@@ -159,7 +159,7 @@ class BarrierStore:
         return [element]
 
     def take(self, count: int, fewer: bool, waits: Any) -> Any:
-        """Takes complete tuples: indices, keys, components.
+        """Remove complete tuples; return indices, keys, components.
 
         Raises:
           OutOfRangeError: the barrier is closed and has too few.
@@ -179,7 +179,7 @@ class BarrierStore:
         return self.ready.dequeue_many(count, waits, fewer)
 
     def close(self, cancel: bool, waits: Any) -> None:
-        """Takes no new keys any more; those that are not complete may be, unless cancelled.
+        """Accept no new keys; incomplete ones may be completed, unless cancelled.
 
         Raises:
           CancelledError: it was closed before.
@@ -228,7 +228,7 @@ def barrier_kernel(node: Any) -> Any:
 
 
 def _check_shared(store: BarrierStore, types: list[DType], shapes: list[Dims]) -> None:
-    """Refuses another barrier under the same name."""
+    """Raise an error for another barrier under the same name."""
     start = f"Shared barrier '{store.name}' has component "
     if types != store.types:
         raise errors.invalid_argument(
@@ -328,7 +328,7 @@ class Barrier:
     def insert_many(
         self, component_index: int, keys: Any, values: Any, name: str | None = None
     ) -> Operation:
-        """Puts one component of some keys in."""
+        """Put one component of some keys in."""
         name = f"{self._name}_BarrierInsertMany" if name is None else name
         operation: Operation = barrier_insert_many_op(
             self._barrier_ref, keys, values, component_index=component_index, name=name
@@ -339,7 +339,7 @@ class Barrier:
         self, num_elements: Any, allow_small_batch: bool = False, timeout: int | None = None,
         name: str | None = None,
     ) -> Any:  # fmt: skip
-        """Takes complete tuples: their indices in order of arrival, keys, components."""
+        """Remove complete tuples; return their indices in order of arrival, keys, components."""
         name = f"{self._name}_BarrierTakeMany" if name is None else name
         taken = barrier_take_many_op(
             self._barrier_ref, num_elements, component_types=self._types,
@@ -355,7 +355,7 @@ class Barrier:
         return taken
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """Takes no new keys any more."""
+        """Accept no new keys."""
         name = f"{self._name}_BarrierClose" if name is None else name
         operation: Operation = barrier_close_op(
             self._barrier_ref, cancel_pending_enqueues=cancel_pending_enqueues, name=name
@@ -363,13 +363,13 @@ class Barrier:
         return operation
 
     def ready_size(self, name: str | None = None) -> Tensor:
-        """How many tuples are complete, an int32 scalar."""
+        """Return the number of complete tuples, an int32 scalar."""
         name = f"{self._name}_BarrierReadySize" if name is None else name
         size: Tensor = barrier_ready_size_op(self._barrier_ref, name=name)
         return size
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
-        """How many keys lack a component, an int32 scalar."""
+        """Return the number of keys with a missing component, an int32 scalar."""
         name = f"{self._name}_BarrierIncompleteSize" if name is None else name
         size: Tensor = barrier_incomplete_size_op(self._barrier_ref, name=name)
         return size

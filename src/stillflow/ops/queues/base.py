@@ -1,4 +1,4 @@
-"""What queues of every kind share: `tf.queue.QueueBase`."""
+"""Base class of all queues: `tf.queue.QueueBase`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from stillflow.ops.queues import using
 
 
 def named(reference: Any) -> str:
-    """The name of the operation that made a queue; that of the scope in eager execution."""
+    """Return the name of the operation that made a queue; that of the scope in eager execution."""
     if reference.holds_value:
         return get_default_graph().get_name_scope() or "Empty"
     return reference.op.name  # type: ignore[no-any-return]
 
 
 def shared(name: str | None) -> str | None:
-    """A name that sessions share a queue by; none in eager execution, where nobody does."""
+    """Return a name that sessions share a queue by; none in eager execution, where nobody does."""
     return None if executing_eagerly() else name
 
 
@@ -62,7 +62,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: Any) -> QueueBase:
-        """The queue at `index` (int32 scalar) of a list.
+        """Return the queue at `index` (int32 scalar) of a list.
 
         Raises:
           TypeError: if it is no list of queues or they differ in types or names.
@@ -110,7 +110,7 @@ class QueueBase:
         return bool(self._queue_ref.dtype == dtypes_lib.resource)
 
     def _in_order(self, vals: Any) -> Any:
-        """The components of what is to be put in, in the queue's order."""
+        """Return the components of what is to be put in, in the queue's order."""
         if not isinstance(vals, dict):
             if self._names:
                 raise ValueError("You must enqueue a dictionary in a Queue with names")
@@ -132,7 +132,7 @@ class QueueBase:
         ]
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """Puts one element in, waiting while the queue is full.
+        """Put one element in, waiting while the queue is full.
 
         Args:
           vals: a tensor, or a list, tuple or dict of the components.
@@ -150,7 +150,7 @@ class QueueBase:
             return operation
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
-        """Puts the elements of a batch in; components as `enqueue` takes them, stacked."""
+        """Put the elements of a batch in; components as `enqueue` takes them, stacked."""
         with name_scope(name, f"{self._name}_EnqueueMany", _values(vals)) as scope:
             components = self._components(vals)
             size = _length(components[0])
@@ -172,7 +172,7 @@ class QueueBase:
         return tensors[0] if len(tensors) == 1 else tensors
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Takes one element, waiting while the queue is empty.
+        """Remove and return one element, waiting while the queue is empty.
 
         Returns:
           The only component, or a list of them, or a dict if they have names.
@@ -182,7 +182,7 @@ class QueueBase:
         return self._taken(card(self._queue_ref, component_types=self._dtypes, name=name), list)
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Takes `n` elements, stacked; fails if the queue is closed before there are as many."""
+        """Dequeue `n` elements, stacked; fail if the queue is closed before there are as many."""
         name = f"{self._name}_DequeueMany" if name is None else name
         taken = using.queue_dequeue_many_v2_op(
             self._queue_ref, n, component_types=self._dtypes, name=name
@@ -190,7 +190,7 @@ class QueueBase:
         return self._taken(taken, lambda: [constant_value(taken[0].op.inputs[1])])
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """Takes `n` elements, stacked, or what is left if the queue is closed before."""
+        """Dequeue `n` elements, stacked, or the remaining ones if the queue is closed before."""
         name = f"{self._name}_DequeueUpTo" if name is None else name
         taken = using.queue_dequeue_up_to_v2_op(
             self._queue_ref, n, component_types=self._dtypes, name=name
@@ -198,7 +198,7 @@ class QueueBase:
         return self._taken(taken, lambda: [None])
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """Lets nothing more in.
+        """Accept no more elements.
 
         Args:
           cancel_pending_enqueues: whether what waits to come in is cancelled.
@@ -213,14 +213,14 @@ class QueueBase:
         return operation
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """Whether the queue was closed, a bool scalar."""
+        """Return True if the queue was closed, a bool scalar."""
         card = using.queue_is_closed_v2_op if self._is_resource else using.queue_is_closed_op
         name = f"{self._name}_Is_Closed" if name is None else name
         closed: Tensor = card(self._queue_ref, name=name)
         return closed
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements are in the queue, an int32 scalar."""
+        """Return the number of elements in the queue, an int32 scalar."""
         card = using.queue_size_v2_op if self._is_resource else using.queue_size_op
         size: Tensor = card(self._queue_ref, name=f"{self._name}_Size" if name is None else name)
         return size
@@ -238,7 +238,7 @@ def _length(batch: Tensor) -> Any:
 
 
 def _common(one: TensorShape, other: TensorShape) -> TensorShape:
-    """What two shapes have in common."""
+    """Return the most specific common shape of two shapes."""
     if one.ndims is None or one.ndims != other.ndims:
         return tensor_shape.unknown_shape()
     pairs = zip(one.as_list(), other.as_list(), strict=True)

@@ -15,13 +15,13 @@ from stillflow.ops.queues.base import QueueBase, shared
 
 
 def type_list(dtypes: Any) -> list[Any]:
-    """A type or a list of them as a list."""
+    """Return a type or a list of them as a list."""
     assert dtypes is not None
     return list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes]
 
 
 def shape_list(shapes: Any, partial: bool = False, any_rank: bool = False) -> Any:
-    """A shape or a list of them as a list.
+    """Return a shape or a list of them as a list.
 
     Raises:
       ValueError: if they are not known as well as they must be.

@@ -1,4 +1,4 @@
-"""Elements of queues: cut from batches and put together to batches."""
+"""Elements of queues: unstacked from batches and stacked to batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Tuple = tuple[Any, ...]
 
 
 def rows(components: Sequence[Any]) -> list[Tuple]:
-    """The elements of a batch. They own their memory: one that stays keeps no batch alive."""
+    """Return the elements of a batch, in their own memory: none keeps the batch alive."""
     return list(zip(*map(_rows, components), strict=True))
 
 
@@ -43,7 +43,7 @@ class Stacked(Sequence[Tuple]):
         return list(self)[index]
 
     def owned(self) -> Stacked:
-        """The same elements in memory of their own: what is fed may change later."""
+        """Return copies of the elements: feeds may change later."""
         return Stacked(list(map(copied, self.components)))
 
 
@@ -67,17 +67,17 @@ def _rows(batch: Any) -> list[Any]:
     if isinstance(batch, np.ndarray):
         return list(map(string_scalar if batch.ndim == 1 else np.copy, batch))
     if batch.ndim == 1:
-        return list(batch.clone().unbind(0))  # what is fed may change later
+        return list(batch.clone().unbind(0))  # feeds may change later
     return [row.clone() for row in batch.unbind(0)]
 
 
 def count(parts: Sequence[Tuple | Stacked]) -> int:
-    """The number of elements, some of which are stacked."""
+    """Return the number of elements, some of which are stacked."""
     return sum(len(part) if type(part) is Stacked else 1 for part in parts)
 
 
 def stacked(elements: Sequence[Tuple | Stacked]) -> Tuple:
-    """A batch of elements whose components agree in shape; some may be stacked already."""
+    """Return a batch of elements whose components agree in shape; some may be stacked already."""
     if isinstance(elements, Stacked):
         return elements.components
     if Stacked not in map(type, elements):
@@ -102,7 +102,7 @@ def _stack(column: tuple[Any, ...]) -> Any:
 
 
 def padded(elements: Sequence[Tuple], shapes: Sequence[tuple[int | None, ...]]) -> Tuple:
-    """A batch of elements, each filled up with zeros to the largest where `shapes` has None."""
+    """Return a batch of elements, padded with zeros to the largest where `shapes` has None."""
     columns = zip(*elements, strict=True)
     return tuple(
         _stack(column) if None not in shape else _pad(column, shape)
@@ -126,7 +126,7 @@ def _pad(column: tuple[Any, ...], shape: tuple[int | None, ...]) -> Any:
 
 
 def empty(dtypes: Sequence[DType], shapes: Sequence[tuple[int | None, ...]], device: Any) -> Tuple:
-    """A batch of no elements."""
+    """Return a batch of no elements."""
     made: list[Any] = []
     for dtype, shape in zip(dtypes, shapes, strict=True):
         sizes = (0, *(size or 0 for size in shape))

@@ -94,7 +94,7 @@ def _check_count(types: Sequence[Any], shapes: Sequence[Dims], needed: bool) -> 
 
 
 def _check_reserved(node: Node) -> None:
-    """What RandomShuffleQueue asks of its attributes.
+    """Check the attributes of a RandomShuffleQueue.
 
     Raises:
       ValueError: if they do not go together.
@@ -113,7 +113,7 @@ def _check_reserved(node: Node) -> None:
 
 
 def _check_shared(node: Node, queue: Queue) -> None:
-    """Refuses a queue that another op made otherwise.
+    """Raise an error for a queue that another op made with other attributes.
 
     Raises:
       InvalidArgumentError: if so.

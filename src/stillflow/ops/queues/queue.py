@@ -51,7 +51,7 @@ class Queue:
     # ---- what operations do
 
     def enqueue(self, element: Tuple, waits: Any, submit: Any = None) -> None:
-        """Puts one element in.
+        """Put one element in.
 
         Args:
           submit: what carries the attempt out, if not the queue itself: `Begun.leave`.
@@ -64,7 +64,7 @@ class Queue:
         self._submit_put([element], waits, submit)
 
     def enqueue_ready(self, elements: Sequence[Tuple]) -> int:
-        """Puts in as many elements, which fit the queue, as there is room for now.
+        """Put in as many elements, which fit the queue, as there is room for now.
 
         Returns:
           Their number, 0 while others wait to put something in.
@@ -81,7 +81,7 @@ class Queue:
         return room
 
     def enqueue_many(self, components: Tuple, waits: Any, submit: Any = None) -> None:
-        """Puts the elements of a batch in; as `enqueue`."""
+        """Put the elements of a batch in; as `enqueue`."""
         self._check_batch(components)
         if components[0].shape[0]:
             whole = self.shapes and not self.pads and self.store.keeps_batches
@@ -94,7 +94,7 @@ class Queue:
         )
 
     def dequeue(self, waits: Any) -> Tuple:
-        """Takes one element.
+        """Remove and return one element.
 
         Raises:
           OutOfRangeError: the queue is closed and empty.
@@ -106,7 +106,7 @@ class Queue:
         return taken
 
     def dequeue_many(self, count: int, waits: Any, fewer: bool = False) -> Tuple:
-        """Takes a batch; `fewer` elements will do once the queue is closed.
+        """Remove and return a batch; `fewer` elements suffice once the queue is closed.
 
         Raises:
           InvalidArgumentError: `count` is negative, or elements may differ in shape.
@@ -130,7 +130,7 @@ class Queue:
         return elements_lib.stacked(take.taken)
 
     def close(self, cancel_pending: bool, waits: Any) -> None:
-        """Refuses further elements; those that wait to come in come in, or are cancelled.
+        """Accept no further elements; waiting ones are added, or cancelled.
 
         Raises:
           CancelledError: it was closed before, and `cancel_pending` is not set.
@@ -150,11 +150,11 @@ class Queue:
 
     @property
     def by_priority(self) -> bool:
-        """Whether elements come in the order of their first component."""
+        """True if elements come in the order of their first component."""
         return self.kind == "PriorityQueue"
 
     def check_element(self, element: Tuple) -> None:
-        """Refuses an element whose components are not of the queue's shapes.
+        """Raise an error for an element whose components do not have the queue's shapes.
 
         Raises:
           InvalidArgumentError: if so.
@@ -187,7 +187,7 @@ class Queue:
                 )
 
     def out_of_range(self, requested: int, size: int, batch: bool) -> errors.OpError:
-        """The error of who takes from a closed queue."""
+        """Return the error of who takes from a closed queue."""
         kind = self.kind if batch else self.simple_kind
         return errors.out_of_range(
             f"{kind} '{self.name}' is closed and has insufficient elements "
@@ -248,7 +248,7 @@ class _Take(Attempt):
         return self.finish() if not self.left else None
 
     def _end(self, size: int) -> bool | None:
-        """The queue is closed and has too little."""
+        """Return the queue is closed and has too little."""
         queue = self.queue
         requested = self.left
         self.give_back()

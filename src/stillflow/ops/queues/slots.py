@@ -18,7 +18,7 @@ class Slots:
         self._free: list[int] = []
 
     def fit(self, components: Sequence[Any]) -> bool:
-        """Whether a batch can be put in: its rows are as all before."""
+        """Return True if a batch can be put in: its rows are as all before."""
         if not self._columns:
             return True
         return all(
@@ -27,7 +27,7 @@ class Slots:
         )
 
     def put(self, components: Sequence[Any]) -> list[int]:
-        """Copies a batch, which fits, into free slots, and returns their numbers."""
+        """Copy a batch, which fits, into free slots, and return their numbers."""
         count = len(components[0])
         if not self._columns:
             self._columns = [component[:0] for component in components]
@@ -43,7 +43,7 @@ class Slots:
         return slots
 
     def take(self, slots: list[int]) -> tuple[Any, ...]:
-        """A batch of what is in some slots, which are free then."""
+        """Return a batch of what is in some slots, which are free then."""
         taken = tuple(self._taken(column, slots) for column in self._columns)
         self._free += slots
         return taken
@@ -57,7 +57,7 @@ class Slots:
         return column.index_select(0, torch.tensor(slots, device=column.device))
 
     def _grow(self, count: int) -> None:
-        """Makes room for some more, a quarter at least, as queues fill up to their capacity."""
+        """Make room for some more, a quarter at least, as queues fill up to their capacity."""
         size = len(self._columns[0])
         count = max(count, size // 4)
         self._free += range(size, size + count)

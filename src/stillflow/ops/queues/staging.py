@@ -15,7 +15,7 @@ Tuple = tuple[Any, ...]
 
 
 def _bytes_of(element: Sequence[Any]) -> int:
-    """How much memory an element takes."""
+    """Return the memory size of an element."""
     total = 0
     for value in element:
         if isinstance(value, np.ndarray):
@@ -26,7 +26,7 @@ def _bytes_of(element: Sequence[Any]) -> int:
 
 
 class _Area:
-    """What both kinds share: limits, and waiting.
+    """Common part of staging areas: limits, and waiting.
 
     Args:
       capacity: how many elements it holds at most, 0 for any number.
@@ -40,7 +40,7 @@ class _Area:
         self.attempts = Attempts()
 
     def check_fits(self, size: int) -> None:
-        """Refuses what would never fit.
+        """Raise an error for an element that can never fit.
 
         Raises:
           ResourceExhaustedError: if so.
@@ -59,7 +59,7 @@ class _Area:
         self.attempts.submit(_Wish("Stage", run), self.attempts.putting, waits)
 
     def wait_to_take(self, run: Any, waits: Any) -> Any:
-        """What `run` gives once that is not None."""
+        """Return the result of `run` as soon as it is not None."""
         wish = _Wish("Unstage", run)
         # Who waits for one key must not keep others from theirs: each has a line of its own.
         line = self.attempts.add_line()
@@ -98,7 +98,7 @@ class StagingQueue(_Area):
         self._elements: deque[Tuple] = deque()
 
     def put(self, element: Tuple, waits: Any) -> None:
-        """Puts an element in, waiting while it is full."""
+        """Put an element in, waiting while it is full."""
         size = _bytes_of(element)
         self.check_fits(size)
 
@@ -112,7 +112,7 @@ class StagingQueue(_Area):
         self.wait_to_put(run, waits)
 
     def take(self, waits: Any) -> Tuple:
-        """Takes the first element, waiting while there is none."""
+        """Remove and return the first element, waiting while there is none."""
 
         def run() -> Any:
             if not self._elements:
@@ -125,7 +125,7 @@ class StagingQueue(_Area):
         return taken
 
     def peek(self, index: int, waits: Any) -> Tuple:
-        """The element at a place, waiting while there is none."""
+        """Return the element at a place, waiting while there is none."""
 
         def run() -> Any:
             return self._elements[index] if index < len(self._elements) else None
@@ -159,7 +159,7 @@ class StagingMap(_Area):
         self._incomplete: dict[int, list[Any]] = {}
 
     def put(self, key: int, indices: Sequence[int], values: Tuple, waits: Any) -> None:
-        """Puts components of a tuple in.
+        """Put components of a tuple in.
 
         Raises:
           InvalidArgumentError: one is there already, or an index is out of range.
@@ -229,7 +229,7 @@ class StagingMap(_Area):
         return found
 
     def take_any(self, indices: Sequence[int], waits: Any) -> tuple[int, Tuple]:
-        """A key, and components of its tuple, waiting until one is complete."""
+        """Return a key, and components of its tuple, waiting until one is complete."""
         self._check(indices)
 
         def run() -> Any:
@@ -253,5 +253,5 @@ class StagingMap(_Area):
 
     @property
     def incomplete(self) -> int:
-        """How many tuples are not complete."""
+        """The number of incomplete tuples."""
         return len(self._incomplete)

@@ -25,7 +25,7 @@ def _area(node: Any) -> StagingQueue:
 
 
 def _map(node: Any) -> StagingMap:
-    """The map; how many components it has is said by the first op that puts something in."""
+    """Return the map; how many components it has is said by the first op that puts something in."""
     ordered = node.op.type.startswith("Ordered")
     found: StagingMap = node.resource(
         lambda: StagingMap(node.capacity, node.memory_limit, ordered, 0), kind="staging map"
@@ -69,7 +69,7 @@ def _count(number: int) -> Any:
 
 
 def _places(indices: Any) -> list[int]:
-    """The positions of values, as numbers."""
+    """Return the positions of values, as numbers."""
     if indices.ndim != 1:
         raise ValueError(f"indices must be a vector, got shape {shape_text(indices.shape)}")
     return indices.tolist()  # type: ignore[no-any-return]

@@ -22,7 +22,7 @@ def _scope_values(values: Any) -> list[Any]:
 
 
 class BaseStagingArea:
-    """What staging areas share.
+    """Base class of staging areas.
 
     Args:
       dtypes: the types of an element's components.
@@ -80,12 +80,12 @@ class BaseStagingArea:
 
     @property
     def capacity(self) -> int:
-        """How many elements it holds at most."""
+        """The maximum number of elements."""
         return self._capacity
 
     @property
     def memory_limit(self) -> int:
-        """How many bytes it holds at most."""
+        """The maximum number of bytes."""
         return self._memory_limit
 
     def _attrs(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class BaseStagingArea:
         }
 
     def _components(self, vals: Any, indices: Any) -> tuple[list[Tensor], Any]:
-        """What is to be put in, and which components it is."""
+        """Return the values to put, and the indices of their components."""
         if isinstance(vals, dict):
             vals, indices = self._by_name(vals)
         elif self._names:
@@ -129,7 +129,7 @@ class BaseStagingArea:
         return [vals[self._names[i]] for i in indices], indices
 
     def _to_here(self, tensors: Any) -> list[Tensor]:
-        """The tensors, on the device of the caller."""
+        """Return the tensors, on the device of the caller."""
         listed = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
         if no_op().device != self._coloc_op.device:
             return [identity(tensor) for tensor in listed]
@@ -149,7 +149,7 @@ class StagingArea(BaseStagingArea):
     """Elements that wait on a device, first in, first out: for data one step ahead."""
 
     def put(self, values: Any, name: str | None = None) -> Operation:
-        """Puts an element in: a tensor, or a list or dict of the components."""
+        """Put an element in: a tensor, or a list or dict of the components."""
         with name_scope(name, f"{self._name}_put", _scope_values(values)) as scope:
             if not isinstance(values, (list, tuple, dict)):
                 values = [values]
@@ -164,25 +164,25 @@ class StagingArea(BaseStagingArea):
         return self._taken(tensors, list(range(len(self._dtypes))))
 
     def get(self, name: str | None = None) -> Any:
-        """Takes the first element: a list of components, or a dict if they have names."""
+        """Remove and return the first element: a list, or a dict if components have names."""
         name = f"{self._name}_get" if name is None else name
         return self._get(lambda: cards["Unstage"](dtypes=self._dtypes, name=name, **self._attrs()))
 
     def peek(self, index: Any, name: str | None = None) -> Any:
-        """The element at a place, which stays where it is."""
+        """Return the element at a place, which stays where it is."""
         name = f"{self._name}_peek" if name is None else name
         return self._get(
             lambda: cards["StagePeek"](index, dtypes=self._dtypes, name=name, **self._attrs())
         )
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are, an int32 scalar."""
+        """Return the number of elements, an int32 scalar."""
         name = f"{self._name}_size" if name is None else name
         size: Tensor = cards["StageSize"](dtypes=self._dtypes, name=name, **self._attrs())
         return size
 
     def clear(self, name: str | None = None) -> Operation:
-        """Forgets all elements."""
+        """Forget all elements."""
         name = f"{self._name}_clear" if name is None else name
         operation: Operation = cards["StageClear"](dtypes=self._dtypes, name=name, **self._attrs())
         return operation
@@ -209,7 +209,7 @@ class MapStagingArea(BaseStagingArea):
         return made(*inputs, dtypes=types, name=name, **self._attrs())
 
     def put(self, key: Any, vals: Any, indices: Any = None, name: str | None = None) -> Operation:
-        """Puts components of an element in: a list with their `indices`, or a dict."""
+        """Put components of an element in: a list with their `indices`, or a dict."""
         with name_scope(name, f"{self._name}_put", _scope_values(vals)) as scope:
             tensors, places = self._components(vals, indices)
             with colocate_with(self._coloc_op):
@@ -254,7 +254,7 @@ class MapStagingArea(BaseStagingArea):
         return self._taken(found, places)
 
     def get(self, key: Any = None, indices: Any = None, name: str | None = None) -> Any:
-        """Takes components of an element, of any if there is no `key`; gives the key too."""
+        """Remove and return components of the element `key` (default: any), and the key."""
         places, types = self._places(indices)
         if key is None:
             name = f"{self._name}_get_nokey" if name is None else name
@@ -268,14 +268,14 @@ class MapStagingArea(BaseStagingArea):
         return key, self._taken(found, places)
 
     def size(self, name: str | None = None) -> Any:
-        """How many elements are complete, an int32 scalar."""
+        """Return the number of complete elements, an int32 scalar."""
         return self._call("MapSize", name=f"{self._name}_size" if name is None else name)
 
     def incomplete_size(self, name: str | None = None) -> Any:
-        """How many elements are not complete, an int32 scalar."""
+        """Return the number of incomplete elements, an int32 scalar."""
         name = f"{self._name}_incomplete_size" if name is None else name
         return self._call("MapIncompleteSize", name=name)
 
     def clear(self, name: str | None = None) -> Any:
-        """Forgets all elements."""
+        """Forget all elements."""
         return self._call("MapClear", name=f"{self._name}_clear" if name is None else name)

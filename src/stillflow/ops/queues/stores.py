@@ -1,4 +1,4 @@
-"""What a queue keeps its elements in, which decides the order they come out in."""
+"""Stores of queues' elements, which decide the order of removal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FifoStore:
         return len(self._parts) + self._more
 
     def put_batch(self, batch: Stacked) -> None:
-        """Puts elements in that are stacked, in memory of their own; one at least."""
+        """Put elements in that are stacked, in memory of their own; one at least."""
         self._parts.append(batch)
         self._more += len(batch) - 1
 
@@ -45,7 +45,7 @@ class FifoStore:
         return self._parts.popleft()
 
     def take_many(self, count: int) -> list[Any]:
-        """Takes elements, and batches as they are, as many as `count` elements in all."""
+        """Remove elements, and whole batches, `count` elements in all."""
         taken: list[Any] = []
         while count:
             part = self._parts.popleft()
@@ -61,13 +61,13 @@ class FifoStore:
         return taken
 
     def give_back(self, parts: list[Any]) -> None:
-        """Puts back what was taken last."""
+        """Put back what was taken last."""
         self._parts.extendleft(reversed(parts))
         self._more += elements_lib.count(parts) - len(parts)
 
 
 class ShuffleStore:
-    """Takes at random; the same seeds and history give the same order as TensorFlow's.
+    """Store with random removal; seeds and history give the same order as TensorFlow's.
 
     What came in batches lies in slots, which elements name by their numbers.
     """
@@ -92,7 +92,7 @@ class ShuffleStore:
         return len(self._elements)
 
     def put_batch(self, batch: Stacked) -> None:
-        """Puts elements in that are stacked; their memory may be used again afterwards."""
+        """Put elements in that are stacked; their memory may be used again afterwards."""
         if self._slots.fit(batch.components):
             self._elements += self._slots.put(batch.components)
         else:
@@ -105,7 +105,7 @@ class ShuffleStore:
         return element
 
     def take_many(self, count: int) -> list[Any]:
-        """Takes elements; those that came in batches come stacked."""
+        """Remove elements; those that came in batches come stacked."""
         drawn = [self._drawn() for _ in range(count)]
         taken: list[Any] = []
         for in_slots, group in itertools.groupby(drawn, lambda element: type(element) is int):

@@ -103,7 +103,7 @@ def _dequeue_many_shape(node: Node) -> list[Dims]:
 
 
 def _check_types(node: Any, types: Sequence[Any], taking: bool) -> Any:
-    """What compares an op's types with those of the queue it is given."""
+    """Return a check of an op's types against those of its queue."""
     wanted = [dtype.base_dtype for dtype in types]
     names = [_type_name(tensor.dtype) for tensor in node.inputs]
     outputs = [cpp_name(dtype) for dtype in wanted] if taking else []

@@ -26,12 +26,12 @@ _SIGN = -(1 << 63)
 
 
 def position(stream: Philox) -> Any:
-    """Where a stream stands, for the functions below: int64 [3], counter and key."""
+    """Return the position of a stream for the functions below: int64 [3], counter and key."""
     return torch.tensor(stream.state())
 
 
 def blocks(position: Any, first: int, step: int, count: int) -> Any:
-    """The blocks first, first + step, ... of a stream: int64 [4, count] below 2**32."""
+    """Return the blocks first, first + step, ... of a stream: int64 [4, count] below 2**32."""
     low, high, key = position.unbind()
     compiled = kernel(position.device)
     if compiled is not None:
@@ -132,7 +132,7 @@ def truncated_normal_double(position: Any, count: int) -> Any:
 
 
 def _truncated(position: Any, count: int, group: int, normals: Any) -> Any:
-    """As `draws._truncated`, drawing as many blocks for all groups as any of them needs."""
+    """Draw like `draws._truncated`, for all groups as many blocks as the largest need."""
     groups = -(-count // group)
     step = group * RESERVED_BLOCKS // WORDS_PER_BLOCK
     candidates = normals(blocks(position, 0, step, groups))

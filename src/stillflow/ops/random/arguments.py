@@ -17,13 +17,13 @@ from stillflow.ops.memory_limits import require_room
 
 
 def check_range(node: Node, first: int) -> None:
-    """Refuses inputs `first` and the next one, the bounds of a range, unless they are scalars."""
+    """Raise an error unless the inputs `first` and `first + 1`, bounds of a range, are scalars."""
     checked_rank(node, first, 0, "minval must be 0-D, got shape ")
     checked_rank(node, first + 1, 0, "maxval must be 0-D, got shape ")
 
 
 def shape_argument(node: Node, index: int = 0) -> Dims:
-    """The dims that input `index`, a vector of sizes, stands for.
+    """Return the dims that input `index`, a vector of sizes, stands for.
 
     Raises:
       ValueError: if it is no vector, or a known size is below -1.
@@ -34,7 +34,7 @@ def shape_argument(node: Node, index: int = 0) -> Dims:
 
 
 def shape_sizes(node: Node, index: int = 0) -> tuple[int, ...] | None:
-    """The sizes that input `index` stands for if they are known when the plan is made.
+    """Return the sizes that input `index` stands for if they are known when the plan is made.
 
     Raises:
       ResourceExhaustedError: if no memory holds so much.
@@ -47,7 +47,7 @@ def shape_sizes(node: Node, index: int = 0) -> tuple[int, ...] | None:
 
 
 def read_sizes(shape: Any) -> tuple[int, ...]:
-    """The sizes in a shape tensor at run time.
+    """Return the sizes in a shape tensor at run time.
 
     Raises:
       ValueError: if one is negative.
@@ -62,7 +62,7 @@ def read_sizes(shape: Any) -> tuple[int, ...]:
 
 
 def seed_argument(node: Node, index: int) -> None:
-    """Refuses a `seed` input that is not a vector of two.
+    """Raise an error unless a `seed` input is a vector of two.
 
     Raises:
       ValueError: if it is something else.
@@ -74,7 +74,7 @@ def seed_argument(node: Node, index: int) -> None:
 
 
 def shape_tensor(shape: Any, empty: Any = dtypes.int32) -> Tensor:
-    """A shape argument as a tensor named "shape", of dtype `empty` if there are no sizes."""
+    """Return a shape argument as a tensor named "shape", of dtype `empty` if there are no sizes."""
     dtype = None
     if isinstance(shape, (tuple, list)):
         if not shape:
@@ -85,7 +85,7 @@ def shape_tensor(shape: Any, empty: Any = dtypes.int32) -> Tensor:
 
 
 def set_static_shape(tensor: Tensor, shape: Any, suffix: Any = ()) -> None:
-    """Inside a function's graph, tells `tensor` what is known of its shape.
+    """Set the known static shape of `tensor` inside a function's graph.
 
     Args:
       tensor: what was drawn.

@@ -39,7 +39,7 @@ from stillflow.ops.samples import Bad, Sample
 
 
 def _drawing_op(name: str, what: Distribution) -> Card:
-    """The card of an op that fills a shape with draws of one distribution."""
+    """Return the card of an op that fills a shape with draws of one distribution."""
     card = op(
         f"""
         {name}(shape: T) -> output: dtype
@@ -194,7 +194,7 @@ _UNIFORM_TYPES = (
 
 
 def uniform_bounds(dtype: Any, maxval: Any) -> tuple[dtypes.DType, Any]:
-    """The dtype and upper bound of uniform draws, 1 by default for floating-point types.
+    """Return the dtype and upper bound of uniform draws, 1 by default for floating-point types.
 
     Raises:
       ValueError: if the type has no uniform draws, or needs a bound and has none.

@@ -34,7 +34,7 @@ def _blocks(stream: Philox, count: int) -> np.ndarray:
 
 
 def binomial(stream: Philox, count: Any, probability: Any, samples: int) -> np.ndarray:
-    """`samples` numbers of successes in `count` trials; `stream` moves behind what they used.
+    """Draw `samples` numbers of successes in `count` trials; advance `stream` by the used numbers.
 
     Args:
       count, probability: numpy scalars of one floating-point type, which decides between methods.
@@ -58,7 +58,7 @@ def binomial(stream: Philox, count: Any, probability: Any, samples: int) -> np.n
 
 
 def _by_waiting(stream: Philox, trials: float, p: float, samples: int) -> np.ndarray:
-    """How many geometric waiting times fit into the trials.
+    """Return the number of geometric waiting times that fit into the trials.
 
     A draw starts with a block of its own and takes as many as it needs. Where it would end is
     found for every block at once, then the ends are followed from draw to draw.
@@ -121,7 +121,7 @@ def _by_rejection(stream: Philox, trials: float, p: float, samples: int) -> np.n
 
 
 def _acceptance(trials: float, p: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-    """The function that gives candidates and which of them are accepted."""
+    """Return the function that gives candidates and which of them are accepted."""
     deviation = np.sqrt(trials * p * (1 - p))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p

@@ -47,7 +47,7 @@ class Bounds(NamedTuple):
 
 
 class _Proposal:
-    """How candidates for one set of bounds are drawn and which of them are accepted.
+    """Proposal distribution for one set of bounds, with its test of acceptance.
 
     Robert, "Simulation of truncated normal variables" (1995): candidates are normal, uniform or
     exponential, whichever is accepted most often. A *unit* is what one round draws.
@@ -78,7 +78,7 @@ class _Proposal:
             self.rate = (self.low + root) / kind(2)
 
     def units(self, stream: Philox, count: int, what: Distribution) -> np.ndarray:
-        """The draws of `count` units, one row each."""
+        """Return the draws of `count` units, one row each."""
         per_block = 2 if self.kind is np.float64 else 4
         size = count * self.blocks * per_block
         return what.on_host(stream, size, self.dtype, 1).astype(self.kind).reshape(count, -1)
@@ -206,7 +206,7 @@ def parameterized_truncated_normal_kernel(node: Node) -> Any:
 
 
 class _Batches:
-    """Draws all batches of an execution, shard by shard."""
+    """Draws of all batches of an execution, shard by shard."""
 
     def __init__(self, bounds: list[Bounds], dtype: str, columns: int, total: int) -> None:
         self.bounds, self.dtype, self.columns, self.total = bounds, dtype, columns, total
@@ -229,7 +229,7 @@ class _Batches:
         return np.concatenate(parts)
 
     def size(self, row: int) -> int:
-        """How many draws the batch has; the last one may be shorter."""
+        """Return the number of draws of the batch; the last one may be shorter."""
         return min(self.columns, self.total - row * self.columns)
 
 
@@ -242,7 +242,7 @@ def _check_lengths(parameters: Any, rows: int) -> None:
 
 
 def _int32(value: int) -> int:
-    """The value that 32-bit arithmetic leaves of it."""
+    """Return the value that 32-bit arithmetic leaves of it."""
     return (value + 2**31) % 2**32 - 2**31
 
 

@@ -31,7 +31,7 @@ _RESERVED_WORDS = 2048
 
 
 class _State:
-    """What a sampling op keeps in a session: its stream and what it has learned."""
+    """State of a sampling op in a session: its stream and its learned counts."""
 
     def __init__(self, node: Node, sampler: Sampler) -> None:
         self.stream = OpStream(node.seed, node.seed2)
@@ -125,7 +125,7 @@ def _fixed_sampler(node: Node) -> Sampler:
 
 
 def _read_weights(path: str) -> list[float]:
-    """The last comma-separated field of each line."""
+    """Return the last comma-separated field of each line."""
     weights = []
     try:
         with open(path, encoding="utf-8") as file:
@@ -280,7 +280,7 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Samples classes that are all equally likely.
+    """Sample classes that are all equally likely.
 
     Args:
       true_classes: int64 [batch, num_true], the target classes.
@@ -312,7 +312,7 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Samples classes of which low numbers are likelier, as in words sorted by frequency.
+    """Sample classes with a preference for low numbers, as in words sorted by frequency.
 
     Class k has probability (log(k + 2) - log(k + 1)) / log(range_max + 1). Arguments and results
     are those of `uniform_candidate_sampler`.
@@ -333,7 +333,7 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Samples classes by how often they were target classes in earlier executions.
+    """Sample classes by their frequency as target classes in earlier executions.
 
     Arguments and results are those of `uniform_candidate_sampler`.
     """
@@ -359,7 +359,7 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Samples classes by weights that are given, in a file or as a list.
+    """Sample classes by weights, given in a file or as a list.
 
     Args:
       true_classes: int64 [batch, num_true], the target classes.
@@ -396,7 +396,7 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Samples every class exactly once: `num_sampled` is the number of classes.
+    """Sample every class exactly once: `num_sampled` is the number of classes.
 
     Arguments and results are those of `uniform_candidate_sampler`.
     """
@@ -414,7 +414,7 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Finds sampled classes that happen to be target classes.
+    """Find sampled classes that happen to be target classes.
 
     Args:
       true_classes: int64 [batch, num_true], the target classes.

@@ -68,7 +68,7 @@ def _categorical_shape(node: Node) -> Any:
 
 
 def _run(stream_for: Any, logits: Any, num_samples: Any, dtype: Any) -> Any:
-    """Checks the arguments, then draws from the stream that `stream_for(blocks)` gives."""
+    """Check the arguments, then draw from the stream that `stream_for(blocks)` gives."""
     samples = int(num_samples)
     if samples < 0:
         raise ValueError(f"num_samples should be nonnegative, got {samples}")

@@ -60,12 +60,12 @@ class SeededDraw:
         return self.at(self.position().to(self._device))
 
     def position(self) -> Any:
-        """The stream's position, int64 [3], which moves on."""
+        """Return the stream's position, int64 [3], which moves on."""
         return accelerator.position(self._stream.reserve_for(self._count))
 
 
 class DrawAt:
-    """A kernel that gives what stands at a position of a stream.
+    """Kernel of the numbers at a position of a stream.
 
     Args:
       what: the distribution.

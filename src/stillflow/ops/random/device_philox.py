@@ -45,7 +45,7 @@ _CHECKED = 1000
 
 @cache
 def kernel(device: Any) -> Kernel | None:
-    """The kernel of a CUDA device; None where there is none that gives the right numbers.
+    """Return the kernel of a CUDA device; None where there is none that gives the right numbers.
 
     It takes int64 tensors: how far blocks are from the counter [n], the counter's lower and upper
     half and the key []. It gives the four words of each block, int64 [n] each.
@@ -60,7 +60,7 @@ def kernel(device: Any) -> Kernel | None:
 
 
 def is_right(compiled: Kernel, device: Any) -> bool:
-    """Whether a kernel gives the words that a processor computes."""
+    """Return True if a kernel gives the words that a processor computes."""
     low, high, key = (1 << 64) - 500, (1 << 64) - 1, 0xFEDCBA9876543210
     signed = [number - (1 << 64) if number >> 63 else number for number in (low, high, key)]
     numbers = torch.arange(_CHECKED, device=device)
@@ -72,5 +72,5 @@ def is_right(compiled: Kernel, device: Any) -> bool:
 
 
 def _words(number: int, count: int) -> list[int]:
-    """The 32-bit words of a number, the lowest first."""
+    """Return the 32-bit words of a number, the lowest first."""
     return [number >> 32 * place & 0xFFFFFFFF for place in range(count)]

@@ -16,7 +16,7 @@ from stillflow.ops.random.streams import to_tensor
 
 
 class Distribution(NamedTuple):
-    """How `count` numbers are drawn for the torch dtype of a name.
+    """Distribution: the function that draws `count` numbers for the torch dtype of a name.
 
     Attributes:
       on_host: `f(stream, count, dtype, threads)` gives an array, perhaps of a wider type.
@@ -32,7 +32,7 @@ class Distribution(NamedTuple):
 
 
 def drawn(what: Distribution, stream: Philox, sizes: Any, dtype: str, device: Any) -> Any:
-    """A torch tensor of draws from a distribution."""
+    """Return a torch tensor of draws from a distribution."""
     if is_accelerator(device) and what.on_device is not None:
         return drawn_at(what, accelerator.position(stream).to(device), sizes, dtype)
     array = what.on_host(stream, prod(sizes), dtype, torch.get_num_threads())
@@ -40,13 +40,13 @@ def drawn(what: Distribution, stream: Philox, sizes: Any, dtype: str, device: An
 
 
 def drawn_at(what: Distribution, position: Any, sizes: Any, dtype: str) -> Any:
-    """The same on an accelerator, where the position of the stream is."""
+    """Return the same on an accelerator, where the position of the stream is."""
     assert what.on_device is not None
     return what.on_device(position, prod(sizes), dtype).reshape(sizes).to(getattr(torch, dtype))
 
 
 def is_accelerator(device: Any) -> bool:
-    """Whether draws are better made on the device than copied to it."""
+    """Return True if draws are better made on the device than copied to it."""
     return torch.device(device).type == "cuda"
 
 
@@ -89,7 +89,7 @@ def _unseeded_uniform(sizes: Any, dtype: Any, device: Any) -> Any:
 
 
 def _unseeded_truncated_normal(sizes: Any, dtype: Any, device: Any) -> Any:
-    """The inverse of the distribution function, applied to uniform draws."""
+    """Return the inverse of the distribution function, applied to uniform draws."""
     wide = torch.promote_types(dtype, torch.float32)
     within = erf(draws.TRUNCATION / sqrt(2))
     values = torch.empty(sizes, dtype=wide, device=device).uniform_(-within, within)
@@ -123,7 +123,7 @@ FULL_RANGE = Distribution(_full_range)
 
 
 def uniform_ints(stream: Philox, sizes: Any, low: int, high: int, dtype: str, device: Any) -> Any:
-    """A tensor of integers from [low, high), of int32 or int64."""
+    """Return a tensor of integers from [low, high), of int32 or int64."""
     count = prod(sizes)
     if dtype == "int32" and is_accelerator(device):
         position = accelerator.position(stream).to(device)
@@ -133,7 +133,7 @@ def uniform_ints(stream: Philox, sizes: Any, low: int, high: int, dtype: str, de
 
 
 def int_range(minval: Any, maxval: Any) -> tuple[int, int]:
-    """The bounds of a range of integers, as Python numbers.
+    """Return the bounds of a range of integers, as Python numbers.
 
     Raises:
       ValueError: if the range is empty.

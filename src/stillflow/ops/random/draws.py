@@ -84,7 +84,7 @@ def uniform_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
 
 
 def unit_doubles(words: np.ndarray) -> np.ndarray:
-    """The float64 in [0, 1) that pairs of words stand for: uint32 [4, n] to float64 [2, n]."""
+    """Return the float64 in [0, 1) of pairs of words: uint32 [4, n] to float64 [2, n]."""
     bits = words[0::2].astype(np.uint64)
     bits <<= np.uint64(32)
     bits |= words[1::2]
@@ -93,7 +93,7 @@ def unit_doubles(words: np.ndarray) -> np.ndarray:
 
 
 def _unit_doubles(bits: np.ndarray) -> None:
-    """Turns uint64 into the doubles in [0, 1) that their lower 52 bits stand for, in place."""
+    """Turn uint64 into the doubles in [0, 1) that their lower 52 bits stand for, in place."""
     bits &= np.uint64((1 << 52) - 1)
     bits |= np.uint64(1023 << 52)
     values = bits.view(np.float64)
@@ -167,7 +167,7 @@ def _filled(
 
 
 def _box_muller_float(words: np.ndarray, normals: np.ndarray) -> None:
-    """Turns uint32 [4, n] into float32 normals [4, n]."""
+    """Turn uint32 [4, n] into float32 normals [4, n]."""
     words &= np.uint32((1 << FLOAT_MANTISSA) - 1)
     words |= np.uint32(127 << FLOAT_MANTISSA)
     units = words.view(np.float32)
@@ -186,7 +186,7 @@ def _box_muller_float(words: np.ndarray, normals: np.ndarray) -> None:
 
 
 def _box_muller_double(words: np.ndarray, normals: np.ndarray) -> None:
-    """Turns uint32 [4, n] into float64 normals [2, n]."""
+    """Turn uint32 [4, n] into float64 normals [2, n]."""
     radius, angle = polar_normals(words)
     np.multiply(np.sin(angle), radius, out=normals[0])
     np.multiply(np.cos(angle), radius, out=normals[1])

@@ -34,7 +34,7 @@ from stillflow.ops.samples import Bad, Sample
 
 
 def gamma(stream: Philox, alpha: np.ndarray, samples: int, threads: int = 1) -> np.ndarray:
-    """`samples` draws from the gamma distribution of each shape in float64 `alpha` [n].
+    """Draw `samples` numbers from the gamma distribution of each shape in float64 `alpha` [n].
 
     Marsaglia and Tsang's method, "A simple method for generating gamma variables" (2000): a
     candidate takes a normal and a uniform number, and is drawn again until it is accepted. Every
@@ -66,12 +66,12 @@ def _drawn(stream: Philox, alpha: np.ndarray, samples: int, threads: int) -> np.
 
 
 def first_blocks(outputs: np.ndarray) -> np.ndarray:
-    """The first of the blocks that belong to each output."""
+    """Return the first of the blocks that belong to each output."""
     return outputs.astype(np.uint64) * np.uint64(RESERVED_BLOCKS)
 
 
 class _Pairs:
-    """For each output, the two numbers of the block drawn last and how many are left of them."""
+    """Each output's last block: two numbers, and the count of unused ones."""
 
     def __init__(self, values: np.ndarray, left: np.ndarray) -> None:
         self.values = values
@@ -79,7 +79,7 @@ class _Pairs:
 
 
 class _Piece:
-    """Draws consecutive outputs. The first candidates are made for all; few are rejected."""
+    """Draws of consecutive outputs. First candidates are made for all; few are rejected."""
 
     def __init__(self, stream: Philox, start: int, alpha: np.ndarray) -> None:
         self.stream = stream
@@ -114,14 +114,14 @@ class _Piece:
         return result
 
     def block(self, number: int) -> np.ndarray:
-        """The words of that block of every output."""
+        """Return the words of that block of every output."""
         words = np.empty((4, len(self.alpha)), np.uint32)
         fill_blocks(self.stream, self.start * RESERVED_BLOCKS + number, RESERVED_BLOCKS, words)
         return words
 
 
 def _accepted(x: np.ndarray, v: np.ndarray, u: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Which candidates d * v are accepted, given the normals and uniforms they come from."""
+    """Return True for the accepted candidates d * v, given their normals and uniforms."""
     square = x * x
     accepted: np.ndarray = u < 1 - 0.0331 * square * square
     unsure = np.flatnonzero(~accepted)
@@ -132,7 +132,7 @@ def _accepted(x: np.ndarray, v: np.ndarray, u: np.ndarray, d: np.ndarray) -> np.
 
 
 class _Redrawn:
-    """Draws outputs whose first candidates were rejected, with the numbers left over."""
+    """Draws of outputs whose first candidates were rejected, from the remaining numbers."""
 
     def __init__(self, piece: _Piece, rest: np.ndarray, normals: _Pairs, uniforms: _Pairs) -> None:
         self.stream = piece.stream

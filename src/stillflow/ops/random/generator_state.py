@@ -15,11 +15,11 @@ STATE_SIZES = {PHILOX: 3, THREEFRY: 2}
 
 
 def draw_from_variable(handle: Any, algorithm: int, count: int, tag: int = 0) -> Philox:
-    """The position in a generator's variable, which moves on by `count` draws.
+    """Return the position in a generator's variable, which moves on by `count` draws.
 
     Args:
       handle: the variable, int64 [3 or more].
-      algorithm: what makes numbers of the state; only Philox is there.
+      algorithm: the generator of the state; only Philox is supported.
       count: how many draws to reserve blocks for.
       tag: how many numbers come before the state.
 
@@ -42,13 +42,13 @@ def draw_from_variable(handle: Any, algorithm: int, count: int, tag: int = 0) ->
         after = stream.copy()
         after.skip(count * RESERVED_BLOCKS)
         numbers[tag:least] = after.state()
-        # A new tensor: what was read before keeps its value.
+        # A new tensor: values read before stay unchanged.
         handle.value = torch.tensor(numbers, dtype=torch.int64, device=state.device)
     return stream
 
 
 def tagged_algorithm(handle: Any) -> int:
-    """The algorithm that the first number of an old-style state names."""
+    """Return the algorithm that the first number of an old-style state names."""
     with handle.lock:
         state = handle.read()
         _check_type(state)

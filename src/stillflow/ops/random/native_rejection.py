@@ -1,4 +1,4 @@
-"""Draws from gamma and Poisson distributions by the loops in C; None where those were not built.
+"""Draws from gamma and Poisson distributions by native loops; None where they are not built.
 
 Each function gives what the one of its name in `gamma.py` or `poisson.py` gives; in double
 precision up to the last bits of logarithms and powers, which NumPy takes by ways of its own.

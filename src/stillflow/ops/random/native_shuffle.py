@@ -15,7 +15,7 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def permutation(stream: Philox, size: int) -> np.ndarray | None:
-    """What `permutation.py` gives for 2 to 2**31 - 1 elements; None where there is no loop."""
+    """Return the result of `permutation.py` for 2 to 2**31 - 1 elements; None without a loop."""
     library = native.library()
     if library is None:
         return None
@@ -25,7 +25,7 @@ def permutation(stream: Philox, size: int) -> np.ndarray | None:
 
 
 def takes(value: Any) -> bool:
-    """Whether a tensor's rows are elements that `shuffled` can swap."""
+    """Return True if a tensor's rows are elements that `shuffled` can swap."""
     return (
         native.library() is not None
         and value.is_cpu
@@ -36,7 +36,7 @@ def takes(value: Any) -> bool:
 
 
 def shuffled(value: Any, stream: Philox) -> Any:
-    """A copy of a tensor that it `takes`, of 2 to 2**31 - 1 elements, in random order."""
+    """Return a copy of a tensor that it `takes`, of 2 to 2**31 - 1 elements, in random order."""
     result = value.clone()
     _shuffle(native.library(), stream, len(result), result.element_size(), result.data_ptr())
     return result

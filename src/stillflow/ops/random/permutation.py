@@ -9,7 +9,7 @@ from stillflow.ops.random.philox import Philox
 
 
 def permutation(stream: Philox, size: int) -> np.ndarray:
-    """The order (int64 indices) in which shuffling leaves `size` elements, 2 to 2**31 - 1.
+    """Return the order (int64 indices) in which shuffling leaves `size` elements, 2 to 2**31 - 1.
 
     Step i swaps element i with element target[i] >= i. What ends at i is what stood at target[i]
     before step i: either nothing moved there before, or the latest earlier step with that target
@@ -45,7 +45,7 @@ def permutation(stream: Philox, size: int) -> np.ndarray:
 
 
 def _followed(source: np.ndarray) -> np.ndarray:
-    """Where following `source` from each place ends."""
+    """Return the end of the path from each place along `source`."""
     while True:
         further = source.take(source)
         if np.array_equal(further, source):

@@ -31,7 +31,7 @@ Columns: TypeAlias = np.ndarray | Sequence[np.ndarray]
 
 
 def philox_block(counter: Sequence[int], key: Sequence[int]) -> tuple[int, int, int, int]:
-    """The four 32-bit words that `counter` (four words) gives under `key` (two words)."""
+    """Return the four 32-bit words that `counter` (four words) gives under `key` (two words)."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(ROUNDS):
@@ -55,34 +55,37 @@ class Philox:
 
     @classmethod
     def from_seeds(cls, seed: int, seed2: int) -> Philox:
-        """The stream of an operation with these seeds; 0 and 0 ask for an unpredictable one."""
+        """Return the stream of an operation with these seeds.
+
+        0 and 0 ask for an unpredictable one.
+        """
         if seed == 0 and seed2 == 0:
             seed, seed2 = secrets.randbits(64), secrets.randbits(64)
         return cls(seed, 0, seed2)
 
     @classmethod
     def from_stateless_seed(cls, seed0: int, seed1: int) -> Philox:
-        """The stream of a stateless operation: one block under a fixed key mixes the seeds."""
+        """Return the stream of a stateless operation: a block under a fixed key mixes the seeds."""
         counter = (*_halves(seed0 & MASK64), *_halves(seed1 & MASK64))
         mixed = philox_block(counter, (0x3EC8F720, 0x02461E29))
         return cls(mixed[0] | mixed[1] << 32, 0, mixed[2] | mixed[3] << 32)
 
     @classmethod
     def from_state(cls, state: Sequence[int]) -> Philox:
-        """The stream that three int64 describe: lower counter, upper counter, key."""
+        """Return the stream that three int64 describe: lower counter, upper counter, key."""
         return cls(int(state[2]), int(state[0]), int(state[1]))
 
     def state(self) -> list[int]:
-        """The three int64 that `from_state` reads."""
+        """Return the three int64 that `from_state` reads."""
         words = (self.low, self.high, self.key)
         return [word - (1 << 64) if word >> 63 else word for word in words]
 
     def copy(self) -> Philox:
-        """A second position at the same place of the same stream."""
+        """Return a second position at the same place of the same stream."""
         return Philox(self.key, self.low, self.high)
 
     def skip(self, blocks: int) -> None:
-        """Moves on by `blocks`, taken modulo 2**64."""
+        """Move on by `blocks`, taken modulo 2**64."""
         count = blocks & MASK64
         c0, c1 = _halves(self.low)
         count_low, count_high = _halves(count)
@@ -95,13 +98,13 @@ class Philox:
         self.low = c0 | c1 << 32
 
     def reserve(self, blocks: int) -> Philox:
-        """Moves on by `blocks` and returns the position before."""
+        """Return moves on by `blocks` and returns the position before."""
         before = self.copy()
         self.skip(blocks)
         return before
 
     def words(self, count: int) -> np.ndarray:
-        """The next `count` words of the stream as uint32, without moving on."""
+        """Return the next `count` words of the stream as uint32, without moving on."""
         drawn = native_draws.words(self, count)
         if drawn is not None:
             return drawn
@@ -112,7 +115,7 @@ class Philox:
     def runs(
         self, first: int, step: int, count: int, longest: int = LARGEST_RUN
     ) -> Iterator[tuple[int, int, int, int, int]]:
-        """Splits blocks first, first+step, ... where the upper 96 bits of the counter change.
+        """Split blocks first, first+step, ... where the upper 96 bits of the counter change.
 
         Yields the index of a run's first block, the run's length (at most `longest`), c0 of its
         first block, its c1 and its upper 64 bits.
@@ -128,7 +131,7 @@ class Philox:
 
 
 def fill_blocks(stream: Philox, first: int, step: int, columns: Columns) -> None:
-    """Writes the blocks first, first + step, first + 2*step ... of `stream` to `columns`."""
+    """Write the blocks first, first + step, first + 2*step ... of `stream` to `columns`."""
     count = len(columns[0])
     for index, length, c0, c1, high in stream.runs(first, step, count):
         work = _workspace(length)
@@ -142,7 +145,7 @@ def fill_blocks(stream: Philox, first: int, step: int, columns: Columns) -> None
 
 
 def gather_blocks(stream: Philox, blocks: np.ndarray) -> np.ndarray:
-    """The words of any `blocks` (uint64, counted from the stream's position), as uint32 [4, n]."""
+    """Return the words of any `blocks` (uint64, relative to the position), as uint32 [4, n]."""
     low = blocks + np.uint64(stream.low)
     if not len(low):
         return np.empty((WORDS_PER_BLOCK, 0), np.uint32)

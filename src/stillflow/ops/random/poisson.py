@@ -32,7 +32,7 @@ _SMALL_RATE = 10.0
 def poisson(
     stream: Philox, rate: np.ndarray, samples: int, largest: float, threads: int = 1
 ) -> np.ndarray:
-    """`samples` draws from the Poisson distribution of each rate in float64 `rate` [n].
+    """Draw `samples` numbers from the Poisson distribution of each rate in float64 `rate` [n].
 
     Every output has blocks of its own, whose second numbers are used first.
 
@@ -113,7 +113,7 @@ class _Rejection:
         return result
 
     def attempt(self, which: Any, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The candidates that u and v give, and whether they are accepted."""
+        """Return the candidates that u and v give, and whether they are accepted."""
         a, b = self.a[which], self.b[which]
         shifted = 0.5 - np.abs(u)
         k = np.floor((2 * a / shifted + b) * u + self.rate[which] + 0.43)

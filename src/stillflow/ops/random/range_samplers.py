@@ -23,14 +23,14 @@ class Words:
         self._next = 0
 
     def take(self, count: int) -> np.ndarray:
-        """The next `count` words."""
+        """Return the next `count` words."""
         if self._next + count > len(self._words):
             self._words = self._stream.words(2 * (self._next + count))
         self._next += count
         return self._words[self._next - count : self._next]
 
     def give_back(self, count: int) -> None:
-        """Makes the last `count` words the next ones again."""
+        """Make the last `count` words the next ones again."""
         self._next -= count
 
     def below(self, limit: int) -> int:
@@ -48,18 +48,18 @@ class Words:
                 return word % limit
 
     def unit(self) -> np.float32:
-        """A word taken as a number from 0 up to 1."""
+        """Return a word taken as a number from 0 up to 1."""
         mantissa = self.take(1) & np.uint32(0x7FFFFF) | np.uint32(127 << 23)
         return mantissa.view(np.float32)[0] - np.float32(1)
 
 
 def _skewed(limit: int, largest: int) -> int:
-    """How many of the smallest words are passed over, so that every remainder is as frequent."""
+    """Return the count of smallest words to skip, so that all remainders are equally frequent."""
     return 0 if limit & (limit - 1) == 0 else largest % limit + 1
 
 
 class Sampler(Protocol):
-    """Gives class numbers one after another, and the probability of each.
+    """Sampler of class numbers, with the probability of each.
 
     Attributes:
       range: the number of classes.
@@ -70,10 +70,10 @@ class Sampler(Protocol):
     loop: Loop | None
 
     def draw(self, words: Words, count: int) -> np.ndarray:
-        """The next `count` class numbers, int64."""
+        """Return the next `count` class numbers, int64."""
 
     def probability(self, classes: np.ndarray) -> np.ndarray:
-        """How likely one draw is each of `classes`, float32."""
+        """Return the probability of each of `classes` in one draw, float32."""
 
 
 class UniformSampler:
@@ -139,7 +139,7 @@ class LearnedUnigramSampler:
         return self._weights[classes].astype(np.float32) / np.float32(self._total)
 
     def learn(self, classes: np.ndarray) -> None:
-        """Counts `classes`, which must be in range."""
+        """Add `classes`, which must be in range, to the counts."""
         self._check(classes)
         counted = classes[: _MAX_INT32 - self._total]
         np.add.at(self._weights, counted, 1)
@@ -257,7 +257,7 @@ def sample_candidates(
 
 
 def _different(sampler: Sampler, words: Words, count: int) -> tuple[np.ndarray, int]:
-    """The first `count` different classes and the number of draws that took."""
+    """Return the first `count` different classes and the number of draws that took."""
     drawn = sampler.draw(words, count)
     while True:
         firsts = np.sort(np.unique(drawn, return_index=True)[1])

@@ -1,4 +1,4 @@
-"""How TF 1.15 divides work among its threads, where results depend on it.
+"""TF 1.15's division of work among threads, where results depend on it.
 
 Nearly all random kernels give every output its own part of the stream. Multinomial, the normals
 within bounds and the binomial draws give one to every shard of rows, and draw a shard's rows one
@@ -18,14 +18,14 @@ _OVERSHARDING = 4
 
 
 def host_threads() -> int:
-    """The number of threads that TF would use on this machine by default."""
+    """Return the number of threads that TF would use on this machine by default."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def shards(total: int, cost: float, threads: int) -> Iterator[tuple[int, int]]:
-    """The (start, stop) pairs into which `total` units of `cost` cycles each are divided."""
+    """Yield the (start, stop) pairs into which `total` units of `cost` cycles each are divided."""
     size = _shard_size(total, cost, threads)
     ranges = [(0, total)]
     while ranges:

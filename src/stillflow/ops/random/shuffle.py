@@ -56,7 +56,7 @@ def random_shuffle_kernel(node: Node) -> Any:
 
 
 def _order(stream: OpStream | None, shape: Any) -> np.ndarray | None:
-    """The order of the rows of an array of this shape, or None if there is nothing to shuffle."""
+    """Return the order of the rows of an array of this shape; None if nothing is to shuffle."""
     if not _has_rows(shape):
         return None
     if stream is None:
@@ -70,7 +70,7 @@ def _has_rows(shape: Any) -> bool:
 
 
 def _position(stream: OpStream, rows: int) -> Philox:
-    """Where the words begin by which rows are shuffled."""
+    """Return the position of the words that shuffle the rows."""
     return stream.reserve(-(-(rows - 1) // 4))
 
 
@@ -151,7 +151,7 @@ def random_crop_samples() -> Any:
 
 @export("random.shuffle", "random_shuffle")
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Puts the rows of a tensor in random order.
+    """Put the rows of a tensor in random order.
 
     Args:
       value: a tensor, shuffled along its first dimension.

@@ -140,7 +140,7 @@ def _cos_polynomial(square: np.ndarray, total: np.ndarray, term: np.ndarray) -> 
 
 
 def _turn(sine: np.ndarray, cosine: np.ndarray, quarter: np.ndarray) -> None:
-    """Turns sine and cosine, given as their bits, by `quarter` quarters of a circle."""
+    """Turn sine and cosine, given as their bits, by `quarter` quarters of a circle."""
     odd = quarter & np.int32(1)
     np.negative(odd, out=odd)
     swapped = sine ^ cosine

@@ -1,4 +1,4 @@
-"""Draws from a stream whose position stands in a resource variable, and its position's ops."""
+"""Draws from a stream whose position is in a resource variable, and ops on the position."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def _supported(node: Node, types: tuple[str, ...]) -> str:
-    """The torch name of the node's dtype, which must be among `types`."""
+    """Return the torch name of the node's dtype, which must be among `types`."""
     dtype = node.op.attrs["dtype"]
     if dtype.torch_name not in types:
         raise ValueError(f"{node.op.type} does not draw values of type {dtype.name}")

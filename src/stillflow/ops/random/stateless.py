@@ -162,7 +162,7 @@ def stateless_truncated_normal(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Like `stateless_normal`, drawing again what is beyond two standard deviations."""
+    """Draw like `stateless_normal`, again where beyond two standard deviations."""
     with name_scope(name, "stateless_truncated_normal", [shape, seed, mean, stddev]) as scope:
         return _located(stateless_truncated_normal_op, shape, seed, mean, stddev, dtype, scope)
 

@@ -1,4 +1,4 @@
-"""Where a random operation's numbers come from, and how they become tensors."""
+"""Streams of random operations' numbers, and their conversion to tensors."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class OpStream:
         self._lock = threading.Lock()
 
     def reserve(self, blocks: int) -> Philox:
-        """The stream's position, which moves on by `blocks`."""
+        """Return the stream's position, which moves on by `blocks`."""
         with self._lock:
             return self._stream.reserve(blocks)
 
     def reserve_for(self, count: int) -> Philox:
-        """The position for `count` draws that may each need several blocks."""
+        """Return the position for `count` draws that may each need several blocks."""
         return self.reserve(count * draws.RESERVED_BLOCKS)
 
     def position(self) -> Philox:
-        """Where the stream stands."""
+        """Return the position of the stream."""
         with self._lock:
             return self._stream.copy()
 
@@ -41,23 +41,23 @@ class OpStream:
             self._stream = position.copy()
 
     def start(self) -> Philox:
-        """Where the stream began."""
+        """Return the initial position of the stream."""
         return self._start.copy()
 
 
 def op_stream(node: Node) -> OpStream:
-    """The stream of an op with attributes seed and seed2, kept by the session."""
+    """Return the stream of an op with attributes seed and seed2, kept by the session."""
     stream: OpStream = node.own_state(lambda: OpStream(node.seed, node.seed2))
     return stream
 
 
 def is_free(node: Node) -> bool:
-    """Whether an op may take numbers from any generator, as nobody can tell which it was."""
+    """Return True if an op may use any generator, since its numbers cannot be compared."""
     return bool(node.seed == node.seed2 == 0 and not node.draws_again)
 
 
 def to_tensor(values: np.ndarray, sizes: Any, dtype: str, device: Any) -> Any:
-    """A flat array of draws as a torch tensor of the given sizes, type and device."""
+    """Return a flat array of draws as a torch tensor of the given sizes, type and device."""
     return torch.from_numpy(values).reshape(sizes).to(device, getattr(torch, dtype))
 
 
@@ -70,6 +70,6 @@ def narrowed(values: np.ndarray, sizes: Any, dtype: str, device: Any) -> Any:
 
 
 def stateless_stream(seed: Any) -> Philox:
-    """The stream that a tensor of two seeds determines."""
+    """Return the stream that a tensor of two seeds determines."""
     first, second = seed.tolist()
     return Philox.from_stateless_seed(first, second)

@@ -12,7 +12,7 @@ _pool: ThreadPoolExecutor | None = None
 
 
 def in_pieces(total: int, size: int, threads: int, work: Callable[[int, int], None]) -> None:
-    """Calls `work(start, stop)` for consecutive pieces of range(total), of at most `size` each.
+    """Call `work(start, stop)` for consecutive pieces of range(total), of at most `size` each.
 
     Args:
       total: how many units of work there are.
@@ -49,7 +49,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _forget_pool() -> None:
-    """A forked child has none of its parent's threads."""
+    """Forget the pool: a forked child has none of its parent's threads."""
     global _pool, _lock
     _pool = None
     _lock = threading.Lock()

@@ -33,7 +33,7 @@ ctc_loss_op = op(
 
 
 def _check_batch(node: Node, lengths: int, kind: Any) -> None:
-    """Refuses ranks and batches of input 0 and of its lengths, in words of kernels.
+    """Raise an error for ranks and batches of input 0 and of its lengths, with kernels' messages.
 
     Args:
       lengths: position of the lengths.
@@ -215,7 +215,7 @@ def _arrays(inputs: Any, sequence_length: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sparse(sequences: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The parts of a sparse tensor whose rows are sequences."""
+    """Return the parts of a sparse tensor whose rows are sequences."""
     places = [(b, t) for b, sequence in enumerate(sequences) for t in range(len(sequence))]
     values = [value for sequence in sequences for value in sequence]
     longest = max((len(sequence) for sequence in sequences), default=0)
@@ -248,7 +248,7 @@ def ctc_greedy_decoder_kernel(node: Node) -> Any:
 
 
 def _kept(rows: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The parts of a sparse tensor whose rows are what is kept of others, from the left."""
+    """Return the parts of a sparse tensor whose rows are what is kept of others, from the left."""
     counts = np.count_nonzero(keep, axis=1)
     numbers = np.repeat(np.arange(len(rows)), counts)
     places = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -61,7 +61,7 @@ class _Leaf(float):
     label: int
 
     def taken(self) -> _Beam:
-        """The beam; a new one is made now that it stays."""
+        """Return the beam; a new one is made now that it stays."""
         beam = self.beam
         if beam is None:
             beam = self.parent.children.get(self.label)
@@ -79,7 +79,7 @@ def _leaf(beam: _Beam) -> _Leaf:
 
 
 class _Best:
-    """The likeliest beams: a list up to `width` beams, a heap after one more."""
+    """The most likely beams: a list of up to `width` beams, a heap after one more."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -90,7 +90,10 @@ class _Best:
         self.is_heap = self.least_first = False
 
     def limit(self) -> float:
-        """What a beam must be likelier than to join; the least likely beam then stands first."""
+        """Return the probability that a new beam must exceed.
+
+        The least likely beam is then first.
+        """
         leaves = self.leaves
         if len(leaves) < self.width:
             return -inf
@@ -115,7 +118,7 @@ class _Best:
             self.is_heap = True
 
     def join(self, leaf: _Leaf) -> float:
-        """Puts a beam above the limit in, for the last one if need be: the new limit."""
+        """Put a beam above the limit in, for the last one if need be: the new limit."""
         leaves = self.leaves
         if self.is_heap:
             gone = heapreplace(leaves, leaf).beam
@@ -131,7 +134,7 @@ class _Best:
         return self.limit()
 
     def take(self) -> list[_Beam]:
-        """All, likeliest first; none are left."""
+        """Remove and return all, most likely first."""
         leaves = self.leaves
         if self.is_heap:
             ordered = [heappop(leaves) for _ in range(len(leaves))][::-1]
@@ -146,8 +149,8 @@ class _Labels:
 
     Attributes:
       log_probs: by label; the blank is the last.
-      unlikely: minus the logarithms, likeliest first, without the blank.
-      order: labels, likeliest first.
+      unlikely: minus the logarithms, most likely first, without the blank.
+      order: labels, most likely first.
     """
 
     __slots__ = ("log_probs", "order", "unlikely")
@@ -172,7 +175,7 @@ def _steps(logits: np.ndarray) -> list[_Labels]:
 def search(
     logits: np.ndarray, beam_width: int, top_paths: int, merge_repeated: bool
 ) -> tuple[list[list[int]], list[float]]:
-    """The likeliest labels of a sequence, and the logarithms of their probabilities.
+    """Return the most likely labels of a sequence, and the logarithms of their probabilities.
 
     Args:
       logits: [time, classes]; the last class is the blank.
@@ -206,7 +209,7 @@ def search(
 
 
 def _prolong(beams: list[_Beam], log_probs: list[float], best: _Best) -> None:
-    """Lets beams stay as they are: by a blank, or by their last label again."""
+    """Extend beams that stay: by a blank, or by their last label again."""
     blank = log_probs[-1]
     for beam in beams:
         beam.old_total, beam.old_blank = beam.total, beam.blank
@@ -232,10 +235,10 @@ def _prolong(beams: list[_Beam], log_probs: list[float], best: _Best) -> None:
 
 
 def _branch(beam: _Beam, labels: _Labels, best: _Best) -> None:
-    """Adds one more label to a beam, where that is likely enough."""
+    """Add one more label to a beam, where that is likely enough."""
     before, children, log_probs = beam.old_total, beam.children, labels.log_probs
     limit = best.limit()
-    # In the order of labels: a beam that gave way before its turn comes back as a new one.
+    # In the order of labels: a beam dropped before its label is processed comes back as a new one.
     likely = labels.above(limit - before)
     for label in sorted({*likely, *beam.kin}) if beam.kin else likely:
         child = children.get(label)

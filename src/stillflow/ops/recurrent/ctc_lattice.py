@@ -102,7 +102,7 @@ def loss_and_gradient(
 
 
 def read_labels(indices: np.ndarray, values: np.ndarray, batch: int) -> list[list[int]]:
-    """The labels of each sequence, from the parts of a sparse tensor.
+    """Return the labels of each sequence, from the parts of a sparse tensor.
 
     Raises:
       FailedPreconditionError: if a label is of no sequence of the batch.
@@ -120,7 +120,7 @@ def read_labels(indices: np.ndarray, values: np.ndarray, batch: int) -> list[lis
 def without_blanks(
     labels: list[list[int]], lengths: Any, classes: int, collapse: bool, ignore_longer: bool
 ) -> list[list[int]]:
-    """The labels up to the first blank.
+    """Return the labels up to the first blank.
 
     Args:
       labels: of each sequence.

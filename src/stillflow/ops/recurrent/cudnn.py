@@ -190,7 +190,7 @@ for _card in to_canonical_ops.values():
 
 
 def _network(node: Node, x: Any, h: Any, c: Any, params: Any) -> Network:
-    """The network of an operation with inputs of these sizes."""
+    """Return the network of an operation with inputs of these sizes."""
     time_major = node.op.attrs.get("time_major", True)
     directions = 2 if node.direction == b"bidirectional" else 1
     parts = h.shape[0 if time_major else 1]

@@ -1,4 +1,4 @@
-"""Where the weights of a whole recurrent network stand in one vector, as cuDNN keeps them.
+"""Layout of a recurrent network's weights in one vector, as in cuDNN.
 
 First come the weights of all layers, then their biases. A layer has those of its forward direction,
 then of the backward one; a direction those that apply to the input, gate by gate, then those that
@@ -42,11 +42,11 @@ class Layout:
 
     @property
     def parts(self) -> int:
-        """How many layers there are, both directions counted."""
+        """The number of layers times directions."""
         return self.layers * self.directions
 
     def weights(self, part: int) -> list[tuple[int, int]]:
-        """The shapes of the weights of a layer's direction, one for each gate."""
+        """Return the shapes of the weights of a layer's direction, one for each gate."""
         first = part < self.directions
         given = self.input_size if first else self.state * self.directions
         gates = GATES[self.mode]
@@ -63,7 +63,7 @@ class Layout:
 
     @property
     def biases(self) -> int:
-        """How many biases a layer's direction has, each as long as there are units."""
+        """The number of biases of a layer's direction, each as long as the number of units."""
         return 2 * GATES[self.mode]
 
     @property
@@ -75,14 +75,14 @@ class Layout:
         return weights + self.parts * self.biases * self.units
 
     def canonical(self, params: Any) -> tuple[list[Any], list[Any]]:
-        """The weights and biases in a vector, gate by gate."""
+        """Return the weights and biases in a vector, gate by gate."""
         shapes = [shape for part in range(self.parts) for shape in self.weights(part)]
         weights, rest = _cut(params, shapes)
         biases, _ = _cut(rest, [(self.units,)] * (self.parts * self.biases))
         return weights, biases
 
     def of_torch(self, params: Any) -> list[list[Any]]:
-        """The weights and biases of each layer's directions as PyTorch's functions take them."""
+        """Return the weights and biases of each layer's directions in PyTorch's form."""
         shapes = [shape for part in range(self.parts) for shape in self.joined(part)]
         weights, rest = _cut(params, shapes)
         half = GATES[self.mode] * self.units

@@ -27,7 +27,7 @@ class Network:
         self._layout, self._dropout, self._time_major = layout, dropout, time_major
 
     def masks(self, x: Any, generator: Any) -> Any:
-        """What outputs between layers are multiplied by, in one vector; empty without dropout."""
+        """Return the factors of outputs between layers, in one vector; empty without dropout."""
         layout = self._layout
         between = layout.layers - 1
         if not self._dropout or not between:
@@ -39,7 +39,7 @@ class Network:
     def run(
         self, x: Any, h: Any, c: Any, params: Any, masks: Any, lengths: Any
     ) -> tuple[Any, Any, Any]:
-        """The outputs, and the last states h and c; c is a zero unless it is an LSTM."""
+        """Return the outputs, and the last states h and c; c is a zero unless it is an LSTM."""
         kind = x.dtype
         is_lstm = self._layout.mode == "lstm"
         x, h, c, params, masks = (self._wide(part) for part in (x, h, c, params, masks))
@@ -67,7 +67,7 @@ class Network:
     def gradients(
         self, x: Any, h: Any, c: Any, params: Any, masks: Any, lengths: Any, grads: Sequence[Any]
     ) -> list[Any]:
-        """The gradients by `x`, `h`, `c` and `params`, given those of the results."""
+        """Return the gradients by `x`, `h`, `c` and `params`, given those of the results."""
         with torch.inference_mode(False), torch.enable_grad():
             given = [part.clone().requires_grad_() for part in (x, h, c, params)]
             lengths = None if lengths is None else lengths.clone()
@@ -134,15 +134,15 @@ class _Packing:
         return value[:, self._order][self._within]
 
     def unpack(self, rows: Any) -> Any:
-        """The inverse of `pack`, with zeros behind the ends."""
+        """Return the inverse of `pack`, with zeros behind the ends."""
         whole = rows.new_zeros((*self._within.shape, *rows.shape[1:]))
         where = self._within.nonzero(as_tuple=True)
         return whole.index_put(where, rows)[:, self._back]
 
     def ordered(self, state: Any) -> Any:
-        """A state's batch, the longest sequence first."""
+        """Return a state's batch, the longest sequence first."""
         return state[:, self._order]
 
     def restored(self, state: Any) -> Any:
-        """The inverse of `ordered`."""
+        """Return the inverse of `ordered`."""
         return state[:, self._back]

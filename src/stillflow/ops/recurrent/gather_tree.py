@@ -41,7 +41,7 @@ def gather_tree_kernel(node: Node) -> Any:
 
 
 def _follow(ids: np.ndarray, parents: np.ndarray, lengths: np.ndarray, end: int) -> np.ndarray:
-    """Walks all beams from their last step to their first, and ends them at the first `end`."""
+    """Walk all beams from their last step to their first, and end them at the first `end`."""
     time, batch, width = ids.shape
     beams = np.full_like(ids, end)
     last = np.minimum(lengths, time).astype(np.int64) - 1
@@ -80,7 +80,7 @@ def gather_tree(
     end_token: Any,
     name: str | None = None,
 ) -> Tensor:
-    """The full sequences of the beams of a beam search.
+    """Return the full sequences of the beams of a beam search.
 
     Args:
       step_ids: int32 [time, batch, beams], the token chosen at every step.

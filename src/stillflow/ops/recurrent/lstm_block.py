@@ -37,16 +37,16 @@ class _Cell:
         self.clip = getattr(node, "cell_clip", 0.0)
 
     def parts(self, gates: Any) -> tuple[Any, ...]:
-        """The input gate's, memory's, forget gate's and output gate's part of columns."""
+        """Return the input gate's, memory's, forget gate's and output gate's part of columns."""
         parts = gates.chunk(4, dim=-1)
         return tuple(parts[i] for i in self.order)
 
     def limit(self) -> float:
-        """The largest number that the memory may hold."""
+        """Return the largest number that the memory may hold."""
         return self.clip if self.clip > 0 else inf
 
     def loop(self, peepholes: Sequence[Any], c: Any, outputs: Sequence[Any]) -> LstmLoop | None:
-        """Steps in C, if they take these; `c` is the memory before the first one."""
+        """Run the steps by the native loop if possible; `c` is the memory before the first one."""
         weights = tuple(peepholes) if self.peephole else ()
         if c.ndim != 2 or not takes(c, *weights, *outputs):
             return None
@@ -73,7 +73,7 @@ class _Cell:
         return i, cs, f, o, ci, co, o * co
 
     def step(self, gates: Any, wci: Any, wcf: Any, wco: Any) -> Callable[[Any, Any], None]:
-        """The same as `forward` at every step of a sequence, into memory that is there.
+        """Return the same as `forward` at every step of a sequence, into memory that is there.
 
         Args:
           gates: where those of the step are; what is in it does not stay.
@@ -139,7 +139,7 @@ class _Cell:
     def step_back(
         self, outputs: Sequence[Any], c0: Any, peepholes: Sequence[Any], dgates: Any
     ) -> Callable[[int, Any, Any], tuple[Any, Sequence[Any]]]:
-        """The same as `backward` at every step of a sequence.
+        """Return the same as `backward` at every step of a sequence.
 
         Args:
           outputs: of all steps [time, batch, cells].
@@ -148,7 +148,7 @@ class _Cell:
           dgates: receives the gradients of the gates [time, batch, 4 * cells].
 
         Returns:
-          What gives, for a step, the gradients of the memory before and, if there are peepholes,
+          A function from a step to the gradients of the memory before and, if there are peepholes,
           of their weights.
         """
         wci, wcf, wco = peepholes
@@ -200,7 +200,7 @@ _PEEPHOLES = ("wci", "wcf", "wco")
 def _check_cell(
     node: Node, x: int, batch: int, inputs: int, cells: int, peepholes: tuple[str, ...]
 ) -> None:
-    """Refuses what follows input number `x` where it does not fit to these sizes."""
+    """Raise an error if inputs after number `x` do not fit these sizes."""
     given = [biases(x + 4 + i, name, 1) for i, name in enumerate(peepholes)]
     states = [state(x + 1, "cs_prev"), state(x + 2, "h_prev")]
     last = [weights(x + 3, "w", 4), *given, biases(x + 7, "b", 4)]

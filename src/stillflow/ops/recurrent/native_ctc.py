@@ -26,7 +26,7 @@ class _Sequences(ctypes.Structure):
 def loss_and_gradient(
     logits: np.ndarray, labels: Sequence[Sequence[int]], lengths: np.ndarray, merge_repeated: bool
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """What `ctc_lattice.loss_and_gradient` gives, None where there is no loop or no memory.
+    """Return `ctc_lattice.loss_and_gradient`; None without a native loop or memory.
 
     Args:
       logits: [time, batch, classes]; the last class is the blank.

@@ -33,7 +33,7 @@ class LstmLoop:
         self._threads = torch.get_num_threads()
 
     def forward(self, step: int, gates: Any, before: Any, forget_bias: float, clip: float) -> None:
-        """Fills the outputs of a step.
+        """Fill the outputs of a step.
 
         Args:
           step: its number.
@@ -51,7 +51,7 @@ class LstmLoop:
         self, step: int, before: Any, of_memory: Sequence[Any], of_output: Sequence[Any],
         of_before: Any, of_gates: Any,
     ) -> None:  # fmt: skip
-        """Computes the gradients of the memory before a step, and of its gates.
+        """Compute the gradients of the memory before a step, and of its gates.
 
         Args:
           step: its number.
@@ -68,7 +68,7 @@ class LstmLoop:
 
 
 def takes(*tensors: Any) -> bool:
-    """Whether the loops take these, and there is something to do."""
+    """Return True if the loops take these, and there is something to do."""
     return native_kernels.take(*tensors) and all(tensor.numel() for tensor in tensors)
 
 

@@ -1,4 +1,4 @@
-"""What the kernels of recurrent cells ask of the sizes of what they are given."""
+"""Checks of the sizes of operands of recurrent cells' kernels."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _times(size: str, count: int) -> str:
 
 
 def _computed(expression: str, sizes: Mapping[str, int]) -> int:
-    """The value of a name, of the sum of two, or of a name times a number."""
+    """Return the value of a name, of the sum of two, or of a name times a number."""
     first, *rest = expression.split()
     if not rest:
         return sizes[first]
@@ -53,10 +53,10 @@ def _computed(expression: str, sizes: Mapping[str, int]) -> int:
 def check_operands(
     node: Node, batch: int, inputs: int, cells: int, operands: Sequence[Operand]
 ) -> None:
-    """Refuses operands of other ranks or sizes than those of the first ones ask for.
+    """Raise an error for operands whose ranks or sizes do not fit the first ones.
 
     Raises:
-      ValueError: in the words of the kernels.
+      ValueError: with the message of the kernels.
     """
     sizes = {"batch_size": batch, "input_size": inputs, "cell_size": cells}
     for position, name, wanted, called in operands:

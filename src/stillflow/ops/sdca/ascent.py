@@ -1,6 +1,6 @@
 """Dual coordinate ascent: the order of examples, and a step on each of them in turn.
 
-The loops are in C (`native/sdca.c`) where that is there; the functions beside do the same.
+The native loops are used (`native/sdca.c`) where they are built; the Python functions do the same.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _train_on(problem: Problem, number: int, label: Any, row: np.ndarray) -> Non
 
 
 def _predict(problem: Problem, number: int) -> tuple[float, float]:
-    """What the model predicts of an example, with what the step has learnt and without."""
+    """Return the prediction for an example, with and without the step's updates."""
     wx = before = 0.0
     partitions = np.float32(problem.partitions)
     for each in problem.sparse:
@@ -79,7 +79,7 @@ def _predict(problem: Problem, number: int) -> tuple[float, float]:
 
 
 def _predictions(problem: Problem) -> np.ndarray:
-    """What the model predicts of all examples, float64 [examples]."""
+    """Return the predictions for all examples, float64 [examples]."""
     count = len(problem.labels)
     library = native.library()
     if library is None:
@@ -95,7 +95,7 @@ def _shrunk(weights: np.ndarray, shrinkage: Any) -> np.ndarray:
 
 
 def _move(problem: Problem, number: int, step: Any) -> None:
-    """Adds an example's features, times a number, to the deltas."""
+    """Add an example's features, times a number, to the deltas."""
     for each in problem.sparse:
         part = slice(each.starts[number], each.starts[number + 1])
         places = each.places[part]
@@ -108,12 +108,12 @@ def _move(problem: Problem, number: int, step: Any) -> None:
 
 
 def shuffled(problem: Problem) -> np.ndarray:
-    """All examples, in an order that is drawn anew each time."""
+    """Return all examples, in a new random order each time."""
     return torch.randperm(len(problem.labels)).numpy()  # type: ignore[no-any-return]
 
 
 def drawn(problem: Problem, state: np.ndarray) -> np.ndarray:
-    """As many examples as there are, drawn: those more often that are far from their optimum.
+    """Draw as many examples as there are, more often those far from their optimum.
 
     One that has been drawn is drawn ten times less often; after as many draws in vain as there
     are examples, the first example takes the places that are left, as in TensorFlow.
@@ -146,7 +146,7 @@ def drawn(problem: Problem, state: np.ndarray) -> np.ndarray:
 
 
 def _weights(problem: Problem, state: np.ndarray) -> np.ndarray:
-    """How often examples should be drawn, float32 [examples], to a common factor."""
+    """Return the sampling weights of examples, float32 [examples], up to a common factor."""
     loss = problem.loss
     with np.errstate(all="ignore"):
         wx = _predictions(problem)

@@ -66,7 +66,7 @@ sdca_fprint_op = op(
 
 
 def _parts(node: Node, values: Any) -> tuple[Any, ...]:
-    """The arguments, lists as lists."""
+    """Return the arguments, lists as lists."""
     sparse, dense = node.num_sparse_features, node.num_dense_features
     sizes = (sparse, sparse, node.num_sparse_features_with_values, dense, 1, 1, sparse, sparse,
              dense, 1)  # fmt: skip
@@ -105,7 +105,7 @@ def sdca_optimizer_kernel(node: Node) -> Any:
 
 
 def _problem(node: Node, arrays: Any) -> tuple[Problem, np.ndarray]:
-    """What a step works on, and a copy of the state of its examples."""
+    """Return the problem of a step, and a copy of the state of its examples."""
     (examples, features, values, rows, example_weights, labels, indices, sparse_weights,
      dense_weights, state) = _parts(node, arrays)  # fmt: skip
     example_weights, labels = example_weights.reshape(-1), labels.reshape(-1)

@@ -50,7 +50,7 @@ class DenseColumn:
 
 @dataclass
 class Problem:
-    """What one step works on.
+    """Problem of one step.
 
     Attributes:
       loss: the loss of an example.
@@ -113,7 +113,7 @@ def sparse_column(
 
 
 def _places(features: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Where among `indices` features are; the last place of those that are there twice."""
+    """Return the places of features in `indices`; the last place of repeated ones."""
     in_order = np.array_equal(indices, np.arange(len(indices)))
     order = indices if in_order else np.argsort(indices, kind="stable")
     if in_order:
@@ -139,7 +139,7 @@ def _refuse_twice(examples: np.ndarray, places: np.ndarray) -> None:
 
 
 def dense_column(count: int, rows: Any, weights: Any) -> DenseColumn:
-    """Takes the features of a matrix.
+    """Return the features of a matrix.
 
     Args:
       count: the number of examples.

@@ -18,7 +18,7 @@ LARGEST = np.finfo(np.float64).max
 
 
 class Place(NamedTuple):
-    """Where an example stands.
+    """Position of an example.
 
     Attributes:
       label: as the loss takes it.
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 class Loss:
-    """What losses share.
+    """Base class of losses.
 
     Attributes:
       code: its number in the loop in C.
@@ -56,19 +56,19 @@ class Loss:
         return labels
 
     def update(self, at: Place) -> Any:
-        """The new dual variable."""
+        """Return the new dual variable."""
         raise NotImplementedError
 
     def primal(self, wx: float, label: float) -> Any:
-        """The loss of a prediction."""
+        """Return the loss of a prediction."""
         raise NotImplementedError
 
     def dual(self, dual: float, label: float) -> Any:
-        """What a dual variable adds to the dual problem."""
+        """Return a dual variable's term of the dual problem."""
         raise NotImplementedError
 
     def slope(self, wx: np.ndarray, label: np.ndarray) -> np.ndarray:
-        """The derivative of the loss by the prediction."""
+        """Return the derivative of the loss by the prediction."""
         raise NotImplementedError
 
 

@@ -59,14 +59,14 @@ class Loops:
         self.address = ctypes.addressof(whole)
 
     def _address(self, array: np.ndarray, dtype: Any = np.float32) -> int:
-        """Where the elements are, one after the other."""
+        """Return the address of contiguous elements."""
         plain = np.ascontiguousarray(array, dtype)
         self._held.append(plain)
         return plain.ctypes.data
 
 
 def loops_of(problem: Problem, labels: np.ndarray) -> Loops:
-    """A problem for the loops in C.
+    """Return a problem for the loops in C.
 
     Args:
       problem: the examples; the columns' deltas are changed in place.

@@ -23,7 +23,7 @@ from stillflow.ops.samples import Bad, Sample
 
 
 def transform_size(x: Any, rank: int) -> Tensor:
-    """The number of elements that one transform is over."""
+    """Return the number of elements that one transform is over."""
     return reduce_prod(shape(x)[-rank:])  # type: ignore[index]
 
 
@@ -106,7 +106,7 @@ def _lengths_shape(node: Node, rank: int, forward: bool) -> Any:
 
 
 def _check_sizes(given: Any, lengths: list[int], forward: bool) -> None:
-    """Refuses transforms that are longer than what is there of the input."""
+    """Raise an error for transforms that are longer than the input."""
     rank = len(lengths)
     for i, length in enumerate(lengths):
         length %= 1 << 64  # negative ones are taken for large ones

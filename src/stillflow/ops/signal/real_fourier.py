@@ -18,7 +18,7 @@ from stillflow.ops.signal import fourier
 
 
 def _inner_sizes(x: Any, rank: int) -> Any:
-    """The sizes of the transformed dimensions if all are known."""
+    """Return the sizes of the transformed dimensions if all are known."""
     return x.shape[-rank:]
 
 
@@ -119,7 +119,7 @@ def _alternating(length: Any) -> Any:
 
 
 def _extra_terms(x_shape: Any, grad: Any, is_even: Any) -> Any:
-    """What the first and last frequencies, which occur once, miss in half the inverse."""
+    """Return the terms of the first and last frequencies missing in half of the inverse."""
     first = grad[..., 0:1]
     last = grad[..., -1:]
     return first + is_even * last * _alternating(x_shape[-1])
@@ -189,11 +189,11 @@ def _shift(x: Any, axes: Any, name: str | None, default_name: str, sign: int) ->
 
 @export("signal.fftshift")
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """Moves frequency zero to the middle along `axes` (all by default)."""
+    """Move frequency zero to the middle along `axes` (all by default)."""
     return _shift(x, axes, name, "fftshift", 1)
 
 
 @export("signal.ifftshift")
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """Return the inverse of `fftshift`."""
     return _shift(x, axes, name, "ifftshift", -1)

@@ -1,4 +1,4 @@
-"""What functions of sparse tensors accept as one."""
+"""Arguments that functions of sparse tensors accept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
 
 def as_sparse(value: Any) -> SparseTensor:
-    """A sparse tensor from itself or its value.
+    """Return a sparse tensor from itself or its value.
 
     Raises:
       TypeError: if it is neither.
@@ -21,5 +21,5 @@ def as_sparse(value: Any) -> SparseTensor:
 
 
 def parts(sp: SparseTensor) -> tuple[Any, Any, Any]:
-    """The three tensors that ops take."""
+    """Return the three tensors that ops take."""
     return sp.indices, sp.values, sp.dense_shape

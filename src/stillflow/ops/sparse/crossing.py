@@ -64,7 +64,7 @@ def sparse_cross_kernel(node: Node) -> Any:
 
 
 def crossing(node: Node, hash_key: int, combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """The kernel of a cross.
+    """Return the kernel of a cross.
 
     Args:
       node: the node of a cross.
@@ -174,7 +174,7 @@ def _dense_column(matrix: np.ndarray) -> _Column:
 
 
 def _places(columns: Sequence[_Column], rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many crosses each row has, and [row, number in the row] of each."""
+    """Return the number of crosses of each row, and [row, number in the row] of each."""
     sizes = np.ones(rows, np.int64)
     for column in columns:
         sizes *= column.counts
@@ -184,7 +184,7 @@ def _places(columns: Sequence[_Column], rows: int) -> tuple[np.ndarray, np.ndarr
 
 
 def _picks(columns: Sequence[_Column], places: np.ndarray) -> list[np.ndarray]:
-    """Which of each column's values each cross takes; the last column's change fastest."""
+    """Return the value of each column in each cross; the last column's change fastest."""
     rows, left = places[:, 0], places[:, 1].copy()
     picks = []
     for column in reversed(columns):
@@ -233,7 +233,7 @@ def sparse_cross_samples() -> Iterator[Any]:
 
 
 def cross_features(make: Any, inputs: list[Any], hashed: bool, **attrs: Any) -> SparseTensor:
-    """Calls a card that crosses features.
+    """Return calls a card that crosses features.
 
     Args:
       make: the card.

@@ -20,7 +20,7 @@ from stillflow.ops.sparse.dense import CWISE_CARDS
 
 
 def _places(node: Node) -> tuple[Tensor, Tensor]:
-    """Which element of the dense tensor met each value, and the shape of the dense tensor."""
+    """Return the index of the dense element for each value, and the shape of the dense tensor."""
     indices, _, sparse_shape, dense = node.inputs
     dense_shape = cast(shape(dense), dtypes.int64)
     added = expand_dims(size(sparse_shape) - size(dense_shape), 0)

@@ -152,7 +152,7 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A dense tensor with some elements given.
+    """Return a dense tensor with some elements given.
 
     Args:
       sparse_indices: which ones: a scalar, a vector, or a matrix of one row for each.
@@ -179,7 +179,7 @@ def sparse_tensor_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The dense tensor of a sparse one, other elements being `default_value` or zero."""
+    """Return the dense tensor of a sparse one, other elements being `default_value` or zero."""
     sp_input = as_sparse(sp_input)
     if default_value is None:
         default_value = zeros([], dtype=sp_input.dtype)
@@ -191,7 +191,7 @@ def sparse_tensor_to_dense(
 
 @export("sparse.from_dense")
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The sparse tensor of the elements of a dense one that are not zero."""
+    """Return the sparse tensor of the elements of a dense one that are not zero."""
     with name_scope(name, "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
         indices = where_v2(not_equal(tensor, constant(0, tensor.dtype)))
@@ -239,7 +239,7 @@ _PRODUCT_RANKS = (("a_indices", 2), ("a_values", 1), ("a_shape", 1), ("b", 2))
 
 
 def _check_entries(indices: dims.Dims, values: dims.Dims, size: dims.Dims) -> None:
-    """Refuses parts of a sparse matrix that do not go together, in the words of TF's kernel."""
+    """Raise an error for inconsistent parts of a sparse matrix, with the message of TF's kernel."""
     if size not in (None, (None,), (2,)):
         raise ValueError("Tensor 'a_shape' must have 2 elements")
     if indices is None:
@@ -336,7 +336,7 @@ def sparse_tensor_dense_mat_mul_samples() -> Iterator[Any]:
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product of a sparse and a dense matrix.
+    """Return the product of a sparse and a dense matrix.
 
     Args:
       sp_a: sparse, shape `[n, k]`.

@@ -59,7 +59,10 @@ def sparse_feature_cross_v2_kernel(node: Node) -> Any:
 
 
 def _hash_combine(hashes: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """The older way to add features to hashes; sums wrap around, and shifts keep the sign."""
+    """Return the older way to add features to hashes.
+
+    Sums wrap around, and shifts keep the sign.
+    """
     first, second = hashes.view(np.int64), words.view(np.int64)
     mixed = first ^ (second + np.int64(_GOLDEN) + (first << np.int64(10)) + (first >> np.int64(4)))
     return mixed.view(np.uint64)

@@ -10,9 +10,9 @@ from stillflow.ops import native_kernels
 
 
 def product(indices: Any, values: Any, rows: int, dense: Any, transposed: bool) -> Any:
-    """What both give, added up in the order of the values; None where there is no loop for it.
+    """Return the product, added up in the order of the values; None without a native loop.
 
-    That is also so where an index is outside: whoever calls this says which.
+    The same holds if an index is out of range: the caller names it.
 
     Args:
       indices: int64 [count, 2], of the values.

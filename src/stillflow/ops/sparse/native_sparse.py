@@ -1,7 +1,7 @@
 """Loops in C over sparse tensors and rows picked from tables.
 
-Each function answers None where there is no loop for what it is given, or where that is wrong:
-whoever calls it has another way, with the same result, that says what is wrong.
+Each function returns None without a native loop for its arguments, or if they are invalid: the
+caller has another implementation, with the same result, which raises the error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_ROWS = 1 << 24  # of more, whether there is room has to be asked first
 
 
 def _library(*tensors: Any) -> Any:
-    """The loops, if they are there and reach all tensors."""
+    """Return the loops, if they are there and reach all tensors."""
     return native.library() if native_kernels.reach(*tensors) else None
 
 
@@ -31,7 +31,7 @@ def _are_integers(*tensors: Any) -> bool:
 
 
 def distinct(numbers: Any, place_type: Any) -> tuple[Any, Any] | None:
-    """The different ones among integers, as they come, and for each integer which of these it is.
+    """Return the distinct integers in order of occurrence, and each integer's index among them.
 
     Args:
       numbers: a vector of int32 or int64.
@@ -88,7 +88,7 @@ def _numbers(items: Sequence[int]) -> Any:
 
 
 def add_rows(data: Any, ids: Any, rows: int) -> Any:
-    """Sums of the rows that have the same id; rows with a negative id are left out.
+    """Return sums of the rows that have the same id; rows with a negative id are left out.
 
     Args:
       data: float32 [number, ...].
@@ -108,7 +108,7 @@ def add_rows(data: Any, ids: Any, rows: int) -> Any:
 
 
 def rows_unless(flags: Any, data: Any) -> Any:
-    """A copy of rows, with zeros in place of those that are named.
+    """Return a copy of rows, with zeros instead of the flagged ones.
 
     Args:
       flags: bool [rows]; true for zeros.
@@ -126,7 +126,7 @@ def rows_unless(flags: Any, data: Any) -> Any:
 
 
 def add_to_rows(table: Any, ids: Any, data: Any, factor: float) -> bool:
-    """Adds rows, times a factor, to some of a table, one after the other; says whether it did.
+    """Add rows, times a factor, to some of a table, one after the other; say whether it did.
 
     Args:
       table: float32 [rows, columns]; changed in place.
@@ -145,7 +145,7 @@ def add_to_rows(table: Any, ids: Any, data: Any, factor: float) -> bool:
 
 
 def add_up(rows: Any, data: Any) -> tuple[Any, Any] | None:
-    """The different ones among numbers of rows, as they come, and the sum of the data of each.
+    """Return the distinct row numbers in order of occurrence, and the sum of each row's data.
 
     Args:
       rows: int32 or int64 [number].
@@ -196,7 +196,7 @@ def reduce_picked(
 def spread_picked(
     grad: Any, indices: Any, ids: Any, mode: str, rows: int, left_out: Any = None
 ) -> Any:
-    """The gradient of `reduce_picked`.
+    """Return the gradient of `reduce_picked`.
 
     Args:
       grad: float32 [segments, ...].
@@ -220,14 +220,14 @@ def spread_picked(
 
 
 def _rows_apart(data: Any) -> tuple[Any, int]:
-    """Data whose rows are contiguous, and how many numbers lie between two of them."""
+    """Return data with contiguous rows, and the distance of two rows in numbers."""
     if data.ndim == 2 and (data.stride(1) == 1 or data.shape[1] == 1):
         return data, data.stride(0)
     return data.contiguous(), prod(data.shape[1:])
 
 
 def are_within(numbers: Any, least: int, most: int) -> bool | None:
-    """Whether no integer is below `least` or above `most`.
+    """Return True if no integer is below `least` or above `most`.
 
     Args:
       numbers: int32 or int64, of any shape.
@@ -241,7 +241,7 @@ def are_within(numbers: Any, least: int, most: int) -> bool | None:
 
 
 def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]) -> Any:
-    """The indices of the same elements in another shape of as many.
+    """Return the indices of the same elements in another shape of as many.
 
     Args:
       indices: int64 [number, dimensions].
@@ -258,7 +258,7 @@ def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]
 
 
 def merged(first: Any, second: Any) -> Any:
-    """Where each of two ascending vectors of int64 stands among all different numbers of both.
+    """Return the places of two ascending int64 vectors among all distinct numbers of both.
 
     Returns:
       int64, those of the first before those of the second; None if one does not ascend, too.
@@ -274,7 +274,7 @@ def merged(first: Any, second: Any) -> Any:
 
 
 def are_in_order(indices: Any, shape: Sequence[int]) -> bool:
-    """Whether a loop has seen that indices lie inside a shape, in order and none of them twice.
+    """Return True if a native loop found indices inside a shape, in order and distinct.
 
     Args:
       indices: int64 [number, dimensions].
@@ -292,7 +292,7 @@ def are_in_order(indices: Any, shape: Sequence[int]) -> bool:
 def fill_empty_rows(
     indices: Any, values: Any, rows: int, default: Any
 ) -> tuple[Any, Any, Any, Any] | None:
-    """Puts a value into the empty rows of a sparse tensor.
+    """Put a value into the empty rows of a sparse tensor.
 
     Args:
       indices: int64 [number, dimensions], at least one.
@@ -325,7 +325,7 @@ def fill_empty_rows(
 
 
 def elements_unlike(tensor: Any, ignored: int) -> tuple[Any, Any] | None:
-    """The indices and values of the elements that differ from one number.
+    """Return the indices and values of the elements that differ from one number.
 
     Args:
       tensor: int32 or int64, of any shape.
@@ -343,7 +343,7 @@ def elements_unlike(tensor: Any, ignored: int) -> tuple[Any, Any] | None:
 
 
 def lookups(indices: Any, ids: Any, rows: int, default: int) -> tuple[Any, Any, Any, Any] | None:
-    """What an embedding lookup takes of sparse ids, of which the negative ones are left out.
+    """Return the arguments of an embedding lookup of sparse ids, without the negative ones.
 
     Args:
       indices: int64 [number, dimensions]: the first is the row.

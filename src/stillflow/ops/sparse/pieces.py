@@ -39,7 +39,7 @@ _PIECE = 1000  # bytes that the indices and values of a part take as tensors of 
 
 
 def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, Any]]:
-    """The indices and values of each part of a sparse tensor along its first dimension.
+    """Yield the indices and values of each part of a sparse tensor along its first dimension.
 
     Args:
       indices: int64 [N, rank].
@@ -62,7 +62,7 @@ def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, A
 
 
 def stacked_indices(pieces: Sequence[Any]) -> Any:
-    """The indices of sparse tensors stacked along a new first dimension."""
+    """Return the indices of sparse tensors stacked along a new first dimension."""
     counts = torch.tensor([indices.shape[0] for indices in pieces])
     places = torch.arange(len(pieces)).repeat_interleave(counts)
     return torch.cat([places[:, None], torch.cat(list(pieces))], 1)

@@ -130,7 +130,7 @@ def sparse_reorder_samples() -> Iterator[Any]:
 
 @export("sparse.reorder", "sparse_reorder")
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in row-major order."""
+    """Return the same elements in row-major order."""
     sp_input = as_sparse(sp_input)
     indices, values = sparse_reorder_op(*parts(sp_input), name=name)
     if sp_input.get_shape().is_fully_defined():
@@ -150,7 +150,7 @@ def sparse_reshape_shape(node: Node) -> Any:
 
 
 def _resolved(size: list[int], wanted: list[int]) -> list[int]:
-    """A new shape with its one unknown dimension found."""
+    """Return a new shape with its one unknown dimension found."""
     total = prod(size)
     unknown = [axis for axis, dim in enumerate(wanted) if dim == -1]
     if len(unknown) > 1:
@@ -231,7 +231,7 @@ def sparse_reshape_samples() -> Iterator[Any]:
 
 @export("sparse.reshape", "sparse_reshape")
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in another shape.
+    """Return the same elements in another shape.
 
     Args:
       sp_input: sparse.
@@ -328,7 +328,7 @@ def sparse_slice_grad_kernel(node: Node) -> Any:
 
 @export("sparse.slice", "sparse_slice")
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """A block of a sparse tensor.
+    """Return a block of a sparse tensor.
 
     Args:
       sp_input: sparse.
@@ -404,7 +404,7 @@ def sparse_split(
     name: str | None = None,
     split_dim: Any = None,
 ) -> list[SparseTensor]:
-    """Splits a sparse tensor along an axis; the first parts are larger if it does not divide.
+    """Split a sparse tensor along an axis; the first parts are larger if it does not divide.
 
     Args:
       sp_input: sparse.
@@ -492,7 +492,7 @@ def sparse_concat_kernel(node: Node) -> Any:
 
 
 def _expanded(shapes: list[Any], axis: int) -> list[Any]:
-    """The shapes with all dimensions but that of the concatenation as large as the largest."""
+    """Return the shapes with all dimensions but the concatenated one as large as the largest."""
     rows = concat([reshape(size, [1, -1]) for size in shapes], 0)
     largest = reduce_max(rows, 0)
     return [
@@ -517,7 +517,7 @@ def sparse_concat(
     concat_dim: Any = None,
     expand_nonconcat_dims: Any = None,
 ) -> SparseTensor:
-    """Joins sparse tensors along an axis.
+    """Join sparse tensors along an axis.
 
     Args:
       axis: the axis; `concat_dim` is its old name.
@@ -560,7 +560,7 @@ def sparse_concat(
 
 @export("sparse.transpose", "sparse_transpose")
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """The same elements with their axes permuted.
+    """Return the same elements with their axes permuted.
 
     Args:
       sp_input: sparse.
@@ -583,7 +583,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
 
 @export("sparse.retain", "sparse_retain")
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Some of the elements of a sparse tensor.
+    """Keep some of the elements of a sparse tensor.
 
     Args:
       sp_input: sparse, of `n` elements.

@@ -60,7 +60,7 @@ def _dense_shape(node: Node) -> Any:
         reduced = _axes(axes, len(size))
     elif not size:
         raise ValueError("Number of dims in shape tensor must not be 0")
-    else:  # TF's rule does not refuse an axis, and reduces nothing if there is none.
+    else:  # TF's rule does not reject an axis, and reduces nothing if there is none.
         reduced = {int(fmod(axis + len(size), len(size))) for axis in axes.reshape(-1).tolist()}
     if node.keep_dims:
         return tuple(1 if axis in reduced else dim for axis, dim in enumerate(size))
@@ -159,7 +159,7 @@ def sparse_reduce_sum_v2(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The sum along axes.
+    """Return the sum along axes.
 
     Args:
       sp_input: sparse numbers.
@@ -182,7 +182,7 @@ def sparse_reduce_max_v2(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The largest given element along axes. Arguments are those of `sparse_reduce_sum_v2`."""
+    """Return the largest element along axes. Arguments are those of `sparse_reduce_sum_v2`."""
     if not output_is_sparse:
         return _reduce_named(sparse_reduce_max_op, sp_input, axis, keepdims, None, name)
     return SparseTensor(
@@ -198,7 +198,7 @@ def sparse_reduce_sum(
     reduction_axes: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:
-    """The sum along axes, as a dense tensor.
+    """Return the sum along axes, as a dense tensor.
 
     Args:
       sp_input: sparse numbers.
@@ -219,7 +219,7 @@ def sparse_reduce_max(
     reduction_axes: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:
-    """The largest given element along axes, as a dense tensor, 0 where there is none.
+    """Return the largest given element along axes, as a dense tensor, 0 where there is none.
 
     Args: see `sparse_reduce_sum`.
     """
@@ -237,7 +237,7 @@ def sparse_reduce_sum_sparse(
     reduction_axes: Any = None,
     keep_dims: Any = None,
 ) -> SparseTensor:
-    """The sum along axes, as a sparse tensor.
+    """Return the sum along axes, as a sparse tensor.
 
     Args: see `sparse_reduce_sum`.
     """
@@ -254,7 +254,7 @@ def sparse_reduce_max_sparse(
     reduction_axes: Any = None,
     keep_dims: Any = None,
 ) -> SparseTensor:
-    """The largest given element along axes, as a sparse tensor.
+    """Return the largest given element along axes, as a sparse tensor.
 
     Args: see `sparse_reduce_sum`.
     """

@@ -171,7 +171,7 @@ def sparse_fill_empty_rows_grad_kernel(node: Node) -> Any:
 def sparse_fill_empty_rows(
     sp_input: Any, default_value: Any, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """Gives each row that has no element one, in its first column.
+    """Give each row without elements one, in its first column.
 
     Args:
       sp_input: sparse, of rank >= 1.
@@ -193,7 +193,7 @@ def sparse_fill_empty_rows(
 
 @export("sparse.reset_shape", "sparse_reset_shape")
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The same elements in a larger shape, or in the smallest that holds them.
+    """Return the same elements in a larger shape, or in the smallest that holds them.
 
     Args:
       sp_input: sparse.
@@ -230,7 +230,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 @export("sparse.expand_dims")
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """The same elements with an axis of size 1 more.
+    """Return the same elements with an axis of size 1 more.
 
     Args:
       sp_input: sparse.
@@ -317,7 +317,7 @@ def sparse_merge(
     name: str | None = None,
     already_sorted: bool = False,
 ) -> SparseTensor:
-    """Puts values where ids say, in the last dimensions.
+    """Put values where ids say, in the last dimensions.
 
     Args:
       sp_ids: integers, sparse, or a list of such, one for each new dimension.
@@ -349,7 +349,7 @@ def sparse_merge(
 
 @export("sparse.to_indicator", "sparse_to_indicator")
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """Which ids occur, as a dense tensor of bools whose last dimension is `vocab_size`."""
+    """Return the ids that occur, as a dense tensor of bools with last dimension `vocab_size`."""
     sp_input = as_sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [sp_input]) as scope:
         count = shape(sp_input.indices)[0]

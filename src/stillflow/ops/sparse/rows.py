@@ -22,13 +22,13 @@ OUT_OF_ORDER = (
 
 
 def row_numbers(indices: Any, shape: Sequence[int]) -> Any:
-    """Where each row stands in the flattened dense tensor; ascending order is row-major order."""
+    """Return each row's index in the flattened dense tensor; ascending order is row-major order."""
     strides = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1].copy()
     return (indices * torch.from_numpy(strides).to(indices.device)).sum(1)
 
 
 def check_parts(indices: Any, values: Any, size: Any) -> None:
-    """Refuses the parts of a sparse tensor whose shapes do not go together.
+    """Raise an error for parts of a sparse tensor whose shapes are inconsistent.
 
     Raises:
       ValueError: saying which.
@@ -57,14 +57,14 @@ def check_parts(indices: Any, values: Any, size: Any) -> None:
 
 
 def first_outside(indices: Any, shape: Sequence[int]) -> int | None:
-    """The number of the first row outside a shape, None if all are inside."""
+    """Return the number of the first row outside a shape, None if all are inside."""
     limits = torch.tensor(list(shape), dtype=indices.dtype, device=indices.device)
     outside = ((indices < 0) | (indices >= limits)).any(1)
     return int(outside.int().argmax()) if bool(outside.any()) else None
 
 
 def check_inside(indices: Any, shape: Sequence[int]) -> None:
-    """Refuses rows outside a shape.
+    """Raise an error for rows outside a shape.
 
     Raises:
       ValueError: naming the first one.
@@ -78,7 +78,7 @@ def check_inside(indices: Any, shape: Sequence[int]) -> None:
 
 
 def check_rows(indices: Any, shape: Sequence[int]) -> None:
-    """Refuses rows outside a shape, repeated ones, and ones not in row-major order.
+    """Raise an error for rows outside a shape, repeated ones, and ones not in row-major order.
 
     Raises:
       ValueError: naming the first one.
@@ -99,7 +99,7 @@ def take_rows(values: Any, order: Any) -> Any:
 
 
 def reordered(indices: Any, values: Any, size: Any) -> tuple[Any, Any]:
-    """Indices in row-major order and their values; of equal ones the first comes first."""
+    """Return indices in row-major order and their values; equal ones keep their order."""
     if native_sparse.are_in_order(indices, size.tolist()):
         as_it_is = copied(values)
         return indices.clone(), as_it_is
@@ -129,7 +129,10 @@ def joined(first: Any, second: Any) -> tuple[Any, Any, Any]:
 
 
 def at_rows(rows: Any, known: Any, values: Any) -> Any:
-    """The value of each of `rows` among `known`, which has `values`; zero for a row not in it."""
+    """Return the value of each of `rows` among `known`, which has `values`.
+
+    Zero for a row not in it.
+    """
     everything, places, found = joined(rows, known)
     spread = torch.zeros(len(everything), dtype=values.dtype, device=values.device)
     spread[found] = values
@@ -150,7 +153,7 @@ def _ascend(numbers: Any) -> bool:
 
 
 def _merged(first: Any, second: Any) -> Any:
-    """Where each of two vectors of integers stands among all different ones, in order."""
+    """Return the places of two integer vectors among all distinct ones, in order."""
     places = native_sparse.merged(first, second)
     if places is not None:
         return places

@@ -44,7 +44,7 @@ deserialize_many_sparse_op = op(
 
 
 def check_ranks(node: Node) -> None:
-    """Refuses inputs that are not the parts of a sparse tensor, as far as is known."""
+    """Raise an error for inputs known not to be the parts of a sparse tensor."""
     for place, rank in enumerate((2, 1, 1)):
         dims.with_rank(node.dims(place), rank)
 
@@ -62,7 +62,7 @@ def serialize_many_sparse_shape(node: Node) -> Any:
 
 
 def _packing(node: Any) -> Any:
-    """What makes an element of the result of one part of a sparse tensor."""
+    """Return a function from one part of a sparse tensor to an element of the result."""
     if node.out_type == dtypes.variant:
         return lambda value, dtype: value
     return lambda value, dtype: to_message(value, dtype, packed=True).SerializeToString()
@@ -213,7 +213,7 @@ deserialize_many_sparse_op.kernel(_deserialize_kernel)
 def serialize_sparse(
     sp_input: Any, name: str | None = None, out_type: Any = dtypes.string
 ) -> Tensor:
-    """A sparse tensor as a vector of three strings or variants.
+    """Return a sparse tensor as a vector of three strings or variants.
 
     Args:
       sp_input: the sparse tensor.
@@ -230,7 +230,7 @@ def serialize_sparse(
 def serialize_many_sparse(
     sp_input: Any, name: str | None = None, out_type: Any = dtypes.string
 ) -> Tensor:
-    """The parts of a sparse tensor along its first dimension, each as `serialize_sparse` has it.
+    """Return the parts of a sparse tensor along its first dimension, each `serialize_sparse`d.
 
     Args:
       sp_input: a sparse tensor of rank 2 at least.

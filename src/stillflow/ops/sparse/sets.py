@@ -68,7 +68,7 @@ _COMBINE: dict[bytes, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 class _Sets(NamedTuple):
-    """Sets side by side.
+    """Sets in one array.
 
     Attributes:
       groups: the dimensions along which they stand.
@@ -110,7 +110,7 @@ def _sparse_sets(indices: Any, values: Any, shape: Any) -> _Sets:
 
 
 def _as_sparse(groups: tuple[int, ...], places: np.ndarray, items: Any) -> tuple[Any, Any, Any]:
-    """A sparse tensor of sets, whose elements stand in ascending order."""
+    """Return a sparse tensor of sets, whose elements stand in ascending order."""
     starts = np.searchsorted(places, places)  # of the set of each element
     positions = np.arange(len(places)) - starts
     columns = [*np.unravel_index(places, groups), positions] if len(places) else []
@@ -121,7 +121,7 @@ def _as_sparse(groups: tuple[int, ...], places: np.ndarray, items: Any) -> tuple
 
 
 def _combined(node: Node, split: int) -> Callable[..., Any]:
-    """Reads a set of sets from the inputs before and after `split`, and combines them."""
+    """Read a set of sets from the inputs before and after `split`, and combines them."""
     combine = _COMBINE.get(node.set_operation.lower())
     if combine is None:
         raise ValueError(f"Invalid set_operation {node.set_operation.decode()}.")
@@ -245,7 +245,7 @@ def _operate(a: Any, b: Any, which: str, validate_indices: bool) -> SparseTensor
 
 @export("sets.set_size", "sets.size")
 def set_size(a: Any, validate_indices: bool = True) -> Tensor:
-    """How many different elements each set has.
+    """Return the number of distinct elements of each set.
 
     Args:
       a: sparse, of rank >= 2; its last dimension holds the sets.
@@ -268,7 +268,7 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
 
 @export("sets.set_intersection", "sets.intersection")
 def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The elements that are in both sets, for each set in the last dimension.
+    """Return the elements that are in both sets, for each set in the last dimension.
 
     Args:
       a, b: dense or sparse, equal in all but the last dimension.
@@ -285,7 +285,7 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
 def set_difference(
     a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
-    """The elements of one set that are not in the other.
+    """Return the elements of one set that are not in the other.
 
     Args:
       a, b: dense or sparse, equal in all but the last dimension.
@@ -301,7 +301,7 @@ def set_difference(
 
 @export("sets.set_union", "sets.union")
 def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The elements that are in either set, for each set in the last dimension.
+    """Return the elements that are in either set, for each set in the last dimension.
 
     Args:
       a, b: dense or sparse, equal in all but the last dimension.

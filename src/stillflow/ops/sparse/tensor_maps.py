@@ -61,7 +61,7 @@ class TensorsMap:
         self._tensors: dict[int, _Stored] = {}
 
     def add(self, tensors: list[_Stored]) -> list[int]:
-        """Keeps tensors and returns their numbers."""
+        """Keep tensors and return their numbers."""
         with self._lock:
             numbers = list(range(self._count, self._count + len(tensors)))
             self._count += len(tensors)
@@ -69,7 +69,7 @@ class TensorsMap:
             return numbers
 
     def take(self, numbers: list[int]) -> list[_Stored]:
-        """Gives tensors out and forgets them.
+        """Remove and return tensors.
 
         Raises:
           ValueError: a number is not known (any more).
@@ -173,7 +173,7 @@ def add_sparse_to_tensors_map(
     sp_input: Any, container: str | None = None, shared_name: str | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Keeps a sparse tensor in the session.
+    """Keep a sparse tensor in the session.
 
     Returns:
       Its number, an int64 scalar.
@@ -187,7 +187,7 @@ def add_many_sparse_to_tensors_map(
     sp_input: Any, container: str | None = None, shared_name: str | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Keeps each part of a sparse tensor along its first dimension in the session.
+    """Keep each part of a sparse tensor along its first dimension in the session.
 
     Returns:
       Their numbers, int64 [N].

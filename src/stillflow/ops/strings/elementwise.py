@@ -73,7 +73,7 @@ _CONTINUING = bytes(range(0x80, 0xC0))  # no character begins with these
 
 
 def utf8_length(text: bytes) -> int:
-    """The number of characters: of bytes that do not continue one."""
+    """Return the number of characters: of bytes that do not continue one."""
     return len(text.translate(None, _CONTINUING))
 
 
@@ -95,7 +95,7 @@ def _encoded(texts: list[bytes], pad: bool) -> list[bytes]:
 
 
 def _decoded(texts: list[bytes]) -> list[bytes]:
-    """The bytes that are written in Base64, likewise.
+    """Return the bytes that are written in Base64, likewise.
 
     Raises:
       ValueError: something else is written.
@@ -129,7 +129,7 @@ def _is_base64(text: bytes) -> bool:
 
 
 def _pieces(joined: bytes, sizes: np.ndarray, kept: np.ndarray) -> list[bytes]:
-    """The first bytes of pieces of these sizes."""
+    """Return the first bytes of pieces of these sizes."""
     starts = np.cumsum(sizes) - sizes
     return [joined[a:b] for a, b in zip(starts.tolist(), (starts + kept).tolist(), strict=True)]
 
@@ -142,7 +142,7 @@ def _check_encoding(node: Node) -> None:
 
 
 def _cased(change: str) -> Callable[[Node], Any]:
-    """The kernel of a change of case: of ASCII letters, or of all letters in UTF-8."""
+    """Return the kernel of a change of case: of ASCII letters, or of all letters in UTF-8."""
 
     def kernel(node: Node) -> Any:
         _check_encoding(node)
@@ -168,7 +168,7 @@ def _length_kernel(node: Node) -> Any:
 
 
 def _to_buckets(hashes: Callable[[np.ndarray], np.ndarray], count: int) -> Any:
-    """The kernel that puts strings into buckets, by 64-bit hashes of all of them."""
+    """Return the kernel that puts strings into buckets, by 64-bit hashes of all of them."""
 
     def kernel(x: Any) -> Any:
         buckets = hashes(x.reshape(-1)) % np.uint64(count)
@@ -264,7 +264,7 @@ def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Ten
 @export("strings.length")
 @dispatchable
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """The lengths of strings in bytes, or in characters if `unit` is "UTF8_CHAR", as int32."""
+    """Return the lengths of strings in bytes, or characters if `unit` is "UTF8_CHAR", as int32."""
     return string_length_op(input, unit=unit, name=name)
 
 
@@ -278,14 +278,14 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
 @export("decode_base64", "io.decode_base64")
 @dispatchable
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """The strings that were encoded in Base64 with "-" and "_"."""
+    """Return the strings that were encoded in Base64 with "-" and "_"."""
     return decode_base64_op(input, name=name)
 
 
 @export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
 @dispatchable
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """The FarmHash fingerprints of strings modulo `num_buckets`, as int64."""
+    """Return the FarmHash fingerprints of strings modulo `num_buckets`, as int64."""
     return string_to_hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
 
 
@@ -303,6 +303,9 @@ def string_to_hash_bucket_strong(
 def string_to_hash_bucket(
     string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """The MurmurHashes of strings modulo `num_buckets`, as int64; `input` is another name."""
+    """Return the MurmurHashes of strings modulo `num_buckets`, as int64.
+
+    `input` is another name.
+    """
     strings = renamed_argument("input", input, "string_tensor", string_tensor)
     return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)

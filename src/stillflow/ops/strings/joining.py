@@ -1,4 +1,4 @@
-"""Strings put together: StringJoin, ReduceJoin, StringFormat."""
+"""Concatenation and formatting of strings: StringJoin, ReduceJoin, StringFormat."""
 
 from __future__ import annotations
 
@@ -197,13 +197,13 @@ def reduce_join(
     reduction_indices: Any = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """Joins the strings along axes of a tensor.
+    """Join the strings along axes of a tensor.
 
     Args:
       inputs: strings of any shape.
       axis: the axes to join along, in the order of joining; all by default.
       keep_dims: deprecated name of `keepdims`.
-      separator: what stands between joined strings.
+      separator: text between joined strings.
       reduction_indices: deprecated name of `axis`.
       keepdims: whether joined axes stay with size 1.
     """
@@ -266,7 +266,7 @@ def string_format_samples() -> Iterator[Any]:
 def string_format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
-    """A scalar string: `template` with tensors, shortened, in the places of `placeholder`.
+    """Return a scalar string: `template` with tensors, shortened, in the places of `placeholder`.
 
     Args:
       template: the text.

@@ -1,4 +1,4 @@
-"""What kernels of strings share: functions of one string, applied to arrays of them."""
+"""Shared parts of string kernels: functions of one string, applied to arrays."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ OneString = Callable[[bytes], Any]
 
 
 def strings_of(items: list[bytes], shape: tuple[int, ...]) -> np.ndarray:
-    """A string tensor's value, from its elements in row-major order."""
+    """Return a string tensor's value, from its elements in row-major order."""
     result = np.empty(len(items), object)
     result[:] = items
     return result.reshape(shape)
 
 
 def to_strings(function: OneString) -> Callable[[Any], Any]:
-    """The kernel that maps every string to a string."""
+    """Return the kernel that maps every string to a string."""
     return all_to_strings(lambda items: list(map(function, items)))
 
 
 def all_to_strings(function: Callable[[list[bytes]], list[bytes]]) -> Callable[[Any], Any]:
-    """The kernel that maps all strings of a tensor at once."""
+    """Return the kernel that maps all strings of a tensor at once."""
     return lambda x: strings_of(function(x.reshape(-1).tolist()), x.shape)
 
 
 def to_numbers(function: OneString, dtype: DType) -> Callable[[Any], Any]:
-    """The kernel that maps every string to a number."""
+    """Return the kernel that maps every string to a number."""
     kind = dtype.as_numpy_dtype
 
     def kernel(x: Any) -> Any:

@@ -75,7 +75,7 @@ def _check_splits(splits: Sequence[int], size: int) -> None:
 
 
 class _Grams:
-    """Makes the n-grams of one sequence at a time."""
+    """N-grams of one sequence at a time."""
 
     def __init__(self, node: Node) -> None:
         self.separator = node.separator
@@ -85,16 +85,16 @@ class _Grams:
         self.preserves_short = node.preserve_short_sequences
 
     def is_short_for(self, words: int, sequences: int) -> bool:
-        """Whether sequences of so many words in all are longer than n-grams, which have no pads."""
+        """Return True if the n-grams have fewer words than the sequences, without pads."""
         longest = max(self.widths, default=1)
         return longest * sequences <= words and not any(map(self._padding, self.widths))
 
     def everywhere(self, words: list[bytes]) -> list[tuple[int, list[bytes]]]:
-        """For each width, the n-grams that begin at each word, whatever sequence it is of."""
+        """Return for each width the n-grams that begin at each word, across sequences."""
         return [(width, self._runs(words, width, 0)) for width in self.widths]
 
     def of(self, words: list[bytes], before: bytes) -> list[bytes]:
-        """The n-grams of a sequence, for one width after the other.
+        """Return the n-grams of a sequence, for one width after the other.
 
         Args:
           words: the sequence.

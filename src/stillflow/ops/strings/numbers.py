@@ -38,7 +38,7 @@ as_string_op.shape(same_shape)
 
 
 def _conversion(node: Node) -> str:
-    """The conversion of C's printf that the attributes ask for."""
+    """Return the conversion of C's printf that the attributes ask for."""
     dtype, fill = node.T, node.fill.decode("latin-1")
     is_float = dtype.is_floating or dtype.is_complex
     if not is_float and (node.scientific or node.shortest):
@@ -154,7 +154,7 @@ _PLAIN = b"0123456789.e-\n"
 
 
 def parse_float(text: bytes) -> float | None:
-    """The number in a text, None if there is none."""
+    """Return the number in a text, None if there is none."""
     match = _FLOAT.fullmatch(text)
     if match:
         return float(match[1])
@@ -165,7 +165,7 @@ def parse_float(text: bytes) -> float | None:
 
 
 def integer_parser(lowest: int, highest: int) -> Callable[[bytes], int | None]:
-    """What gives the integer in a text, None if there is none or it is out of range."""
+    """Return a parser of integers; it gives None for other texts and out of range."""
 
     def parse(text: bytes) -> int | None:
         match = _INTEGER.fullmatch(text)
@@ -176,7 +176,10 @@ def integer_parser(lowest: int, highest: int) -> Callable[[bytes], int | None]:
 
 
 def plain_numbers(texts: list[bytes], kind: dtypes.DType) -> np.ndarray | None:
-    """The numbers in texts; None if one of them is not to be left to Python, or is no number."""
+    """Return the numbers in texts.
+
+    None if one of them is not to be left to Python, or is no number.
+    """
     if b"\n".join(texts).translate(None, _PLAIN):
         return None
     read, stored = (int, np.int64) if kind.is_integer else (float, np.float64)
@@ -194,7 +197,7 @@ _DOUBLE = 3
 
 
 def _read_numbers(strings: np.ndarray, kind: dtypes.DType) -> np.ndarray | None:
-    """The numbers in strings, read by a loop in C; None if one is not written plainly."""
+    """Return the numbers in strings, read by a loop in C; None if one is not written plainly."""
     texts, loops = texts_of(strings), library()
     if texts is None or loops is None:
         return None
@@ -336,7 +339,7 @@ def decode_raw(
     name: str | None = None,
     bytes: Any = None,
 ) -> Tensor:
-    """The bytes of strings of one length as numbers, along a new last axis.
+    """Return the bytes of strings of one length as numbers, along a new last axis.
 
     Args:
       input_bytes: strings of any shape.

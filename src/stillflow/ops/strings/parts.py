@@ -52,7 +52,7 @@ def substr_shape(node: Node) -> Any:
 
 
 def _joined_shape(x: Sequence[int], pos: Sequence[int]) -> tuple[int, ...]:
-    """The shape of the parts of strings `x`: TF makes one of neighbours that are broadcast alike.
+    """Return the shape of parts of strings `x`: TF merges neighbouring dimensions broadcast alike.
 
     Raises:
       ValueError: if the shapes do not fit.
@@ -83,7 +83,7 @@ def _joined_shape(x: Sequence[int], pos: Sequence[int]) -> tuple[int, ...]:
 
 
 def _cut(units: Any, pos: int, length: int, backwards: bool) -> Any:
-    """The slice as C++'s `substr` takes it, or None if it starts outside.
+    """Return the slice as C++'s `substr` takes it, or None if it starts outside.
 
     A negative length of bytes is all that is left; characters are then counted `backwards`.
     """
@@ -96,7 +96,7 @@ def _cut(units: Any, pos: int, length: int, backwards: bool) -> Any:
 
 
 def _slice(pos: int, length: int) -> slice:
-    """What `_cut` takes out of anything that is not too short."""
+    """Return the slice that `_cut` takes of texts that are long enough."""
     stop = pos + length
     return slice(pos, None if length < 0 or pos < 0 <= stop else stop)
 
@@ -118,7 +118,7 @@ def _substring(text: bytes, pos: int, length: int, by_character: bool, index: in
 
 
 def _characters(text: bytes) -> str | list[bytes]:
-    """The characters of text that need not be UTF-8."""
+    """Return the characters of text that need not be UTF-8."""
     try:
         return text.decode()
     except UnicodeDecodeError:
@@ -126,7 +126,7 @@ def _characters(text: bytes) -> str | list[bytes]:
 
 
 def _all_cut(texts: list[bytes], pos: int, length: int, by_character: bool) -> list[bytes] | None:
-    """The same part of all texts, None if one is too short, or not UTF-8 where that matters."""
+    """Return one part of all texts; None if one is too short, or is not the UTF-8 it must be."""
     units: Any = texts
     if by_character and length < 0:
         return None
@@ -288,7 +288,7 @@ def _at_separator(separator: bytes, most: int) -> Splitter:
 
 
 def _places(rows: list[list[bytes]], total: int) -> tuple[np.ndarray, int]:
-    """The row and column of each part, and how many the longest row has."""
+    """Return the row and column of each part, and how many the longest row has."""
     indices = np.zeros((total, 2), np.int64)
     if len(rows) == 1:  # as in functions of lines
         indices[:, 1] = np.arange(total)
@@ -307,7 +307,7 @@ def _split_one_by_one(strings: np.ndarray, split: Splitter) -> Parts:
 
 
 def _split_at_once(strings: np.ndarray, delimiters: bytes, *how: bool) -> Parts | None:
-    """By loops in C, None where they are not."""
+    """Split by native loops; None where they are not built."""
     texts = texts_of(strings) if delimiters and len(strings) > FEW else None
     return None if texts is None else parts_of(texts, delimiters, *how)
 
@@ -363,7 +363,7 @@ def string_split_samples() -> Iterator[Any]:
 def split_at_characters(
     source: Any, sep: Any = None, skip_empty: bool = True, delimiter: Any = None
 ) -> SparseTensor:
-    """The parts of strings between every one of the characters of a separator.
+    """Return the parts of strings between every one of the characters of a separator.
 
     Args:
       source: string [n].
@@ -381,7 +381,7 @@ def split_at_characters(
 
 
 def split_at_separator(source: Any, sep: Any = None, maxsplit: int = -1) -> SparseTensor:
-    """The parts of strings between separators, as Python's `str.split` gives them.
+    """Return the parts of strings between separators, as Python's `str.split` gives them.
 
     Args:
       source: string [n].

@@ -1,7 +1,7 @@
 """Regular expressions on strings: RegexReplace, RegexFullMatch and their static forms.
 
 Patterns are RE2's. They are run by Python's `re` on text decoded from UTF-8, with ASCII classes, as
-RE2's are. What only one of the two knows is translated or refused by name.
+RE2's are. Syntax that only one of the two has is translated or raises an error that names it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _TOKEN = re.compile(
     r"(?P<perl>\(\?(?:<?[=!]|P=|\(|>|#))|\$(?P<end>)|(?P<times>\{\d+(?:,\d*)?\})",
     re.DOTALL,
 )
-_MOST_TIMES = 1000  # RE2 refuses to repeat more often
+_MOST_TIMES = 1000  # RE2 rejects more repetitions
 
 
 def _translated(token: re.Match[str], multiline: bool, in_class: bool) -> str:
@@ -98,7 +98,10 @@ def _translated(token: re.Match[str], multiline: bool, in_class: bool) -> str:
 
 
 def _translate(pattern: str) -> str:
-    """An RE2 pattern as one of Python's; "$" is the end of the text unless the flag m is given."""
+    """Return an RE2 pattern as one of Python's.
+
+    "$" is the end of the text unless the flag m is given.
+    """
     multiline = re.search(r"\(\?[a-zA-Z]*m", pattern) is not None
     pieces: list[str] = []
     place, in_class = 0, False
@@ -117,10 +120,10 @@ def _translate(pattern: str) -> str:
 
 @lru_cache(256)
 def compiled(pattern: bytes) -> re.Pattern[str]:
-    """An RE2 pattern, compiled.
+    """Return an RE2 pattern, compiled.
 
     Raises:
-      ValueError: in TF's words, if RE2 refuses the pattern.
+      ValueError: with TF's message, if RE2 rejects the pattern.
     """
     text = pattern.decode("utf-8", "surrogateescape")
     try:
@@ -141,8 +144,8 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
 def _rewritten(rewrite: bytes, groups: int) -> tuple[list[str | int], bool]:
     """Text and numbers of groups that replace a match, and whether RE2 would take all of it.
 
-    A backslash and a digit stand for a group (nothing where there is none), two backslashes for
-    one. What stands behind any other escape has no effect.
+    A backslash and a digit mean a group (nothing if it is missing), two backslashes one. The
+    character after any other backslash has no effect.
     """
     made: list[str | int] = []
     for piece in re.split(r"(\\.?)", rewrite.decode("utf-8", "surrogateescape"), flags=re.DOTALL):
@@ -179,7 +182,7 @@ def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[byt
 
 
 def _replace_carefully(expression: re.Pattern[str], pieces: list[str | int], text: bytes) -> bytes:
-    """Replaces all matches; RE2 takes no empty match right behind another match."""
+    """Replace all matches; RE2 takes no empty match right behind another match."""
     last = -1
 
     def replaced(match: re.Match[str]) -> str:
@@ -300,7 +303,7 @@ def regex_replace(
 @export("strings.regex_full_match")
 @dispatchable
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Whether a pattern in RE2's syntax matches the whole of each string, as booleans."""
+    """Return True for strings that a pattern in RE2's syntax matches as a whole."""
     if isinstance(pattern, (str, bytes)) and forward_compatible(2018, 11, 10):
         return static_regex_full_match_op(input, pattern=pattern, name=name)
     return regex_full_match_op(input, pattern, name=name)

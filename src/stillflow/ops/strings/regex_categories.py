@@ -15,7 +15,7 @@ _SURROGATES = range(0xD800, 0xE000)
 
 @cache
 def _runs() -> list[tuple[str, int, int]]:
-    """The code points in runs of one category: the category, the first, the last."""
+    """Return the code points in runs of one category: the category, the first, the last."""
     runs = []
     points = range(sys.maxunicode + 1)
     for category, run in groupby(points, lambda point: unicodedata.category(chr(point))):
@@ -32,7 +32,7 @@ def _ranges(category: str, negated: bool) -> Iterator[tuple[int, int]]:
 
 @cache
 def members(category: str, negated: bool) -> str:
-    """What stands for a category inside brackets in a pattern of Python's.
+    """Return a category's text inside brackets in a pattern of Python's.
 
     Args:
       category: one or two letters, such as "L" or "Lu", a script, or "Any"; a "^" before negates

@@ -41,12 +41,12 @@ def _numbers() -> dict[str, int]:
 
 
 def is_script(name: str) -> bool:
-    """Whether RE2 knows a script of that name."""
+    """Return True if RE2 knows a script of that name."""
     return name in _numbers()
 
 
 def script_ranges(name: str, negated: bool) -> Iterator[tuple[int, int]]:
-    """The first and last code points of each run of a script, or of all others."""
+    """Yield the first and last code points of each run of a script, or of all others."""
     inside = (script_table() == _numbers()[name]) != negated
     inside[0xD800:0xE000] = False  # surrogates are in no text
     edges = np.flatnonzero(np.diff(inside, prepend=False, append=False)).tolist()

@@ -90,14 +90,14 @@ def unsorted_segment_join_samples() -> Iterator[Any]:
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
 ) -> Tensor:
-    """The strings of each segment joined, in the order of the input.
+    """Return the strings of each segment joined, in the order of the input.
 
     Args:
       inputs: strings.
       segment_ids: int32 or int64, of a shape that that of `inputs` begins with: the number of
         the segment that each string, or slice of strings, belongs to.
       num_segments: how many segments there are, a scalar; those without strings are empty.
-      separator: what stands between the strings.
+      separator: text between the strings.
       name: of the operation.
     """
     return unsorted_segment_join_op(  # type: ignore[no-any-return]

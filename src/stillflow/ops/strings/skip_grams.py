@@ -38,14 +38,14 @@ def skip_gram_generate_candidates_shape(node: Node) -> Any:
 
 
 def _reach(stream: OpStream, count: int, least: int, most: int) -> list[int]:
-    """For each of `count` words, how many of those before and after it are taken."""
+    """Return for each of `count` words the number of words on each side to take."""
     # A number of the stream for each, and one to spare; C rounds towards zero.
     numbers = Words(stream.reserve(int((count + 1 + 3) / 4)))
     return [least + numbers.below(most - least + 1) for _ in range(count)]
 
 
 def _pairs(reach: list[int], start: int, with_itself: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The places of the words, and those of their neighbours."""
+    """Return the places of the words, and those of their neighbours."""
     end = start + len(reach)
     tokens, labels = [], []
     for token, skips in enumerate(reach, start):
@@ -59,7 +59,7 @@ def _pairs(reach: list[int], start: int, with_itself: bool) -> tuple[np.ndarray,
 def _chosen(
     stream: OpStream, size: int, least: int, most: int, start: int, limit: int, with_itself: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of `size` words stand in the pairs, as places."""
+    """Return the words of `size` that are in the pairs, as places."""
     if least < 0 or most < 0:
         raise ValueError("Both min_skips and max_skips must be >= 0.")
     if least > most:

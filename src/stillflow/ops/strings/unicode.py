@@ -74,7 +74,7 @@ def unicode_encode_shape(node: Node) -> Any:
 
 
 def _reader(node: Node) -> Callable[[np.ndarray], tuple[np.ndarray, ...]]:
-    """What gives of texts how many characters each has, their codes and where they start."""
+    """Return a function from texts to numbers of characters, their codes and their starts."""
     policy = ErrorPolicy(node.errors, node.replacement_char, node.replace_control_characters)
     policy.check()
     codec = unicode_text.codec_of(node.input_encoding)
@@ -211,7 +211,7 @@ def unicode_script_samples() -> Iterator[Any]:
 @export("strings.unicode_script")
 @dispatchable
 def unicode_script(input: Any, name: str | None = None) -> Tensor:
-    """The script (in ICU's numbering) of every code point, -1 where it is none: int32."""
+    """Return the script (in ICU's numbering) of every code point, -1 where it is none: int32."""
     return unicode_script_op(input, name=name)
 
 

@@ -26,7 +26,7 @@ _PYTHON_ONLY = {
     "idna", "mbcs", "oem", "palmos", "punycode", "raw_unicode_escape", "undefined",
     "unicode_escape", "utf_8_sig",
 }  # fmt: skip
-# Encodings where the size of a character depends on what stands before it.
+# Encodings where the size of a character depends on the preceding text.
 _STATEFUL = ("hz", "iso2022", "utf-7")
 # Encodings with a mark of the byte order: what each mark, or none, says.
 _MARKS = {
@@ -59,7 +59,7 @@ codecs.register_error("stillflow.mark_or_control", _mark_or_control)
 
 
 class Characters(NamedTuple):
-    """The characters of several texts, one text after the other; malformed bytes among them.
+    """Characters of several texts, one text after the other, including malformed bytes.
 
     Attributes:
       counts: how many characters each text has.
@@ -74,21 +74,21 @@ class Characters(NamedTuple):
     malformed: np.ndarray
 
     def starts(self) -> np.ndarray:
-        """Where each character starts in its text, in bytes."""
+        """Return the start of each character in its text, in bytes."""
         ends = np.cumsum(self.sizes)
         first = np.cumsum(self.counts) - self.counts
         before = np.concatenate([[0], ends])[first]
         return ends - self.sizes - np.repeat(before, self.counts)
 
     def chosen(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many characters each text keeps, and the code points of these."""
+        """Return each text's number of kept characters, and their code points."""
         seen = np.concatenate([[0], np.cumsum(kept)])
         ends = np.cumsum(self.counts)
         return seen[ends] - seen[ends - self.counts], self.codes[kept]
 
 
 class ErrorPolicy(NamedTuple):
-    """What becomes of malformed text.
+    """Policy for malformed text.
 
     Attributes:
       errors: b"strict", b"replace" or b"ignore".
@@ -101,12 +101,12 @@ class ErrorPolicy(NamedTuple):
     replaces_control: bool = False
 
     def check(self) -> None:
-        """Raises ValueError if the replacement is no code point."""
+        """Raise ValueError if the replacement is no code point."""
         if not 0 <= self.replacement <= MAX_CODE_POINT:
             raise ValueError("replacement_char out of unicode codepoint range")
 
     def refused(self, characters: Characters) -> np.ndarray:
-        """Which characters are to be replaced or left out."""
+        """Return True for characters to be replaced or left out."""
         if not self.replaces_control:
             return characters.malformed
         return characters.malformed | (characters.codes <= _LAST_CONTROL)
@@ -140,7 +140,7 @@ def _is_text(codec: codecs.CodecInfo) -> bool:
 
 
 def characters(texts: Sequence[bytes], codec: str) -> Characters:
-    """The characters of texts in a codec of Python's."""
+    """Return the characters of texts in a codec of Python's."""
     if codec.startswith(_STATEFUL):
         return _one_by_one(texts, codec)
     marks: list[int] = []
@@ -164,7 +164,7 @@ def characters(texts: Sequence[bytes], codec: str) -> Characters:
 
 
 def _without_mark(text: bytes, marks: dict[bytes, str]) -> tuple[bytes, str]:
-    """The text behind a mark of the byte order, and the codec that the mark means."""
+    """Return the text behind a mark of the byte order, and the codec that the mark means."""
     mark = next((mark for mark in marks if mark and text.startswith(mark)), b"")
     return text[len(mark) :], marks[mark]
 
@@ -175,7 +175,7 @@ def _codes(letters: Iterable[str]) -> np.ndarray:
 
 
 def _sizes(codes: np.ndarray, codec: str) -> np.ndarray:
-    """How many bytes each code point takes."""
+    """Return the number of bytes of each code point."""
     if codec == "utf-8":
         return 1 + (codes > 0x7F) + (codes > 0x7FF) + (codes > 0xFFFF)
     if codec.startswith("utf-16"):
@@ -195,7 +195,7 @@ def _has_single_bytes(codec: str) -> bool:
 
 
 def _one_by_one(texts: Sequence[bytes], codec: str) -> Characters:
-    """Finds sizes out by giving a decoder one byte after the other."""
+    """Find sizes out by giving a decoder one byte after the other."""
     counts, letters, sizes = [], [], []
     for text in texts:
         decoder = codecs.getincrementaldecoder(codec)("stillflow.mark")
@@ -252,7 +252,7 @@ def _with_surrogates(text: str, encoding: bytes) -> bytes:
 
 @cache
 def script_table() -> np.ndarray:
-    """The scripts of all code points."""
+    """Return the scripts of all code points."""
     source = files("stillflow.ops.strings").joinpath("unicode_scripts.txt")
     lines = source.read_text(encoding="ascii").splitlines()
     pairs = [pair.split(":") for line in lines if line[0] != "#" for pair in line.split()]
@@ -261,7 +261,7 @@ def script_table() -> np.ndarray:
 
 
 def scripts_of(codes: np.ndarray) -> np.ndarray:
-    """The number of the script of each code point, -1 where it is none: int32."""
+    """Return the number of the script of each code point, -1 where it is none: int32."""
     found = np.asarray(script_table().take(codes, mode="clip"), np.int32).reshape(codes.shape)
     found[(codes < 0) | (codes > MAX_CODE_POINT)] = -1
     return found

@@ -18,7 +18,7 @@ _CACHED = 1 << 17  # so many numbers at a time stay near the processor
 
 @functools.cache
 def bucket_limits() -> Array:
-    """The upper ends of the buckets: 0, powers of 1.1 from 1e-12 to 1e20 and their negatives."""
+    """Return the buckets' upper ends: 0, powers of 1.1 from 1e-12 to 1e20 and their negatives."""
     powers = []
     limit = 1e-12
     while limit < 1e20:
@@ -30,7 +30,7 @@ def bucket_limits() -> Array:
 
 @functools.cache
 def _float32_limits() -> Array:
-    """The least float32 that is not below each limit: as many float32 are below either."""
+    """Return the least float32 that is not below each limit: as many float32 are below either."""
     limits = bucket_limits()
     with np.errstate(over="ignore"):
         near = limits.astype(np.float32)
@@ -38,7 +38,7 @@ def _float32_limits() -> Array:
 
 
 class Places:
-    """Where numbers of type float32 belong, found from their bits.
+    """Buckets of float32 numbers, found from their bits.
 
     Bits without the sign grow with the magnitude. The upper 16 of them leave an interval in which
     at most one limit lies, so a table says for each such half which bucket it is, and how far its
@@ -60,14 +60,14 @@ class Places:
 
     @staticmethod
     def _entries(limits: Array, first: int) -> Array:
-        """The entries of one sign: a place, and what is missing to the next one, in 16 bits."""
+        """Return the entries of one sign: a place, and the distance to the next one, in 16 bits."""
         starts = np.arange(1 << 15) << 16
         place = np.searchsorted(limits, starts, side="right")
         following = np.append(limits.astype(np.int64), 1 << 32)[place]
         return (first + place << 16) + np.maximum(starts + (1 << 16) - following, 0)
 
     def counts(self, values: Array) -> Array | None:
-        """How many of some float32 are in each bucket; None if one of them is not finite."""
+        """Count float32 numbers by bucket; None if one of them is not finite."""
         bits = values.view(np.uint32)
         upper = torch.from_numpy((bits >> 16).view(np.int32))
         table = torch.from_numpy(self.table.view(np.int32))
@@ -87,7 +87,7 @@ places = functools.cache(Places)
 
 
 def histogram(values: Array) -> bytes | None:
-    """Counts numbers into buckets; None if one of them is not finite.
+    """Count numbers by bucket; None if one of them is not finite.
 
     Args:
       values: real numbers, a vector.
@@ -101,7 +101,7 @@ def _empty() -> bytes:
 
 
 def _counted(values: Array) -> bytes | None:
-    """A histogram of at least one number; None if one of them is not finite."""
+    """Return a histogram of at least one number; None if one of them is not finite."""
     if values.dtype not in (np.float32, np.float16):
         counts = _counts(values.astype(np.float64, copy=False), bucket_limits())
     elif values.size < _MANY:
@@ -115,7 +115,7 @@ def _counted(values: Array) -> bytes | None:
 
 
 def histogram_message(sums: tuple[float, ...], counts: Array) -> bytes:
-    """A histogram of numbers that were counted before.
+    """Return a histogram of numbers that were counted before.
 
     Args:
       sums: the least and the largest number, how many there are, their sum and that of squares.
@@ -125,7 +125,7 @@ def histogram_message(sums: tuple[float, ...], counts: Array) -> bytes:
 
 
 def _counts(values: Array, limits: Array) -> Array | None:
-    """How many numbers are in each bucket; None if one of them is not finite."""
+    """Count numbers by bucket; None if one of them is not finite."""
     ordered = np.sort(values)
     if not (-np.inf < ordered[0] and ordered[-1] < np.inf):  # NaN comes last
         return None
@@ -140,7 +140,7 @@ def _counts(values: Array, limits: Array) -> Array | None:
 
 
 def _sums(values: Array) -> tuple[float, float]:
-    """The sum and the sum of squares, in float64, added one after the other.
+    """Return the sum and the sum of squares, in float64, added one after the other.
 
     Sums of halves and the like, which NumPy would take, are rounded otherwise.
     """
@@ -157,7 +157,7 @@ def _sums(values: Array) -> tuple[float, float]:
 
 
 def _running_sums(rows: Array) -> Array:
-    """Of each row, the sums of its first numbers."""
+    """Return the running sums of each row."""
     if rows.shape[1] < _MANY:
         return np.add.accumulate(rows, axis=1)
     running: Array = torch.from_numpy(rows).cumsum_(1).numpy()
@@ -165,7 +165,7 @@ def _running_sums(rows: Array) -> Array:
 
 
 def _encoded(counts: Array) -> bytes:
-    """The fields of limits and counts: of several empty buckets in a row only the last."""
+    """Return the fields of limits and counts: of several empty buckets in a row only the last."""
     kept = counts > 0
     kept[:-1] |= kept[1:]
     kept[-1] = True

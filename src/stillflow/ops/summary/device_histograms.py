@@ -24,7 +24,7 @@ _AT_ONCE = 1 << 21
 
 @dataclass
 class _Counted:
-    """What is known of some numbers, on their device."""
+    """Statistics of some numbers, on their device."""
 
     counts: Any  # int32, by place
     sums: Any  # float64: of the numbers, and of their squares
@@ -41,7 +41,7 @@ class _Counted:
 
 
 class DeviceHistograms:
-    """Counts what is on a CUDA device.
+    """Histograms of tensors on a CUDA device.
 
     Args:
       device: the device.
@@ -52,7 +52,7 @@ class DeviceHistograms:
         self._by_kernel = _kernel(device)
 
     def __call__(self, *values: Any) -> Any:
-        """How each of some tensors is spread.
+        """Return the histogram of each of some tensors.
 
         Args:
           values: float32 or float16, any shape.
@@ -68,7 +68,7 @@ class DeviceHistograms:
 
 
 class ByOperations:
-    """What `histogram_kernel` does, by operations of torch.
+    """Replacement of `histogram_kernel` by operations of torch.
 
     Args:
       device: where the numbers are.
@@ -96,7 +96,7 @@ class ByOperations:
         return _Counted(counts, zeros(2, dtype=torch.float64), zeros(()), zeros(()))
 
     def _counted(self, parts: Sequence[Any]) -> Iterator[_Counted]:
-        """What is known of each of some vectors, none of them empty."""
+        """Yield the statistics of each of some vectors, none of them empty."""
         numbers = torch.cat(list(parts)) if len(parts) > 1 else parts[0]
         keys = self._places(numbers)
         both = torch.empty((2, numbers.numel()), dtype=torch.float64, device=self._device)
@@ -110,7 +110,7 @@ class ByOperations:
             yield _Counted(counts, both[:, start:end].sum(1), *torch.aminmax(part))
 
     def _places(self, numbers: Any) -> Any:
-        """Where float32 numbers belong: `Places` of buckets.py."""
+        """Return the buckets of float32 numbers: `Places` of buckets.py."""
         bits = numbers.view(torch.int32)
         upper = (bits >> 16).bitwise_and_(0xFFFF)
         keys = self._table.index_select(0, upper)
@@ -118,19 +118,19 @@ class ByOperations:
 
 
 def _row() -> int:
-    """How many counts there are of a tensor: an even number, the last may be of no place."""
+    """Return the number of counts per tensor: an even number; the last may have no bucket."""
     return buckets.places().count + 1 & ~1
 
 
 @functools.cache
 def _table(device: Any) -> Any:
-    """The table of `Places`, on a device."""
+    """Return the table of `Places`, on a device."""
     return torch.from_numpy(buckets.places().table.view(np.int32)).to(device)
 
 
 @functools.cache
 def _kernel(device: Any) -> Counts | None:
-    """The kernel of a device; None where there is none that counts as torch does."""
+    """Return the kernel of a device; None where there is none that counts as torch does."""
     if device.type != "cuda":
         return None
     try:
@@ -141,7 +141,7 @@ def _kernel(device: Any) -> Counts | None:
 
 
 def is_right(counts: Counts, device: Any) -> bool:
-    """Whether a function counts as operations of torch do.
+    """Return True if a function counts as operations of torch do.
 
     Args:
       counts: what `histogram_kernel.counting` gives.
@@ -179,7 +179,7 @@ def _blocks(sizes: Sequence[int]) -> Iterator[list[tuple[int, int, int]]]:
 
 
 def extremes(counted: Any, rows: int) -> Any:
-    """The least and the largest number of each tensor.
+    """Return the least and the largest number of each tensor.
 
     Args:
       counted: what `DeviceHistograms` gives, on the host.

@@ -1,7 +1,7 @@
 """Serialized `Summary` and `Event` messages, written field by field.
 
-A histogram has hundreds of numbers that lie in arrays already, and tags may be any bytes, which
-messages of the protobuf library refuse.
+A histogram has hundreds of numbers that are in arrays already, and tags may be any bytes, which
+messages of the protobuf library reject.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _double = struct.Struct("<d").pack
 
 
 def value(tag: bytes, *content: bytes) -> bytes:
-    """A `Summary` of one value.
+    """Return a `Summary` of one value.
 
     Args:
       tag: any bytes.
@@ -31,12 +31,12 @@ def value(tag: bytes, *content: bytes) -> bytes:
 
 
 def simple_value(number: float) -> bytes:
-    """The field of a scalar, which is written even where it is 0."""
+    """Return the field of a scalar, which is written even where it is 0."""
     return b"\x15" + _float(number)
 
 
 def message(number: int, content: bytes) -> bytes:
-    """The field of a message, which is written even where it is empty."""
+    """Return the field of a message, which is written even where it is empty."""
     return wire.header(number, len(content)) + content
 
 
@@ -50,7 +50,7 @@ def doubles(*values: float) -> bytes:
 
 
 def packed(number: int, values: Any) -> bytes:
-    """A repeated field of doubles.
+    """Return a repeated field of doubles.
 
     Args:
       values: float64, a vector.
@@ -59,7 +59,7 @@ def packed(number: int, values: Any) -> bytes:
 
 
 def event(time: float, step: int, number: int, content: bytes) -> bytes:
-    """An `Event`.
+    """Return an `Event`.
 
     Args:
       time: in seconds since 1970.
@@ -70,7 +70,7 @@ def event(time: float, step: int, number: int, content: bytes) -> bytes:
 
 
 def event_header(time: float, step: int, number: int, size: int) -> bytes:
-    """What an `Event` begins with whose last field, so many bytes, follows."""
+    """Return the first bytes of an `Event` whose last field of `size` bytes follows."""
     encoded = b"\x10" + varint.encode(step % (1 << 64)) if step else b""
     moment = b"\x09" + _double(time) if time else b""
     return moment + encoded + wire.header(number, size)

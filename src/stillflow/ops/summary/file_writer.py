@@ -45,7 +45,7 @@ class SummaryFileWriter:
         self._end = weakref.finalize(self, _write_last, self._events, self._waiting)
 
     def add(self, event: bytes) -> None:
-        """Adds a serialized `Event`."""
+        """Add a serialized `Event`."""
         with self._lock:
             self._waiting.append(event)
             passed = 1000 * (time.monotonic() - self._flushed)
@@ -53,7 +53,7 @@ class SummaryFileWriter:
                 self._flush()
 
     def add_field(self, step: int, number: int, content: bytes) -> None:
-        """Adds an event of now.
+        """Add an event of now.
 
         Args:
           step: of the training.
@@ -63,7 +63,7 @@ class SummaryFileWriter:
         self.add(encoding.event(time.time(), step, number, content))
 
     def flush(self) -> None:
-        """Hands all events to the operating system."""
+        """Hand all events to the operating system."""
         with self._lock:
             self._flush()
 
@@ -72,7 +72,7 @@ class SummaryFileWriter:
         self._flushed = time.monotonic()
 
     def close(self) -> None:
-        """Writes what waits and closes the file."""
+        """Write what waits and close the file."""
         self._end()
 
 
@@ -92,7 +92,7 @@ def _write_last(events: EventsWriter, waiting: list[bytes]) -> None:
 
 
 class WriterResource:
-    """What a handle to a writer points to: a place that a writer is put into.
+    """Target of a writer's handle: a place for a writer.
 
     Args:
       container: of the resource.
@@ -107,14 +107,14 @@ class WriterResource:
         self._writer: SummaryFileWriter | None = None
 
     def create(self, *arguments: Any) -> None:
-        """Makes the writer, of arguments of `SummaryFileWriter`, unless there is one."""
+        """Make the writer, of arguments of `SummaryFileWriter`, unless there is one."""
         with self._lock:
             if self._writer is None:
                 self._writer = SummaryFileWriter(*arguments)
                 self._made.append(self)
 
     def writer(self) -> SummaryFileWriter:
-        """Returns the writer.
+        """Return the writer.
 
         Raises:
           NotFoundError: if it was not made yet, or is closed.
@@ -125,7 +125,7 @@ class WriterResource:
         return writer
 
     def delete(self) -> None:
-        """Closes the writer; another can be made.
+        """Close the writer; another can be made.
 
         Raises:
           NotFoundError: if there is none.
@@ -137,7 +137,7 @@ class WriterResource:
         writer.close()
 
     def close_session(self) -> None:
-        """Closes the writer if there is one: the session ends."""
+        """Close the writer if there is one: the session ends."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()

@@ -115,7 +115,7 @@ Counts = Callable[[Sequence[Any]], Any]
 
 
 def counting(device: Any, table: Any, places: int, width: int) -> Counts:
-    """A function that counts vectors by the kernel, which is compiled now.
+    """Return a function that counts vectors by the kernel, which is compiled now.
 
     Args:
       device: a CUDA device.
@@ -162,5 +162,5 @@ def counting(device: Any, table: Any, places: int, width: int) -> Counts:
 
 
 def fits(vectors: Sequence[Any]) -> bool:
-    """Whether vectors are short enough for the kernel."""
+    """Return True if vectors are short enough for the kernel."""
     return all(vector.numel() < _LONGEST for vector in vectors)

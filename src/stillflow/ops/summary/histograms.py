@@ -20,12 +20,12 @@ _ROOM = 128  # as in native/histogram.c
 
 
 def counts_fast(dtype: Any) -> bool:
-    """Whether there is a loop for numbers of this type: it takes little more than reading them."""
+    """Return True if a native loop supports this type: it is about as fast as reading."""
     return dtype in (np.float32, np.float16) and native.library() is not None
 
 
 def histogram_summary(tag: bytes, values: Any, name: str) -> bytes:
-    """A serialized `Summary` of how numbers are spread.
+    """Return a serialized `Summary` of how numbers are spread.
 
     Args:
       tag: any bytes.
@@ -47,7 +47,7 @@ def histogram_summary(tag: bytes, values: Any, name: str) -> bytes:
 
 
 def not_finite(number: Any, name: str) -> errors.InvalidArgumentError:
-    """The error for a number that no histogram can show.
+    """Return the error for a number that no histogram can show.
 
     Args:
       number: infinite, or not a number.
@@ -106,7 +106,7 @@ class TaggedHistograms:
         self._lock = threading.Lock()
 
     def __call__(self, values: Sequence[Any]) -> list[bytes]:
-        """Serialized `Summary` messages; empty where a number is not finite.
+        """Return serialized `Summary` messages; empty where a number is not finite.
 
         Args:
           values: for each tag a tensor of torch, float32 or float16, in the memory of the host.
@@ -126,7 +126,7 @@ class TaggedHistograms:
             )
 
     def of_counts(self, counted: Any) -> list[bytes]:
-        """The same of what `DeviceHistograms` has found.
+        """Return the same of what `DeviceHistograms` has found.
 
         Args:
           counted: what it gives, in the memory of the host.
@@ -147,7 +147,7 @@ class TaggedHistograms:
             )
 
     def _messages(self, write: Callable[[Any], int]) -> list[bytes]:
-        """What a function of the library writes, which tells if there is no memory."""
+        """Return the output of a library function, which reports missing memory."""
         library = native.library()
         assert library is not None
         if write(library):

@@ -1,4 +1,4 @@
-"""What kernels of summaries share."""
+"""Shared parts of summary kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.graph.lazy import torch
 
 
 def in_numpy(value: Any) -> np.ndarray[Any, Any]:
-    """A run-time value as an array; bfloat16 as float32."""
+    """Return a run-time value as an array; bfloat16 as float32."""
     if isinstance(value, np.ndarray):
         return value
     if value.dtype is torch.bfloat16:
@@ -28,7 +28,7 @@ def string(value: bytes) -> np.ndarray[Any, Any]:
 
 
 def one_string(value: np.ndarray[Any, Any], message: str) -> bytes:
-    """What is in a string tensor without dimensions.
+    """Return the string in a tensor without dimensions.
 
     Raises:
       InvalidArgumentError: with this message, if it has some.

@@ -102,7 +102,7 @@ def _color(given: Any) -> Pixels:
 
 
 def checked_color(color: Pixels) -> Pixels:
-    """Returns a color.
+    """Return a color.
 
     Raises:
       InvalidArgumentError: if it is no vector.
@@ -129,7 +129,7 @@ def _check_images(images: Pixels, bad_color: Pixels) -> None:
 
 
 def in_bytes(image: Pixels, bad_color: Pixels) -> Pixels:
-    """An image of floating-point numbers, scaled to bytes.
+    """Return an image of floating-point numbers, scaled to bytes.
 
     From 0 to its largest value, or, where there are negative ones, symmetrically around 128.
 
@@ -166,7 +166,7 @@ def image(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """A summary of pictures.
+    """Return a summary of pictures.
 
     Args:
       name: the name of the operation; with its scopes it is what the tags begin with.
@@ -282,7 +282,7 @@ def audio(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """A summary of sounds.
+    """Return a summary of sounds.
 
     Args:
       name: the name of the operation; with its scopes it is what the tags begin with.

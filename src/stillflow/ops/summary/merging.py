@@ -1,4 +1,4 @@
-"""Summaries put together."""
+"""Merging of summaries."""
 
 from __future__ import annotations
 

@@ -20,19 +20,19 @@ _ILLEGAL = re.compile(r"[^-/\w\.]")
 
 
 def collect(val: Any, collections: Sequence[str] | None, default_collections: Sequence[str]) -> Any:
-    """Adds a summary to collections, to the default ones if that is None, and returns it."""
+    """Add a summary to collections, to the default ones if that is None, and return it."""
     for key in default_collections if collections is None else collections:
         add_to_collection(key, val)
     return val
 
 
 def collect_summary(summary: Any, collections: Sequence[str] | None) -> Any:
-    """Adds a summary to collections, by default to that of all summaries, and returns it."""
+    """Add a summary to collections, by default to that of all summaries, and return it."""
     return collect(summary, collections, (GraphKeys.SUMMARIES,))
 
 
 def clean_tag(name: str | None) -> str | None:
-    """Returns a name with "_" in place of characters that names of operations cannot have."""
+    """Return a name with "_" for characters that names of operations cannot have."""
     if name is None:
         return None
     cleaned = _ILLEGAL.sub("_", name).lstrip("/")
@@ -67,7 +67,7 @@ def summary_scope(
 
 
 def skip_summary() -> bool:
-    """Whether this is another replica of a strategy than the first, which alone has summaries."""
+    """Return True in replicas of a strategy other than the first, which alone has summaries."""
     modes = get_default_graph()._of_thread.strategies
     replica = modes[-1].replica if modes else None
     if replica is None:
@@ -77,7 +77,7 @@ def skip_summary() -> bool:
 
 
 def of_first_replica(summarize: Callable[..., Tensor]) -> Any:
-    """A decorator: in all replicas of a strategy but the first, a summary is an empty string."""
+    """Decorate a summary function: it returns an empty string in all replicas but the first."""
 
     @functools.wraps(summarize)
     def summarize_once(*args: Any, **kwargs: Any) -> Tensor:

@@ -70,7 +70,7 @@ def scalar_summary_samples() -> Iterator[Sample | Bad]:
 def scalar(
     name: str, tensor: Any, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
-    """A summary of one number.
+    """Return a summary of one number.
 
     Args:
       name: the name of the operation; with its scopes it is the summary's tag.
@@ -124,7 +124,7 @@ def histogram_summary_samples() -> Iterator[Sample | Bad]:
 def histogram(
     name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
-    """A summary of how numbers are spread.
+    """Return a summary of how numbers are spread.
 
     Args:
       name: the name of the operation; with its scopes it is the summary's tag.

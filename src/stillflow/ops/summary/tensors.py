@@ -48,7 +48,7 @@ def tensor_summary_shape(node: Node) -> Any:
 
 
 def _store(value: Any, dtype: dtypes.DType, proto: Any) -> None:
-    """Puts a run-time value into a TensorProto."""
+    """Put a run-time value into a TensorProto."""
     array = to_stored(value)
     proto.dtype = dtype.as_datatype_enum
     proto.tensor_shape.SetInParent()
@@ -91,7 +91,7 @@ def tensor_value(
     metadata: bytes | None,
     lenient: bool = False,
 ) -> bytes:
-    """A run-time value as a `Summary`.
+    """Return a run-time value as a `Summary`.
 
     Args:
       metadata: a serialized `SummaryMetadata`, or None for none at all.
@@ -134,7 +134,7 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """A summary that holds a tensor as it is.
+    """Return a summary that holds a tensor as it is.
 
     Args:
       name: the name of the operation; with its scopes it is the summary's tag.
@@ -161,7 +161,7 @@ def tensor_summary(
 
 @export("summary.text")
 def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Tensor:
-    """A summary of text, which TensorBoard shows as Markdown.
+    """Return a summary of text, which TensorBoard shows as Markdown.
 
     Args:
       name: the name of the operation; with its scopes it is the summary's tag.
@@ -184,7 +184,7 @@ def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Te
 
 @export("summary.get_summary_description")
 def get_summary_description(node_def: Any) -> Any:
-    """Returns the `SummaryDescription` that a node of type TensorSummary was given.
+    """Return the `SummaryDescription` that a node of type TensorSummary was given.
 
     Raises:
       ValueError: if the node is of another type.

@@ -107,11 +107,11 @@ def close_summary_writer_kernel(node: Node) -> Any:
     return lambda writer: writer.delete()
 
 
-# ---- What is written
+# ---- Written content
 
 
 def _first(tensor: Any) -> Any:
-    """The first element; TensorFlow takes it from a tensor of any shape."""
+    """Return the first element; TensorFlow takes it from a tensor of any shape."""
     return in_numpy(tensor).reshape(-1)[0]
 
 
@@ -128,7 +128,7 @@ def _add(writer: WriterResource, step: Any, summary: bytes) -> None:
 
 
 def _writes(signature: str) -> Callable[[Any], Any]:
-    """A card for an op that writes what the decorated kernel makes of its other inputs."""
+    """Return a card for an op that writes what the decorated kernel makes of its other inputs."""
 
     def make(part: Callable[[Node], Callable[..., bytes]]) -> Card:
         card = _card(signature)

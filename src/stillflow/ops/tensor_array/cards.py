@@ -27,7 +27,7 @@ cards: dict[str, Card] = {}
 def _versions(
     text: str, differentiable: bool = False, versions: Any = VERSIONS, **traits: Any
 ) -> list[Card]:
-    """Makes the cards of an op; `{V}` and `{H}` in its signature are version and handle type."""
+    """Make the cards of an op; `{V}` and `{H}` in its signature are version and handle type."""
     made = []
     for version in versions:
         signature = text.replace("{V}", version).replace("{H}", _HANDLES[version])
@@ -52,7 +52,7 @@ def _dims_of(node: Node, attr: str) -> Any:
 
 
 def _check_handle(node: Node) -> None:
-    """A handle is a vector of two, whatever it holds."""
+    """Check that a handle is a vector of two, for any elements."""
     if node.planning or node.op._inputs[0].dtype._is_ref_dtype:
         return  # kernels look for themselves; version 1 does not look
     rank_one = dims.with_rank(node.dims(0), 1)
@@ -61,7 +61,7 @@ def _check_handle(node: Node) -> None:
 
 
 def _element(node: Node) -> Any:
-    """What the handle tells of the elements: (known, dims)."""
+    """Return the handle's facts about elements: (known, dims)."""
     handle = node.op._inputs[0]
     return handle._handle_dtype is not None, handle._handle_dims
 
@@ -179,7 +179,7 @@ def _grad_kernel(node: Node) -> Any:
     def gradient(store: ArrayStore, flow: Any, lead: Any = None) -> Any:
         found = store.grads.get(source)
         if found is not None and not store.closed and not store.no_grads:
-            return found, constant  # asked for at every turn of a loop
+            return found, constant  # read in every iteration of a loop
         shape = None if lead is None else tuple(lead.tolist())
         return store.gradient(source, shape), constant
 
@@ -210,7 +210,7 @@ def _write_shape(node: Node) -> Any:
 
 
 def _place(index: Any) -> int:
-    """An index as a number; loops count with such."""
+    """Return an index as a number; loops count with such."""
     if not isinstance(index, int) and index.ndim:
         shape = dims.to_string(tuple(index.shape))
         raise refuse(f"TensorArray index must be scalar, but had shape: {shape}")

@@ -56,7 +56,7 @@ class EagerTensorArray(TensorArray):
         self._tensors: list[Any] = [None] * int(size)
 
     def identity(self) -> TensorArray:
-        """The same array."""
+        """Return the same array."""
         return self._with_flow(self._flow)
 
     def _with_flow(self, flow: Any) -> TensorArray:
@@ -64,7 +64,7 @@ class EagerTensorArray(TensorArray):
         return self
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
-        """Refused: tapes do not need it.
+        """Raise an error: tapes do not need it.
 
         Raises:
           NotImplementedError: always.
@@ -76,13 +76,13 @@ class EagerTensorArray(TensorArray):
         )
 
     def _element(self, index: int) -> Any:
-        """An element, zeros where nothing was written."""
+        """Return an element, zeros where nothing was written."""
         if self._tensors[index] is None:
             self._tensors[index] = zeros(self.element_shape, dtype=self._dtype)
         return self._tensors[index]
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The element at `index`.
+        """Return the element at `index`.
 
         Raises:
           OutOfRangeError: if there is none.
@@ -107,7 +107,7 @@ class EagerTensorArray(TensorArray):
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with `value` at `index`.
+        """Return the array with `value` at `index`.
 
         Raises:
           OutOfRangeError: if there is no such place.
@@ -144,7 +144,7 @@ class EagerTensorArray(TensorArray):
         return self.gather(range(len(self._tensors)))
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements at `indices`, stacked along a new first dimension."""
+        """Return the elements at `indices`, stacked along a new first dimension."""
         made: Tensor = stack([self._element(int(index)) for index in np.asarray(indices)])
         return made
 
@@ -164,7 +164,7 @@ class EagerTensorArray(TensorArray):
         return made
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of `value` as its elements.
+        """Return the array with the rows of `value` as its elements.
 
         Raises:
           ValueError: if they are too many.
@@ -179,13 +179,13 @@ class EagerTensorArray(TensorArray):
         return self
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of `value` at `indices`."""
+        """Return the array with the rows of `value` at `indices`."""
         for index, row in zip(np.asarray(indices), unstack(value), strict=False):
             self.write(index, row)
         return self
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array with parts of `value` as its elements, cut along the first dimension.
+        """Return the array with parts of `value` as its elements, cut along the first dimension.
 
         Raises:
           InvalidArgumentError: if the lengths do not fit the value or the array.
@@ -217,9 +217,9 @@ class EagerTensorArray(TensorArray):
         return self
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are."""
+        """Return the number of elements."""
         return constant(len(self._tensors))
 
     def close(self, name: str | None = None) -> Any:
-        """Gives up all elements."""
+        """Release all elements."""
         self._tensors.clear()

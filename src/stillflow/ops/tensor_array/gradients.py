@@ -1,4 +1,4 @@
-"""Gradients of TensorArrays: what was written is read back from an array of gradients.
+"""Gradients of TensorArrays: written values are read back from an array of gradients.
 
 Each call of `tf.gradients` has arrays of its own, told apart by the name of its scope.
 """
@@ -14,7 +14,7 @@ from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 def _source(tensor: Tensor) -> str:
-    """The scope of the call of `tf.gradients` that made `tensor`.
+    """Return the scope of the call of `tf.gradients` that made `tensor`.
 
     Raises:
       ValueError: if there is none.
@@ -33,7 +33,7 @@ def _source(tensor: Tensor) -> str:
 
 
 def _gradients_of(node: Node, dtype: Any, grad: Tensor, flow: Tensor) -> TensorArray:
-    """The array of gradients, which may be made only after what `flow` stands for."""
+    """Return the array of gradients, which may be made only after what `flow` stands for."""
     source = _source(grad)
     array = TensorArray(
         dtype=dtype, handle=node.inputs[0], flow=flow, colocate_with_first_write_call=False

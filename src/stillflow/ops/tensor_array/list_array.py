@@ -33,7 +33,7 @@ class ListTensorArray(TensorArray):
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        """Makes an array, or wraps a TensorList; see `TensorArray` for the arguments.
+        """Make an array, or wrap a TensorList; see `TensorArray` for the arguments.
 
         Raises:
           TypeError: if `flow` is no list.
@@ -59,14 +59,14 @@ class ListTensorArray(TensorArray):
         raise NotImplementedError()
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The element at `index`, an int32 scalar."""
+        """Return the element at `index`, an int32 scalar."""
         with name_scope(name, "TensorArrayV2Read", [self._flow, index]):
             return lists.tensor_list_get_item(
                 self._flow, index, self._dtype, self.element_shape, name=name
             )
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with `value` at `index`.
+        """Return the array with `value` at `index`.
 
         Raises:
           ValueError: if the shape of `value` does not fit.
@@ -87,7 +87,7 @@ class ListTensorArray(TensorArray):
             )
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements at `indices` (an int32 vector), stacked along a new first dimension."""
+        """Return the elements at `indices` (an int32 vector), stacked along a new first axis."""
         return lists.tensor_list_gather(
             self._flow, indices, self._dtype, self.element_shape, name=name
         )
@@ -99,14 +99,14 @@ class ListTensorArray(TensorArray):
         return lists.tensor_list_concat(self._flow, self._dtype, element, name=name)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of `value` as its elements."""
+        """Return the array with the rows of `value` as its elements."""
         with name_scope(name, "TensorArrayUnstack", [self._flow, value]):
             value = self._value(value)
             self._check_element_shape(value.shape[1:])
             return self._with_flow(lists.tensor_list_from_tensor(value, value.shape[1:]))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of `value` at `indices` (an int32 vector).
+        """Return the array with the rows of `value` at `indices` (an int32 vector).
 
         Raises:
           ValueError: if the shape of the rows does not fit.
@@ -120,7 +120,7 @@ class ListTensorArray(TensorArray):
             return self._with_flow(flow)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array with parts of `value` as its elements, cut along the first dimension.
+        """Return the array with parts of `value` as its elements, cut along the first dimension.
 
         Raises:
           ValueError: if the shape of the parts does not fit.
@@ -133,12 +133,12 @@ class ListTensorArray(TensorArray):
             return self._with_flow(flow)
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are, an int32 scalar."""
+        """Return the number of elements, an int32 scalar."""
         size: Tensor = list_cards["TensorListLength"](self._flow, name=name)
         return size
 
     def close(self, name: str | None = None) -> Any:
-        """An operation that does nothing: lists need not be given up."""
+        """Return an operation that does nothing: lists need not be given up."""
         return no_op(name=name)
 
 

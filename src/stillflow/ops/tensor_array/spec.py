@@ -20,7 +20,7 @@ from stillflow.ops.tensor_list.public import tensor_list_from_tensor
 
 @export("TensorArraySpec")
 class TensorArraySpec(TypeSpec):
-    """What a TensorArray holds: elements of which type and shape, and whether it grows."""
+    """Type of a TensorArray: its elements' type and shape, and whether it grows."""
 
     __slots__ = ("_dtype", "_dynamic_size", "_element_shape", "_infer_shape")
 
@@ -31,10 +31,10 @@ class TensorArraySpec(TypeSpec):
         dynamic_size: bool = False,
         infer_shape: bool = True,
     ) -> None:
-        """Makes a type.
+        """Make a type.
 
         Args:
-          element_shape: what is known of the shape of the elements.
+          element_shape: the static shape of the elements.
           dtype: their type.
           dynamic_size: whether the array grows.
           infer_shape: whether all elements have the same shape.
@@ -49,7 +49,7 @@ class TensorArraySpec(TypeSpec):
         return TensorArray
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether an array could have both types; inferring shapes does not matter."""
+        """Return True if an array could have both types, regardless of `infer_shape`."""
         other = spec_or_value
         if not isinstance(other, TypeSpec):
             other = type_spec_from_value(other)
@@ -61,7 +61,7 @@ class TensorArraySpec(TypeSpec):
         )
 
     def most_specific_compatible_type(self, other: Any) -> TensorArraySpec:
-        """The type of arrays of either type.
+        """Return the type of arrays of either type.
 
         Raises:
           ValueError: if the types are not compatible.
@@ -77,7 +77,7 @@ class TensorArraySpec(TypeSpec):
 
     @staticmethod
     def from_value(value: Any) -> TensorArraySpec:
-        """The type of a TensorArray.
+        """Return the type of a TensorArray.
 
         Raises:
           TypeError: if `value` is something else.

@@ -1,7 +1,7 @@
-"""What a TensorArray is during a run: a list of tensors, each written once.
+"""TensorArrays during a run: lists of tensors, each written once.
 
-Elements are kept as they are, without copies. A gradient array sums what is written to one place,
-and reads as zeros where nothing was written.
+Elements are kept without copies. A gradient array sums the values written to one place, and reads
+as zeros where nothing was written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ refuse = errors.invalid_argument
 
 
 def type_name(dtype: DType) -> str:
-    """A type as the messages of kernels name it."""
+    """Return a type as the messages of kernels name it."""
     return _MESSAGE_NAMES.get(dtype.name, dtype.name)
 
 
@@ -40,7 +40,7 @@ class ArrayStore:
       name: shown in messages.
       dtype: the type of the elements.
       size: how many there are.
-      element_dims: what is known of their shape.
+      element_dims: the static shape of the elements.
       dynamic_size: whether writing beyond the end makes the array longer.
       clear_after_read: whether an element is given up when it is read.
       identical: whether all elements have the same shape.
@@ -82,7 +82,7 @@ class ArrayStore:
 
     @classmethod
     def numbered(cls, name: str, *args: Any) -> ArrayStore:
-        """An array under a name that no other has."""
+        """Return an array under a name that no other has."""
         return cls(f"{name}_{next(_counter)}", *args)
 
     # Old graphs have references to arrays; what is behind one is the array itself.
@@ -93,7 +93,7 @@ class ArrayStore:
         self.exact = element_dims if shapes.is_known(element_dims) else None
 
     def check(self, dtype: DType, task: str = "requested dtype") -> None:
-        """Refuses another element type than the array's."""
+        """Raise an error for an element type other than the array's."""
         if dtype is not self.dtype and dtype != self.dtype:
             raise refuse(
                 f"TensorArray dtype is {type_name(self.dtype)} but Op {task} {type_name(dtype)}."
@@ -108,19 +108,19 @@ class ArrayStore:
         return len(self.values)
 
     def whole_size(self) -> int:
-        """How many elements packing or concatenating the array takes."""
+        """Return the number of elements for packing or concatenating the array."""
         self.check_open()
         return self.marked_size if self.is_grad else len(self.values)
 
     def close(self) -> None:
-        """Gives up all elements."""
+        """Release all elements."""
         self.values, self.states, self.shapes = [], bytearray(), []
         self.closed = True
 
     # ---- writing
 
     def write(self, index: int, value: Any) -> None:
-        """Puts a value into place `index`.
+        """Put a value into place `index`.
 
         Raises:
           InvalidArgumentError: if there is no such place, it is taken, or the shape does not fit.
@@ -155,7 +155,7 @@ class ArrayStore:
         self.states[index] = WRITTEN
 
     def _write_first(self, index: int, value: Any) -> bool:
-        """Puts the first gradient in its place, which the element's shape was kept for."""
+        """Put the first gradient in its place, which the element's shape was kept for."""
         fits = 0 <= index < len(self.states) and self.states[index] == WRITTEN
         if fits and self.values[index] is None and value.shape == self.shapes[index]:
             if self.exact is not None and self.exact != value.shape:
@@ -188,7 +188,7 @@ class ArrayStore:
             self.set_element(shape)
 
     def _add(self, index: int, value: Any, shape: tuple[int, ...]) -> None:
-        """Sums what is written to the same place of a gradient array."""
+        """Add a value to its place in a gradient array."""
         if shape != self.shapes[index]:
             raise refuse(
                 f"TensorArray {self.name}: Could not aggregate to TensorArray index {index} "
@@ -201,7 +201,7 @@ class ArrayStore:
             return
         if index in self.own:
             before.add_(value)
-        else:  # what was written first is someone else's
+        else:  # the first value is shared with its producer
             self.values[index] = before + value
             self.own.add(index)
         self.no_grads = True
@@ -214,7 +214,7 @@ class ArrayStore:
     # ---- reading
 
     def read(self, index: int) -> Any:
-        """The value at place `index`; zeros where a gradient was never written.
+        """Return the value at place `index`; zeros where a gradient was never written.
 
         Raises:
           InvalidArgumentError: if there is no such element, or it was cleared.
@@ -283,7 +283,7 @@ class ArrayStore:
     # ---- gradients
 
     def gradient(self, source: bytes, lead: tuple[int, ...] | None = None) -> ArrayStore:
-        """The array of gradients for one call of `tf.gradients`, made at first use.
+        """Return the array of gradients for one call of `tf.gradients`, made at first use.
 
         Args:
           source: names that call.

@@ -30,20 +30,21 @@ _REFUSED_WITH_HANDLE = ("size", "element_shape", "dynamic_size", "clear_after_re
 class TensorArray:
     """A list of tensors of one type that is filled and read while the graph runs.
 
-    Every method that writes gives a new TensorArray, which stands for the list after the write;
-    only what is taken from that one is sure to see what was written.
+    Every method that writes returns a new TensorArray: the list after the write. Only reads from
+    that one are guaranteed to see the written values.
 
     Attributes:
       handle: the tensor that stands for the list.
       flow: a scalar that orders the operations on it.
       dtype: the type of the elements.
-      element_shape: what is known of their shape.
+      element_shape: the static shape of the elements.
       dynamic_size: whether writing beyond the end makes the list longer.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A list if `flow` is one or branches and loops are functions; one that holds its values
-        where operations run when they are called.
+        """Return a list if `flow` is one or branches and loops are functions.
+
+        One that holds its values where operations run when they are called.
         """
         if cls is not TensorArray:
             return super().__new__(cls)
@@ -73,7 +74,7 @@ class TensorArray:
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        """Makes an array, or wraps the handle and flow of one.
+        """Make an array, or wrap the handle and flow of one.
 
         Args:
           dtype: the type of the elements.
@@ -84,8 +85,8 @@ class TensorArray:
           handle: the handle of an array that is there.
           flow: its flow.
           infer_shape: whether all elements have the same shape, and the first write tells it.
-          element_shape: what is known of the shape of the elements.
-          colocate_with_first_write_call: whether the array is placed with what is written first.
+          element_shape: the static shape of the elements.
+          colocate_with_first_write_call: True to place the array with the first written value.
           name: the name of the operation.
 
         Raises:
@@ -97,7 +98,7 @@ class TensorArray:
         self._dynamic_size: bool | None = dynamic_size or False
         self._dtype = dtypes.as_dtype(dtype).base_dtype
         self._colocate_with_first_write_call = colocate_with_first_write_call
-        # Shared by all that stand for one array: what was written first, and the shape it told.
+        # Shared by all objects of one array: the first written value, and its shape.
         self._colocate_with: list[Any] | None = [] if colocate_with_first_write_call else None
         self._element_shape = [as_shape(element_shape)]
         self._infer_shape = infer_shape
@@ -131,7 +132,7 @@ class TensorArray:
     _implementation = property(lambda self: self)
 
     def _with_flow(self, flow: Any) -> TensorArray:
-        """The same array with another flow.
+        """Return the same array with another flow.
 
         Raises:
           NotImplementedError: if it is taken into a function.
@@ -157,7 +158,7 @@ class TensorArray:
             self._element_shape[0] = self.element_shape.merge_with(shape)
 
     def _check_parts(self, value: Tensor, lengths: Any) -> None:
-        """Takes note of the shape of the parts of a tensor, if all are of one length."""
+        """Record the shape of a tensor's parts, if all are of one length."""
         if lengths is None or not lengths.ndim or lengths.max() != lengths.min():
             return
         if value.shape.dims is not None:
@@ -186,14 +187,14 @@ class TensorArray:
         return tensor
 
     def mark_used(self) -> None:
-        """Does nothing: unused results are not reported."""
+        """Do nothing: unused results are not reported."""
 
     def identity(self) -> TensorArray:
-        """The same array, after everything that `control_dependencies` around this names."""
+        """Return the same array, after everything that `control_dependencies` around this names."""
         return self._with_flow(identity(self._flow))
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
-        """The array of the gradients of this one, for the call of `tf.gradients` named `source`."""
+        """Return the gradients' array, for the call of `tf.gradients` named `source`."""
         flow = self.flow if flow is None else flow
         with name_scope(name, "TensorArrayGrad", [self._handle]), colocate_with(self._handle):
             handle, _ = cards["TensorArrayGradV3"](self._handle, flow, source=source, name=name)
@@ -210,7 +211,7 @@ class TensorArray:
             return grad
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The element at `index`, an int32 scalar."""
+        """Return the element at `index`, an int32 scalar."""
         value: Tensor = cards["TensorArrayReadV3"](
             self._handle, index, self._flow, dtype=self._dtype, name=name
         )
@@ -218,7 +219,7 @@ class TensorArray:
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with `value` at `index`.
+        """Return the array with `value` at `index`.
 
         Raises:
           ValueError: if the shape of `value` does not fit.
@@ -238,7 +239,7 @@ class TensorArray:
             return self.gather(sequence(0, self.size()), name=name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements at `indices` (an int32 vector), stacked along a new first dimension."""
+        """Return the elements at `indices` (an int32 vector), stacked along a new first axis."""
         value: Tensor = cards["TensorArrayGatherV3"](
             self._handle, indices, self._flow, dtype=self._dtype, name=name,
             element_shape=self.element_shape,
@@ -259,13 +260,13 @@ class TensorArray:
         return value
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of `value` as its elements."""
+        """Return the array with the rows of `value` as its elements."""
         with name_scope(name, "TensorArrayUnstack", [self._handle, value]):
             count = shape_of(value)[0]
             return self.scatter(sequence(0, count), value, name=name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of `value` at `indices` (an int32 vector).
+        """Return the array with the rows of `value` at `indices` (an int32 vector).
 
         Raises:
           ValueError: if the shape of the rows does not fit.
@@ -280,7 +281,7 @@ class TensorArray:
             return self._with_flow(flow)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array with parts of `value` as its elements, cut along the first dimension.
+        """Return the array with parts of `value` as its elements, cut along the first dimension.
 
         Args:
           value: a tensor.
@@ -301,17 +302,17 @@ class TensorArray:
             return self._with_flow(flow)
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are, an int32 scalar."""
+        """Return the number of elements, an int32 scalar."""
         size: Tensor = cards["TensorArraySizeV3"](self._handle, self._flow, name=name)
         return size
 
     def close(self, name: str | None = None) -> Any:
-        """An operation that gives up all elements."""
+        """Return an operation that gives up all elements."""
         return cards["TensorArrayCloseV3"](self._handle, name=name)
 
 
 def refuse_in_functions() -> None:
-    """Refuses an array that is no list where functions are built, in which arrays are lists.
+    """Raise an error for an array that is no list while functions are built, which need lists.
 
     Raises:
       NotImplementedError: if a function is being built.
@@ -341,5 +342,5 @@ def _check_arguments(handle: Any, array_name: str | None, given: dict[str, Any])
 
 
 def build_ta_with_new_flow(old_ta: TensorArray, flow: Tensor) -> TensorArray:
-    """The array `old_ta` with another flow."""
+    """Return the array `old_ta` with another flow."""
     return old_ta._with_flow(flow)

@@ -131,14 +131,14 @@ def _lengths(lengths: list[int]) -> Any:
 
 
 def rows(value: Any, dtype: DType) -> list[Any]:
-    """The parts of a tensor along its first dimension, as views of its memory."""
+    """Return the parts of a tensor along its first dimension, as views of its memory."""
     if isinstance(value, np.ndarray):
         return [value[i : i + 1].reshape(value.shape[1:]) for i in range(len(value))]
     return list(moving(dtype, torch.Tensor.unbind)(value))
 
 
 def scatter(store: ArrayStore, indices: Sequence[int], value: Any, dtype: DType) -> None:
-    """Writes the rows of `value` to the places `indices`.
+    """Write the rows of `value` to the places `indices`.
 
     Raises:
       InvalidArgumentError: if there is not one index for each row, or one is too large.
@@ -160,7 +160,7 @@ def scatter(store: ArrayStore, indices: Sequence[int], value: Any, dtype: DType)
 
 
 def unpack(store: ArrayStore, value: Any, dtype: DType) -> None:
-    """Writes the rows of `value` to all places, as old graphs do."""
+    """Write the rows of `value` to all places, as old graphs do."""
     store.check(dtype, "is trying to write dtype")
     if not value.ndim:
         raise refuse("Input value for unpack must be at least a vector but received shape: []")

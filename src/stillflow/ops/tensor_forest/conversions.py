@@ -1,4 +1,4 @@
-"""Operations beside forests: numbers for strings, sums at places of a variable."""
+"""Additional operations of forests: numbers for strings, sums at places of a variable."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def scatter_add_ndim_kernel(node: Node) -> Any:
 
 
 def _check_places(shape: Any, indices: Any, deltas: Any) -> None:
-    """Refuses what does not fit.
+    """Raise an error for shapes that do not fit.
 
     Raises:
       InvalidArgumentError: then.
@@ -98,7 +98,7 @@ def _check_places(shape: Any, indices: Any, deltas: Any) -> None:
 
 @export("contrib.tensor_forest.tensor_forest_ops.scatter_add_ndim")
 def scatter_add_ndim(input: Any, indices: Any, deltas: Any, name: str | None = None) -> Operation:
-    """Adds to elements, or to slices, of a variable.
+    """Add to elements, or to slices, of a variable.
 
     Args:
       input: the variable, float32.

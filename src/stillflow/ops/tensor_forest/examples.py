@@ -18,7 +18,7 @@ _COLUMN = re.compile(rb"\{name: (\S*) original_type: (-?\d+) size: (\S+)\}")
 
 
 class Specification:
-    """What kind of data each feature was made of.
+    """Specification of the kind of data behind each feature.
 
     Args:
       serialized: what `TensorForestDataSpec.SerializeToString` gives.
@@ -66,7 +66,7 @@ class Examples:
             self.count = int(to_stored(shape)[0]) if self._rows is not None else 0
 
     def values(self, examples: Any, features: Any) -> Any:
-        """The values of features of examples, float32.
+        """Return the values of features of examples, float32.
 
         Args:
           examples, features: their numbers, int64 of one shape, or of shapes that can be made one.
@@ -81,7 +81,7 @@ class Examples:
         return found
 
     def value(self, example: int, feature: int) -> Any:
-        """The value of one feature of one example, float32."""
+        """Return the value of one feature of one example, float32."""
         if self._is_plain and feature < self.spec.dense_size:
             return self._dense[example, feature]
         return self.values(np.array([example]), np.array([feature]))[0]
@@ -107,7 +107,7 @@ class Examples:
         return np.where(there, self._values[places], np.float32(0))
 
     def draw(self, example: int, words: Words) -> tuple[int, Any, int]:
-        """A feature that the example has: its number, the example's value, the kind of data."""
+        """Draw a feature of the example: its number, the example's value, the kind of data."""
         total, first, own = self.spec.dense_size, 0, 0
         if self._rows is not None:
             first, last = np.searchsorted(self._rows, [example, example + 1])
@@ -140,7 +140,7 @@ class Targets:
         self.weights[: len(weights)] = weights[: self.count]
 
     def classes(self, count: int) -> Any:
-        """The labels as numbers of classes, int64 [n].
+        """Return the labels as numbers of classes, int64 [n].
 
         Raises:
           InvalidArgumentError: if one is not below `count`.

@@ -85,7 +85,7 @@ class DenseGini(Growth):
 
     @classmethod
     def _classes_seen(cls, shelf: Shelf, rows: Any) -> Any:
-        """How many classes leaves have examples of, int64 [n]."""
+        """Return the number of classes of the examples in leaves, int64 [n]."""
         return shelf["seen"][rows].sum(1)
 
     # ---- tests
@@ -139,7 +139,7 @@ class DenseGini(Growth):
 
     @property
     def _is_checked(self) -> bool:
-        """Whether something is decided after each example."""
+        """True if each example is followed by a decision."""
         return self._finish != "SPLIT_FINISH_BASIC" or self._prune != "SPLIT_PRUNE_NONE"
 
     def add(self, examples: Examples, places: Any, targets: Targets) -> int | None:
@@ -175,7 +175,7 @@ class DenseGini(Growth):
         return self._own("left")
 
     def _scores(self) -> tuple[Any, Any, Any]:
-        """The impurity that each test leaves, and the weights on both sides of it."""
+        """Return the impurity that each test leaves, and the weights on both sides of it."""
         left, left_weight = self._impurity(self.left)
         right, right_weight = self._impurity(self.total - self.left)
         return left + right, left_weight, right_weight
@@ -200,7 +200,7 @@ class DenseGini(Growth):
         return Choice(self.splits[number], *self._sides(number))
 
     def _sides(self, number: int) -> tuple[Any, Any]:
-        """What the leaves on both sides of a test will say."""
+        """Return the values of the leaves on both sides of a test."""
         return self.left[number], self.total - self.left[number]
 
     # ---- deciding early, giving tests up
@@ -216,7 +216,7 @@ class DenseGini(Growth):
         # "Bootstrap" never decides: TensorFlow asks for 0 to be below a negative number there.
 
     def _dominates(self) -> bool:
-        """Whether the best test is better than the second by more than chance allows."""
+        """Return True if the best test is significantly better than the second."""
         best = second = _LARGEST
         for score in self._scores()[0]:
             if score < best:
@@ -272,7 +272,7 @@ class DenseGini(Growth):
 
 
 def _distinct(seen: set[int], labels: Any, counted: Any) -> Any:
-    """How many classes have been seen after each example, int64 [n].
+    """Return the number of classes seen after each example, int64 [n].
 
     Args:
       seen: the classes that were before.
@@ -378,7 +378,7 @@ class SparseGini(DenseGini):
 
 
 def _name(enum: str, number: int) -> str:
-    """What a value of an enum is called.
+    """Return the name of an enum's value.
 
     Raises:
       InvalidArgumentError: if there is none.

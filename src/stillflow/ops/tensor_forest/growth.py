@@ -1,4 +1,4 @@
-"""What a leaf learns of the tests that may be put there."""
+"""Statistics of a leaf about its candidate tests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Growth:
 
     @classmethod
     def fields(cls, outputs: int) -> tuple[dict[str, Field], dict[str, Field]]:
-        """The fields that leaves have, and their tests."""
+        """Return the fields that leaves have, and their tests."""
         of_leaves: dict[str, Field] = {
             "weight": ((), np.float32), "split_after": ((), np.int64), "tests": ((), np.int64),
             "is_initialized": ((), bool), "is_early": ((), bool),
@@ -53,11 +53,11 @@ class Growth:
 
     @classmethod
     def shelf_of(cls, parameters: Any) -> Shelf:
-        """The place for the numbers of all leaves of a tree."""
+        """Return the place for the numbers of all leaves of a tree."""
         return Shelf(*cls.fields(parameters.num_outputs))
 
     def _own(self, name: str) -> Any:
-        """What the shelf has of this leaf; of its tests those that there are."""
+        """Return the shelf's row of this leaf; of its tests only the existing ones."""
         found = self.shelf[name][self.row]
         return found[: len(self.splits)] if name in self.shelf.of_tests else found
 
@@ -68,17 +68,17 @@ class Growth:
 
     @property
     def is_initialized(self) -> bool:
-        """Whether the tests are there."""
+        """True if the tests exist."""
         return bool(self.weight > 0) or len(self.splits) == self.wanted
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has seen enough to choose one."""
+        """True if it has seen enough examples to choose a test."""
         return bool(self.finished(self.shelf, np.array([self.row]))[0])
 
     @classmethod
     def finished(cls, shelf: Shelf, rows: Any) -> Any:
-        """Which leaves have seen enough, bool [n]."""
+        """Return the leaves that have seen enough examples, bool [n]."""
         raise NotImplementedError
 
     # ---- tests
@@ -86,7 +86,7 @@ class Growth:
     def add_split(
         self, split: Split, examples: Examples | None, targets: Targets | None, example: int
     ) -> None:
-        """Adds a test, unless there are enough; `example` is what it was made of."""
+        """Add a test, unless there are enough; `example` is what it was made of."""
         if len(self.splits) < self.wanted:
             self.shelf["test"][self.row, len(self.splits)] = tuple(split)
             self.splits.append(split)
@@ -95,13 +95,13 @@ class Growth:
             self.settle()
 
     def remove_split(self, number: int) -> None:
-        """Gives a test up."""
+        """Remove a test."""
         del self.splits[number]
         self.shelf.remove_test(self.row, number)
         self.shelf["tests"][self.row] = len(self.splits)
 
     def settle(self) -> None:
-        """Notes on the shelf whether the tests are there."""
+        """Record on the shelf whether the tests exist."""
         self.shelf["is_initialized"][self.row] = self.is_initialized
 
     # ---- examples
@@ -110,7 +110,7 @@ class Growth:
     def count(
         cls, shelf: Shelf, rows: Any, examples: Examples, places: Any, targets: Targets
     ) -> None:
-        """Counts examples.
+        """Add examples to the counts.
 
         Args:
           shelf: where the leaves are.
@@ -128,7 +128,7 @@ class Growth:
         return np.nonzero(passes_each(examples, places, tests) & there)
 
     def add(self, examples: Examples, places: Any, targets: Targets) -> int | None:
-        """Counts examples of this leaf alone.
+        """Add examples of this leaf alone to the counts.
 
         Returns:
           Of which one on, counted in `places`, the leaf is finished; None if it is not.
@@ -137,24 +137,24 @@ class Growth:
 
     @classmethod
     def state(cls, shelf: Shelf, rows: Any) -> Any:
-        """What tells how close leaves are to being finished; for `first_finished`."""
+        """Return the leaves' state for `first_finished`."""
         raise NotImplementedError
 
     @classmethod
     def first_finished(
         cls, state: Any, split_after: int, places: Any, targets: Targets, outputs: int
     ) -> int:
-        """With which of the examples, counted in `places`, a leaf that became finished was so."""
+        """Return the example, counted in `places`, with which a leaf became finished."""
         raise NotImplementedError
 
     def best(self) -> Choice | None:
-        """The test that parts the examples best, if any parts them."""
+        """Return the test that parts the examples best, if any parts them."""
         raise NotImplementedError
 
     # ---- messages
 
     def write(self, slot: Any) -> None:
-        """Fills a `FertileSlot` message."""
+        """Fill a `FertileSlot` message."""
         slot.post_init_leaf_stats.weight_sum = self.weight
         self._write_total(slot.post_init_leaf_stats)
         for number, split in enumerate(self.splits):
@@ -163,7 +163,7 @@ class Growth:
             self._write_left(number, candidate.left_stats)
 
     def read(self, slot: Any) -> None:
-        """Takes over a `FertileSlot` message; one without statistics says nothing."""
+        """Load a `FertileSlot` message; one without statistics has no effect."""
         if not slot.HasField("post_init_leaf_stats"):
             return
         self.shelf["weight"][self.row] = slot.post_init_leaf_stats.weight_sum
@@ -187,21 +187,21 @@ class Growth:
 
 
 def write_vector(vector: Any, values: Any) -> None:
-    """Fills a `Vector` message."""
+    """Fill a `Vector` message."""
     for value in values:
         vector.value.add().float_value = value
 
 
 def read_vector(vector: Any) -> Any:
-    """A `Vector` message, float32 [n]."""
+    """Return a `Vector` message, float32 [n]."""
     return np.array([each.float_value for each in vector.value], np.float32)
 
 
 def in_turn(start: Any, addends: Any) -> Any:
-    """Sums after each addend, one after the other in float32, [n + 1, ...]."""
+    """Return sums after each addend, one after the other in float32, [n + 1, ...]."""
     return np.cumsum(np.concatenate([[start], addends]), 0, dtype=np.float32)
 
 
 def add_at(array: Any, places: Any, values: Any) -> None:
-    """Adds to elements of an array, counted in memory, one after the other."""
+    """Add to elements of an array, counted in memory, one after the other."""
     np.add.at(array.reshape(-1), places, values)

@@ -115,7 +115,7 @@ def process_input_v4_kernel(node: Node) -> Any:
         targets = Targets(labels, weights, parameters.is_regression)
         numbers = leaf_numbers(leaves, examples.count)
         with stats.lock:
-            # The same words at every step: TensorFlow begins its stream anew each time.
+            # The same words at every step: TensorFlow restarts its stream each time.
             finished = stats.state.process(examples, targets, numbers, Words(seed))
         return tensor(finished, np.int32)
 

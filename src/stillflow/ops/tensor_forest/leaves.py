@@ -1,4 +1,4 @@
-"""What the leaves of a tree say: counts of classes, or means."""
+"""Values of a tree's leaves: counts of classes, or means."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.ops.tensor_forest.parameters import MESSAGES
 
 
 class DenseLeaves:
-    """For each leaf one number for each output.
+    """Leaves with one number for each output.
 
     Args:
       outputs: how many.
@@ -31,22 +31,22 @@ class DenseLeaves:
             self._values, self._given = np.pad(self._values, size), np.pad(self._given, size)
 
     def set(self, node: int, values: Any) -> None:
-        """Gives a leaf its numbers."""
+        """Set the numbers of a leaf."""
         self._make_room(node)
         self._values[node], self._given[node] = values, True
 
     def add(self, leaves: Any, classes: Any, weights: Any) -> None:
-        """Counts examples of classes."""
+        """Add examples of classes to the counts."""
         if not self._is_regression:
             np.add.at(self._values, (leaves, classes), weights)
             self._given[leaves, classes] = True
 
     def outputs(self, leaves: Any) -> Any:
-        """The numbers of leaves, float32 [n, outputs]."""
+        """Return the numbers of leaves, float32 [n, outputs]."""
         return self._values[leaves]
 
     def read(self, node: int, leaf: Any) -> None:
-        """Takes over a `Leaf` message."""
+        """Load a `Leaf` message."""
         self._make_room(node)
         found = leaf.vector.value
         if len(found) != self._outputs:
@@ -55,7 +55,7 @@ class DenseLeaves:
         self._given[node] = [each.HasField("float_value") for each in found]
 
     def write(self, node: int, leaf: Any) -> None:
-        """Fills a `Leaf` message."""
+        """Fill a `Leaf` message."""
         leaf.vector.SetInParent()
         del leaf.vector.value[:]
         for value, given in zip(self._values[node], self._given[node], strict=True):
@@ -65,7 +65,7 @@ class DenseLeaves:
 
 
 class SparseLeaves:
-    """For each leaf the classes of which it has had examples.
+    """Leaves with counts of the classes of their examples.
 
     Args:
       outputs: how many classes there are.
@@ -76,18 +76,18 @@ class SparseLeaves:
         self._counts: dict[int, dict[int, Any]] = {}
 
     def set(self, node: int, values: dict[int, Any]) -> None:
-        """Gives a leaf its counts."""
+        """Set the counts of a leaf."""
         self._counts[node] = dict(values)
 
     def add(self, leaves: Any, classes: Any, weights: Any) -> None:
-        """Counts examples of classes."""
+        """Add examples of classes to the counts."""
         found = zip(leaves.tolist(), classes.tolist(), weights, strict=True)
         for leaf, label, weight in found:
             counts = self._counts.setdefault(leaf, {})
             counts[label] = counts[label] + weight if label in counts else weight
 
     def outputs(self, leaves: Any) -> Any:
-        """The counts of leaves, float32 [n, classes]."""
+        """Return the counts of leaves, float32 [n, classes]."""
         found = np.zeros((len(leaves), self._outputs), np.float32)
         for row, leaf in enumerate(leaves.tolist()):
             for label, count in self._counts.get(leaf, {}).items():
@@ -95,12 +95,12 @@ class SparseLeaves:
         return found
 
     def read(self, node: int, leaf: Any) -> None:
-        """Takes over a `Leaf` message."""
+        """Load a `Leaf` message."""
         stored = leaf.sparse_vector.sparse_value
         self._counts[node] = {label: np.float32(stored[label].float_value) for label in stored}
 
     def write(self, node: int, leaf: Any) -> None:
-        """Fills a `Leaf` message."""
+        """Fill a `Leaf` message."""
         if node not in self._counts:
             return
         leaf.sparse_vector.SetInParent()
@@ -114,7 +114,7 @@ Leaves = DenseLeaves | SparseLeaves
 
 
 def leaves_of(parameters: Any) -> Leaves:
-    """What the leaves of a tree are, by the parameters of its forest.
+    """Return the kind of leaves for a forest's parameters.
 
     Raises:
       InvalidArgumentError: if it is not supported.

@@ -1,4 +1,4 @@
-"""What a forest is told about itself: the message that each of its operations carries."""
+"""Parameters of a forest: the message that each of its operations carries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MESSAGES = file("tensorflow/contrib/tensor_forest/proto/tensor_forest_params.pro
 
 
 def parameters_of(serialized: bytes) -> Any:
-    """A `TensorForestParams` message.
+    """Return a `TensorForestParams` message.
 
     Raises:
       InvalidArgumentError: if it is none.
@@ -27,7 +27,7 @@ def parameters_of(serialized: bytes) -> Any:
 
 
 def at_depth(parameter: Any, depth: int) -> Any:
-    """The value that a parameter has so many layers below the root, float32.
+    """Return the value that a parameter has so many layers below the root, float32.
 
     Raises:
       InvalidArgumentError: if the message says none.

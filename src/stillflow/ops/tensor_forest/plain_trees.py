@@ -72,7 +72,7 @@ class PlainTree:
             raise refused("Unable to parse tree config.") from error
 
     def predict(self, features: Any, logits: int) -> Any:
-        """What the leaves say in which examples end, float32 [examples, logits].
+        """Return the values of the leaves for the examples, float32 [examples, logits].
 
         Args:
           features: of the examples, float32 [examples, features].

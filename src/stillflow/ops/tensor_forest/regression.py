@@ -84,7 +84,7 @@ class LeastSquares(Growth):
         return Choice(self.splits[number], left / counts[number], right / others[number])
 
     def _variances(self, counts: Any, others: Any) -> Any:
-        """The variances on both sides of each test, summed over outputs."""
+        """Return the variances on both sides of each test, summed over outputs."""
         left_sums, left_squares = self._own("left_sums"), self._own("left_squares")
         left, right = left_sums / counts, (self._own("sums") - left_sums) / others
         squares = left_squares / counts

@@ -31,7 +31,7 @@ class Shelf:
         return self._arrays[name]
 
     def take(self, width: int) -> int:
-        """A row of zeros with room for so many tests."""
+        """Return a row of zeros with room for so many tests."""
         if width > self.width:
             self._pad(1, max(width, self.width) - self.width, self.of_tests)
             self.width = width
@@ -45,7 +45,7 @@ class Shelf:
         return row
 
     def release(self, row: int) -> None:
-        """Gives a row back."""
+        """Release a row."""
         self._free.append(row)
 
     def _pad(self, axis: int, more: int, names: tuple[str, ...]) -> None:
@@ -56,7 +56,7 @@ class Shelf:
             self._arrays[name] = np.concatenate([old, np.zeros(size, old.dtype)], axis)
 
     def remove_test(self, row: int, number: int) -> None:
-        """Moves the tests of a leaf that come after one to its place."""
+        """Move the tests of a leaf that come after one to its place."""
         for name in self.of_tests:
             tests = self._arrays[name][row]
             tests[number:-1] = tests[number + 1 :].copy()

@@ -54,7 +54,7 @@ class Slots:
         self.read(serialized)
 
     def read(self, serialized: bytes) -> None:
-        """Takes over stored statistics.
+        """Load stored statistics.
 
         Raises:
           InvalidArgumentError: as above.
@@ -83,7 +83,7 @@ class Slots:
         return made
 
     def _clear(self, node: int) -> None:
-        """Gives up the statistics of a leaf, if there are any."""
+        """Release the statistics of a leaf, if there are any."""
         known = self._slots.pop(node, None)
         if known is not None:
             self._shelf.release(known.row)
@@ -95,7 +95,10 @@ class Slots:
         return self._slots[node]
 
     def write(self) -> bytes:
-        """The statistics as a `FertileStats` message; only depths, unless all are asked for."""
+        """Return the statistics as a `FertileStats` message.
+
+        Only depths, unless all are asked for.
+        """
         message: Any = _STATS["FertileStats"]()
         for node, growth in self._slots.items():
             slot = message.node_to_slot.add()
@@ -107,7 +110,7 @@ class Slots:
     # ---- examples
 
     def process(self, examples: Examples, targets: Targets, leaves: Any, words: Words) -> list[int]:
-        """Takes a batch.
+        """Process a batch.
 
         Args:
           examples, targets: the batch.
@@ -129,7 +132,7 @@ class Slots:
     def _process_rows(
         self, examples: Examples, targets: Targets, leaves: Any, words: Words
     ) -> dict[int, int]:
-        """Example by example; gives leaves, each with the first example that finds it finished."""
+        """Process example by example; return finished leaves, each with its last example."""
         counted = self._shelf["is_initialized"][self._rows[leaves]]
         found: dict[int, int] = {}
         for row in np.flatnonzero(~counted).tolist():
@@ -150,7 +153,7 @@ class Slots:
     def _add_each(
         self, examples: Examples, targets: Targets, leaves: Any, places: Any
     ) -> Iterator[tuple[int, int]]:
-        """Counts examples leaf by leaf; yields leaves that are finished, and since which one."""
+        """Count examples leaf by leaf; yield finished leaves, each with its last example."""
         for leaf, chosen in _groups(leaves[places]).items():
             first = self._slots[leaf].add(examples, places[chosen], targets)
             if first is not None:
@@ -159,7 +162,7 @@ class Slots:
     def _add_all(
         self, examples: Examples, targets: Targets, leaves: Any, places: Any
     ) -> Iterator[tuple[int, int]]:
-        """Counts the examples of all leaves at once; yields as `_add_each` does."""
+        """Count the examples of all leaves at once; yield like `_add_each`."""
         if not len(places):
             return
         kind, shelf = self._kind, self._shelf
@@ -198,7 +201,7 @@ class Slots:
     def _draw(
         self, growth: Growth, examples: Examples, targets: Targets, row: int, words: Words
     ) -> None:
-        """Makes a test of one of the features of an example."""
+        """Make a test of one of the features of an example."""
         comparison = self.parameters.inequality_test_type
         split = split_of(*examples.draw(row, words), comparison)
         growth.add_split(split, examples, targets, row)
@@ -206,7 +209,7 @@ class Slots:
     # ---- growth
 
     def grow(self, tree: Tree, finished: list[int]) -> None:
-        """Puts tests at leaves that have seen enough, as long as there is room in the tree."""
+        """Put tests at leaves that have seen enough, as long as there is room in the tree."""
         for node in finished:
             if tree.size >= self.parameters.max_nodes:
                 return
@@ -221,7 +224,7 @@ class Slots:
 
 
 def _groups(leaves: Any) -> dict[int, Any]:
-    """The examples of each leaf, leaves in the order in which they come first."""
+    """Return the examples of each leaf, leaves in the order in which they come first."""
     if not len(leaves):
         return {}
     order = np.argsort(leaves, kind="stable")

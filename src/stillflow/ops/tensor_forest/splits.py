@@ -35,11 +35,11 @@ class Split(NamedTuple):
 
     @property
     def is_inequality(self) -> bool:
-        """Whether numbers are compared, not categories."""
+        """True if numbers are compared, not categories."""
         return self.kind != _EQUAL
 
     def write(self, node: Any) -> None:
-        """Puts the test into a `BinaryNode`."""
+        """Put the test into a `BinaryNode`."""
         if self.is_inequality:
             test = node.inequality_left_child_test
             test.feature_id.id.value = str(self.feature)
@@ -53,7 +53,7 @@ class Split(NamedTuple):
 
 
 def split_of(feature: int, threshold: Any, data: int, comparison: int) -> Split:
-    """The test that an example suggests.
+    """Return the test that an example suggests.
 
     Args:
       feature, threshold: one of its features and the value.
@@ -69,7 +69,7 @@ def split_of(feature: int, threshold: Any, data: int, comparison: int) -> Split:
 
 
 def read_split(node: Any) -> Split:
-    """The test in a `BinaryNode`.
+    """Return the test in a `BinaryNode`.
 
     Raises:
       InvalidArgumentError: if it is not of the tests that grow here.
@@ -93,13 +93,13 @@ def read_split(node: Any) -> Split:
 
 
 def passes(examples: Examples, places: Any, tests: Any) -> Any:
-    """Whether each example passes a test of its own, bool [n]; `tests` is of `ROW` [n]."""
+    """Return True where each example passes its own test, bool [n]; `tests` is of `ROW` [n]."""
     values = examples.values(places, tests["feature"])
     return _compared(values, tests["threshold"], tests["kind"])
 
 
 def passes_each(examples: Examples, places: Any, tests: Any) -> Any:
-    """Whether each example passes each of its tests, bool [n, tests]; `tests` is of that shape."""
+    """Return True where examples pass their tests, bool [n, tests]; `tests` has that shape."""
     values = examples.values(places[:, None], tests["feature"])
     return _compared(values, tests["threshold"], tests["kind"])
 

@@ -33,7 +33,7 @@ class Tree:
         self.read(serialized)
 
     def read(self, serialized: bytes) -> None:
-        """Takes over a stored tree.
+        """Load a stored tree.
 
         Raises:
           InvalidArgumentError: as above.
@@ -65,11 +65,11 @@ class Tree:
 
     @property
     def size(self) -> int:
-        """How many nodes there are, leaves among them."""
+        """The number of nodes, including leaves."""
         return len(self._message.decision_tree.nodes)
 
     def find(self, examples: Examples) -> Any:
-        """The number of the leaf in which each example ends, int64 [n]."""
+        """Return the number of the leaf in which each example ends, int64 [n]."""
         found = np.zeros(examples.count, np.int64)
         moving = np.arange(examples.count)
         while True:
@@ -81,7 +81,7 @@ class Tree:
             found[moving] = np.where(to_left, nodes["left"], nodes["right"])
 
     def split(self, number: int, split: Split, left: Any, right: Any) -> tuple[int, int]:
-        """Puts a test at a leaf.
+        """Put a test at a leaf.
 
         Args:
           number: of the leaf.
@@ -106,7 +106,7 @@ class Tree:
         return first, first + 1
 
     def write(self) -> bytes:
-        """The tree as a `Model` message."""
+        """Return the tree as a `Model` message."""
         for number, node in enumerate(self._message.decision_tree.nodes):
             if self._nodes[number]["is_leaf"]:
                 self.leaves.write(number, node.leaf)
@@ -131,7 +131,7 @@ class Tree:
         return path.SerializeToString()  # type: ignore[no-any-return]
 
     def feature_counts(self, features: int) -> Any:
-        """How many tests there are of each feature, int32 [features]."""
+        """Return the number of tests of each feature, int32 [features]."""
         nodes = self._nodes[: self.size]
         tested = nodes["feature"][~nodes["is_leaf"]]
         return np.bincount(tested, minlength=features)[:features].astype(np.int32)

@@ -104,7 +104,7 @@ tree_size_op.shape(scalar_shape)
 
 
 def creating_kernel(make: Callable[[Any, bytes], Any], described: str) -> Callable[[Node], Any]:
-    """The kernel of an operation that fills a place, unless it is filled already.
+    """Return the kernel of an operation that fills a place, unless it is filled already.
 
     Args:
       make: makes the thing of a forest's parameters and of what is stored of it.
@@ -124,7 +124,7 @@ def creating_kernel(make: Callable[[Any, bytes], Any], described: str) -> Callab
 
 
 def deserializing_kernel(described: str) -> Callable[[Node], Any]:
-    """The kernel of an operation that puts what is stored in the place of what is there."""
+    """Return the kernel of an operation that replaces a resource by its stored form."""
 
     def kernel(node: Node) -> Any:
         def read(slot: Slot[Any], stored: Any) -> None:
@@ -137,7 +137,7 @@ def deserializing_kernel(described: str) -> Callable[[Node], Any]:
 
 
 def serializing_kernel(node: Node) -> Any:
-    """The kernel of an operation that stores what is there."""
+    """Return the kernel of an operation that stores a resource."""
 
     def write(slot: Slot[Any]) -> Any:
         with slot.lock:
@@ -147,7 +147,7 @@ def serializing_kernel(node: Node) -> Any:
 
 
 def stored_message(value: Any, described: str) -> bytes:
-    """A scalar argument that is a message.
+    """Return a scalar argument that is a message.
 
     Raises:
       InvalidArgumentError: if it is no scalar.
@@ -175,7 +175,7 @@ def tree_size_kernel(node: Node) -> Any:
 
 
 def known_rows(dims: Any) -> int | None:
-    """How many examples dense features have, as far as a graph tells."""
+    """Return the static number of examples of dense features."""
     return dims[0] or None if dims else None
 
 
@@ -203,7 +203,7 @@ def tree_predictions_v4_kernel(node: Node) -> Any:
 
 
 def _shares(counts: Any) -> Any:
-    """Counts of classes as shares of their sum; those without examples stay as they are."""
+    """Return counts of classes as shares of their sum; all-zero counts stay unchanged."""
     sums = np.cumsum(counts, 1, dtype=np.float32)[:, -1:]
     divided = (sums > 0) & (sums != 1)
     return counts / np.where(divided, sums, np.float32(1))
@@ -243,7 +243,7 @@ def update_model_v4_kernel(node: Node) -> Any:
 
 
 def leaf_numbers(leaves: Any, count: int) -> Any:
-    """The leaf of each example, int64 [n].
+    """Return the leaf of each example, int64 [n].
 
     Raises:
       InvalidArgumentError: if there is not one for each.

@@ -21,14 +21,14 @@ class Words:
         self._words: list[int] = []
 
     def word(self) -> int:
-        """The next 32 bits."""
+        """Return the next 32 bits."""
         if not self._words:
             made = self._stream.reserve(_BLOCKS).words(_BLOCKS * WORDS_PER_BLOCK)
             self._words = made[::-1].tolist()
         return self._words.pop()
 
     def below(self, count: int) -> int:
-        """A number from 0 to below `count`, each as likely; 0 if there is none."""
+        """Return a number from 0 to below `count`, each as likely; 0 if there is none."""
         if count & (count - 1) == 0:
             return self.word() & (count - 1) if count else self.word() * 0
         rejected = MASK32 % count + 1

@@ -1,7 +1,7 @@
 """Cards of the ops on TensorLists: kernels and shapes; `gradients.py` has their gradients.
 
-A list travels as a variant whose handle tells, while the graph is built, the type of its elements
-and what is known of their shape.
+A list travels as a variant. During graph construction its handle has the type of its elements and
+their static shape.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TAKING = "Expected list with element dtype {op} but got list with element dtype
 
 
 def _element(node: Node, refusal: str) -> Dims:
-    """What the handle of a list tells of the shape of its elements.
+    """Return the static shape of the elements from a list's handle.
 
     Raises:
       ValueError: if the elements are of another type than the op's; `refusal` words it.
@@ -56,19 +56,19 @@ def _element(node: Node, refusal: str) -> Dims:
 
 
 def _is_list(node: Node, element: Dims) -> tuple[()]:
-    """Notes what the list that is given holds; gives the shape of the handle."""
+    """Record the type of a list's elements; return the shape of the handle."""
     handle = node.outputs[0]
     handle._handle_dtype, handle._handle_dims = node.op.attrs["element_dtype"], element
     return ()
 
 
 def _given_element(node: Node, index: int) -> Dims:
-    """The element shape that an input says; a scalar says nothing."""
+    """Return the element shape that an input says; a scalar says nothing."""
     return None if node.dims(index) == () else node.shape_value(index)
 
 
 def _made(index: int) -> Shape:
-    """For ops that make a list; input `index` is the shape of its elements."""
+    """Return a shape rule of ops that make a list; input `index` is the shape of its elements."""
     return lambda node: _is_list(node, _given_element(node, index))
 
 
@@ -91,7 +91,7 @@ def _popped_shape(node: Node) -> Any:
 
 
 def _merged_element(node: Node, refusal: str, index: int) -> Dims:
-    """What handle and input say together; kernels tell by themselves what contradicts."""
+    """Merge the element shapes of handle and input; kernels raise errors for contradictions."""
     known, given = _element(node, refusal), _given_element(node, index)
     if node.planning and not dims.is_compatible(known, given):
         return None
@@ -189,7 +189,7 @@ def _lists_joined_shape(node: Node) -> Any:
 
 
 def _dims_of(shape: Any) -> Dims:
-    """What a tensor of sizes says: -1 for a size that is not known, or for no shape at all.
+    """Return the shape in a tensor of sizes: -1 for an unknown size, or for an unknown shape.
 
     Raises:
       InvalidArgumentError: if it is another scalar.
@@ -204,7 +204,7 @@ def _dims_of(shape: Any) -> Dims:
 
 
 def _check(value: Any, dtype: DType) -> TensorList:
-    """The list that a variant is.
+    """Return the list that a variant is.
 
     Raises:
       InvalidArgumentError: if it is none, or holds elements of another type.
@@ -220,7 +220,7 @@ def _check(value: Any, dtype: DType) -> TensorList:
 
 
 def _merged(values: TensorList, shape: Any) -> Dims:
-    """The shape of elements by the op's input and by the list."""
+    """Return the shape of elements by the op's input and by the list."""
     return joined.merged(_dims_of(shape), values.element)
 
 
@@ -532,8 +532,8 @@ def _define() -> None:
         _SHAPED, _made(0), _empty_kernel, False,
     ))  # fmt: skip
     for name, arguments, results, attrs, shape, kernel, differentiable in rows:
-        # What a list holds, and what is taken out of it, is the memory that was put in. Lists made
-        # of tensors are no values that plans could fold.
+        # Elements share memory with the tensors put in. Lists made of tensors are no values that
+        # plans could fold.
         card = cards[name] = op(
             f"{name}({arguments}) -> {results}\n{attrs}",
             view=True,

@@ -1,4 +1,4 @@
-"""Elements of lists put together in one tensor, and tensors cut into elements."""
+"""Lists stacked or concatenated to one tensor, and tensors cut into elements."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from stillflow.ops.tensor_array.store import refuse
 
 
 def as_objects(values: Sequence[Any]) -> Any:
-    """A vector of variants."""
+    """Return a vector of variants."""
     result = np.empty(len(values), object)
     result[:] = values
     return result
 
 
 def rows(value: Any, dtype: DType) -> list[Any]:
-    """The parts of a tensor along its first dimension."""
+    """Return the parts of a tensor along its first dimension."""
     return list(value) if dtype == dtypes.variant else whole.rows(value, dtype)
 
 
 def merged(a: Dims, b: Dims) -> Dims:
-    """What both shapes tell.
+    """Merge both shapes.
 
     Raises:
       InvalidArgumentError: if they contradict each other.
@@ -49,7 +49,7 @@ def merged(a: Dims, b: Dims) -> Dims:
 
 
 def common(element: Dims, items: Sequence[Any]) -> Dims:
-    """What is known of the shape of elements, by all that are set.
+    """Return the common static shape of all elements that are set.
 
     Raises:
       InvalidArgumentError: if their shapes differ.
@@ -95,7 +95,7 @@ def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> Any
 def gather(
     items: Sequence[Any], indices: Sequence[int], element: Dims, dtype: DType, device: Any
 ) -> Any:
-    """The elements at some places, along a new first dimension.
+    """Return the elements at some places, along a new first dimension.
 
     Raises:
       InvalidArgumentError: if there is no such place, or their shape cannot be told.
@@ -125,7 +125,7 @@ def concat(
 
     Args:
       items: the elements.
-      element: what is known of their shape.
+      element: the static shape of the elements.
       leading: the lengths of elements that were never set; None where the op has no such input.
       dtype: their type.
       device: where zeros are made.
@@ -195,7 +195,7 @@ def _lengths(items: Sequence[Any], first: Any, leading: Sequence[int] | None) ->
 
 
 def check_rows(value: Any, element: Dims) -> None:
-    """Refuses a tensor whose rows cannot be elements of that shape.
+    """Raise an error for a tensor whose rows cannot be elements of that shape.
 
     Raises:
       InvalidArgumentError: if it is a scalar, or the shapes differ.
@@ -273,7 +273,7 @@ def scattered(
 
 
 def scatter_into(items: list[Any], value: Any, indices: Any, dtype: DType) -> None:
-    """Puts the rows of a tensor at the given places of a list, which grows where needed.
+    """Put the rows of a tensor at the given places of a list, which grows where needed.
 
     Raises:
       InvalidArgumentError: if there is not one index for each row, or one is negative.

@@ -12,7 +12,7 @@ from stillflow.ops.tensor_list.cards import cards
 
 
 def element_shape_input(shape: Any) -> Any:
-    """A shape as the ops take it: -1 for what is not known."""
+    """Return a shape as the ops take it: -1 for what is not known."""
     if isinstance(shape, Tensor):
         return shape
     if isinstance(shape, TensorShape):
@@ -28,10 +28,10 @@ def element_shape_input(shape: Any) -> Any:
 def empty_tensor_list(
     element_shape: Any, element_dtype: Any, max_num_elements: Any = None, name: str | None = None
 ) -> Tensor:
-    """A list without elements.
+    """Return a list without elements.
 
     Args:
-      element_shape: what is known of the shape of its elements.
+      element_shape: the static shape of its elements.
       element_dtype: their type.
       max_num_elements: how many it may get, an int32 scalar; any number by default.
       name: of the operation.
@@ -48,7 +48,7 @@ def empty_tensor_list(
 def tensor_list_reserve(
     element_shape: Any, num_elements: Any, element_dtype: Any, name: str | None = None
 ) -> Tensor:
-    """A list of `num_elements` elements that are not set."""
+    """Return a list of `num_elements` elements that are not set."""
     made: Tensor = cards["TensorListReserve"](
         element_shape_input(element_shape), num_elements, element_dtype=element_dtype, name=name
     )
@@ -56,7 +56,7 @@ def tensor_list_reserve(
 
 
 def tensor_list_from_tensor(tensor: Any, element_shape: Any, name: str | None = None) -> Tensor:
-    """A list of the rows of a tensor."""
+    """Return a list of the rows of a tensor."""
     made: Tensor = cards["TensorListFromTensor"](
         tensor, element_shape_input(element_shape), name=name
     )
@@ -70,7 +70,7 @@ def tensor_list_get_item(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The element at `index`, an int32 scalar; zeros if it was never set."""
+    """Return the element at `index`, an int32 scalar; zeros if it was never set."""
     made: Tensor = cards["TensorListGetItem"](
         input_handle,
         index,
@@ -82,7 +82,7 @@ def tensor_list_get_item(
 
 
 def tensor_list_pop_back(input_handle: Any, element_dtype: Any, name: str | None = None) -> Any:
-    """The list without its last element, and that element."""
+    """Return the list without its last element, and that element."""
     return cards["TensorListPopBack"](input_handle, -1, element_dtype=element_dtype, name=name)
 
 
@@ -93,7 +93,7 @@ def tensor_list_gather(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The elements at `indices` (an int32 vector), along a new first dimension."""
+    """Return the elements at `indices` (an int32 vector), along a new first dimension."""
     made: Tensor = cards["TensorListGather"](
         input_handle,
         indices,
@@ -156,7 +156,10 @@ def tensor_list_concat(
 def tensor_list_split(
     tensor: Any, element_shape: Any, lengths: Any, name: str | None = None
 ) -> Tensor:
-    """A list of parts of a tensor, cut along the first dimension; `lengths` is an int64 vector."""
+    """Return a list of parts of a tensor, cut along the first dimension.
+
+    `lengths` is an int64 vector.
+    """
     made: Tensor = cards["TensorListSplit"](
         tensor, element_shape_input(element_shape), lengths, name=name
     )
@@ -170,7 +173,7 @@ def tensor_list_set_item(
     resize_if_index_out_of_bounds: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The list with `item` at `index`, made longer first where that is asked for and needed."""
+    """Return the list with `item` at `index`, made longer first on request."""
     if resize_if_index_out_of_bounds:
         from stillflow.ops.control_flow.cond import cond
 

@@ -1,8 +1,8 @@
-"""What a TensorList is during a run: a list of tensors that never changes.
+"""TensorLists during a run: immutable lists of tensors.
 
 Every operation gives another list. The newest one of a chain of changes holds the elements; an
-older one knows how to get back to its own from those of the next. So pushing in a loop costs the
-same at every turn, and whoever still has an older list finds it as it was.
+older one can compute its own from those of the next. So a push in a loop costs the same in every
+iteration, and an older list stays unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TensorList:
 
     Attributes:
       dtype: of the elements.
-      element: what is known of their shape.
+      element: the static shape of the elements.
       limit: how many there may be at most; -1 for any number.
     """
 
@@ -45,7 +45,7 @@ class TensorList:
         return self._items
 
     def _recover(self) -> None:
-        """Takes a copy of the newest list's elements back to what they were here."""
+        """Recover the elements of this list from a copy of the newest list's."""
         undoes = []
         newest = self
         while newest._items is None:
@@ -63,7 +63,7 @@ class TensorList:
         return newer
 
     def pushed(self, value: Any) -> TensorList:
-        """With one element more."""
+        """Return the list with one more element."""
         items = self.items
         items.append(value)
         return self._becomes(items, list.pop)
@@ -75,25 +75,25 @@ class TensorList:
         return self._becomes(items, partial(_append, value)), value
 
     def replaced(self, index: int, value: Any) -> TensorList:
-        """With another element at `index`."""
+        """Return the list with another element at `index`."""
         items = self.items
         before, items[index] = items[index], value
         return self._becomes(items, partial(_put, index, before))
 
     def like(self, items: list[Any]) -> TensorList:
-        """A list of other elements of the same kind."""
+        """Return a list of other elements of the same kind."""
         return TensorList(self.dtype, self.element, items, self.limit)
 
     def copy(self) -> TensorList:
-        """The same list with memory of its own."""
+        """Return the same list with memory of its own."""
         return self.like([_copy(item) for item in self.items])
 
     def zeros_like(self) -> TensorList:
-        """Zeros in place of every element that is set."""
+        """Return zeros for every element that is set."""
         return self.like([None if item is None else zeros_of(item) for item in self.items])
 
     def __add__(self, other: TensorList) -> TensorList:
-        """The sums of the elements.
+        """Return the sums of the elements.
 
         Raises:
           InvalidArgumentError: if the lists do not fit together.

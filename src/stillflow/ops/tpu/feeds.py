@@ -1,4 +1,4 @@
-"""What hands tensors from the host to a running computation of TPUs, and back."""
+"""Transfers between the host and a running computation of TPUs: infeed and outfeed."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _check_type(dtype: Any) -> None:
 
 @export("contrib.tpu.infeed_dequeue")
 def infeed_dequeue(dtype: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor that the host hands in; only TPUs take it.
+    """Return a tensor that the host hands in; only TPUs take it.
 
     Args:
       dtype: its type.
@@ -155,7 +155,7 @@ def infeed_enqueue(
     input: Any, shape: Any = [], layout: Sequence[int] = [], device_ordinal: int = -1,  # noqa: B006
     name: str | None = None,
 ) -> Operation:  # fmt: skip
-    """Hands a tensor to a device.
+    """Hand a tensor to a device.
 
     Args:
       input: the tensor.
@@ -174,7 +174,7 @@ def infeed_enqueue_tuple(
     inputs: Sequence[Any], shapes: Sequence[Any], layouts: Sequence[int] = [],
     device_ordinal: int = -1, name: str | None = None,
 ) -> Operation:  # fmt: skip
-    """Hands several tensors to a device together.
+    """Hand several tensors to a device together.
 
     Args:
       inputs: the tensors.
@@ -192,7 +192,7 @@ def infeed_enqueue_tuple(
 def outfeed_dequeue(
     dtype: Any, shape: Any, device_ordinal: int = -1, name: str | None = None
 ) -> Tensor:
-    """A tensor that a device hands out; waits for it.
+    """Return a tensor that a device hands out; waits for it.
 
     Args:
       dtype: its type.
@@ -225,7 +225,7 @@ def outfeed_dequeue_tuple(
 
 @export("contrib.tpu.outfeed_enqueue")
 def outfeed_enqueue(input: Any, name: str | None = None) -> Operation:
-    """Hands a tensor of a computation to the host.
+    """Hand a tensor of a computation to the host.
 
     Args:
       input: the tensor.
@@ -236,7 +236,7 @@ def outfeed_enqueue(input: Any, name: str | None = None) -> Operation:
 
 @export("contrib.tpu.outfeed_enqueue_tuple")
 def outfeed_enqueue_tuple(inputs: Sequence[Any], name: str | None = None) -> Operation:
-    """Hands several tensors of a computation to the host together.
+    """Hand several tensors of a computation to the host together.
 
     Args:
       inputs: the tensors.

@@ -1,4 +1,4 @@
-"""What exchanges values between the replicas of a computation."""
+"""Exchange of values between the replicas of a computation."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _everyone() -> list[list[int]]:
 
 @export("tpu.cross_replica_sum", "contrib.tpu.cross_replica_sum")
 def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = None) -> Tensor:
-    """The sum of a tensor over the replicas of a group; only TPUs compute it.
+    """Return the sum of a tensor over the replicas of a group; only TPUs compute it.
 
     Args:
       x: bfloat16, float32, int32 or uint32.
@@ -145,7 +145,7 @@ def all_to_all(
 
 
 def collective_permute(x: Any, source_target_pairs: Any, name: str | None = None) -> Tensor:
-    """Sends each replica's tensor to another one; whoever gets none has zeros.
+    """Send each replica's tensor to another one; replicas without a source get zeros.
 
     Args:
       x: a tensor.

@@ -1,4 +1,4 @@
-"""Of how many shards the computation is a part that is being built."""
+"""Number of shards of the computation that is being built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class TpuContext(threading.local):
-    """What is known of the computation that this thread builds.
+    """State of the computation that this thread builds.
 
     Attributes:
       number_of_shards: None outside of computations.
@@ -26,7 +26,7 @@ _current = TpuContext()
 
 
 def get_tpu_context() -> TpuContext:
-    """The context of this thread."""
+    """Return the context of this thread."""
     return _current
 
 
@@ -47,6 +47,6 @@ def tpu_shard_context(number_of_shards: int) -> Iterator[None]:
 
 
 def on_device_training_loop(func: Any) -> Any:
-    """Marks a function as one whose loop on the device is a step."""
+    """Mark a function whose loop on the device is one step."""
     func.step_marker_location = "STEP_MARK_AT_TOP_LEVEL_WHILE_LOOP"
     return func

@@ -41,7 +41,7 @@ def _system_device(job: str | None) -> str:
 
 @export("tpu.initialize_system", "contrib.tpu.initialize_system")
 def initialize_system(embedding_config: Any = None, job: str | None = None) -> Tensor:
-    """Adds what starts a system of TPUs; running it fails where there is none.
+    """Add what starts a system of TPUs; running it fails where there is none.
 
     Args:
       embedding_config: a `TPUEmbeddingConfiguration` for tables in the devices' own memory.
@@ -56,7 +56,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> T
 
 
 def initialize_system_for_tpu_embedding(embedding_config: Any, job: str | None = None) -> Operation:
-    """Adds what prepares a started system for tables in the devices' own memory.
+    """Add what prepares a started system for tables in the devices' own memory.
 
     Args:
       embedding_config: a `TPUEmbeddingConfiguration`.
@@ -70,7 +70,7 @@ def initialize_system_for_tpu_embedding(embedding_config: Any, job: str | None =
 
 @export("tpu.shutdown_system", "contrib.tpu.shutdown_system")
 def shutdown_system(job: str | None = None) -> Operation:
-    """Adds what stops a system of TPUs; running it fails where there is none.
+    """Add what stops a system of TPUs; running it fails where there is none.
 
     Args:
       job: the job that has the devices; the only one if None.
@@ -81,7 +81,7 @@ def shutdown_system(job: str | None = None) -> Operation:
 
 @export("tpu.core", "contrib.tpu.core")
 def core(num: int) -> str:
-    """The device string of a core of a replicated computation.
+    """Return the device string of a core of a replicated computation.
 
     Args:
       num: which of the cores that one replica has.

@@ -164,7 +164,7 @@ def _shape(rule: Rule, others: Sequence[str]) -> Callable[[Node], Any]:
 
 
 def _rows_of(rows: Any, given: Any) -> Any:
-    """The shape of a variable of which a gradient has some rows, as many as there are indices."""
+    """Return the shape of a variable whose gradient has one row per index."""
     if given is None:
         return None
     dims.merge_dim(rows[0], given[0] if given else None)
@@ -172,7 +172,7 @@ def _rows_of(rows: Any, given: Any) -> Any:
 
 
 def _check_running(rule: str, node: Node, count: int, others: Sequence[str]) -> None:
-    """What kernels refuse, in their words, once shapes are known."""
+    """Check known shapes as kernels do, with their messages."""
     for index, name in enumerate(others, start=count):
         given = node.dims(index)
         if name == "indices" and given is not None and len(given) != 1:
@@ -247,7 +247,7 @@ class GroupedUpdate:
     def update(
         self, buffers: Sequence[Sequence[Any]], grads: Sequence[Any], shared: Sequence[Any]
     ) -> None:
-        """Updates several variables: one sequence of buffers and one gradient each."""
+        """Update several variables: one sequence of buffers and one gradient each."""
         states = [_values(each, self._locked) for each in buffers]
         for each, grad in zip(states, grads, strict=True):
             _check_shapes(self._compared, each, grad)
@@ -268,7 +268,7 @@ class GroupedUpdate:
 
 
 def _values(buffers: Sequence[Any], locked: int | None) -> list[Any]:
-    """What a variable and its slots hold.
+    """Return the values of a variable and its slots.
 
     Raises:
       tf.errors.InternalError: if one of those that are locked has no value yet.
@@ -318,7 +318,7 @@ for _rule in RULES:
 
 
 def training_op(name: str) -> Card:
-    """The card called `name`, such as "ResourceApplyAdam".
+    """Return the card called `name`, such as "ResourceApplyAdam".
 
     Raises:
       KeyError: if there is none.

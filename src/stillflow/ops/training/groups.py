@@ -62,7 +62,7 @@ def _one_by_one(
 
 
 def _grouped(update: GroupRule, one: Callable[..., None], loop: Callable[..., bool]) -> GroupRule:
-    """A rule for many variables, from one over lists of tensors and one for a single variable.
+    """Return a rule for many variables, made of a rule for lists of tensors and one for a tensor.
 
     The first gets scalars as Python numbers, and contiguous tensors in single or double precision,
     as does a loop, which says whether it has run.
@@ -89,7 +89,7 @@ def _grouped(update: GroupRule, one: Callable[..., None], loop: Callable[..., bo
 
 
 def _has_wide_rate(columns: Sequence[Sequence[Any]], rate: Any) -> bool:
-    """Whether torch would read a rate of a GPU as if it were of single precision."""
+    """Return True if torch would read a GPU's float64 rate as single precision."""
     return not rate.is_cpu and columns[0][0].dtype == torch.float64
 
 
@@ -277,7 +277,7 @@ def adam(
 
 
 def _adam_rate(lr: float, beta1_power: float, beta2_power: float) -> float:
-    """The rate of a step of Adam; infinite or no number where a decay is 1 or more."""
+    """Return the rate of a step of Adam; infinite or no number where a decay is 1 or more."""
     scaled = lr * math.sqrt(1 - beta2_power) if beta2_power <= 1 else math.nan
     if beta1_power == 1:
         return math.copysign(math.inf, scaled) if scaled else math.nan

@@ -1,4 +1,4 @@
-"""Numbers that rules refuse, in TensorFlow's words."""
+"""Limits of the rules' numbers, with TensorFlow's messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SPACED = {
 
 
 def check_scalar(rule: str, name: str, shape: Any, sparse: bool) -> None:
-    """Refuses the shape of a rule's argument that is no scalar.
+    """Raise an error unless a rule's argument is a scalar.
 
     Args:
       rule: as in `Apply<rule>`.
@@ -56,7 +56,7 @@ def check_scalar(rule: str, name: str, shape: Any, sparse: bool) -> None:
 
 
 def check_limits(rule: str, numbers: Mapping[str, Any]) -> None:
-    """Refuses a rule's numbers that are out of bounds.
+    """Raise an error for a rule's numbers that are out of bounds.
 
     Args:
       rule: as in `Apply<rule>`.

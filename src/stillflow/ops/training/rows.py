@@ -27,7 +27,7 @@ def update_rows(
     named: Mapping[str, Any],
     flags: Mapping[str, bool],
 ) -> None:
-    """Applies a rule to the rows that `indices` name; a repeated row once after the other.
+    """Apply a rule to the rows in `indices`, to repeated rows once after the other.
 
     Most rules change the rows before an index that is out of range.
 
@@ -81,7 +81,7 @@ def _are_different(indices: Any) -> bool:
 
 
 def _rounds(indices: Any) -> list[Any]:
-    """Splits positions so that no row occurs twice in one part, keeping the order per row."""
+    """Split positions so that no row occurs twice in one part, keeping the order per row."""
     seen: dict[int, int] = {}
     parts: list[list[int]] = []
     for position, row in enumerate(indices.tolist()):
@@ -113,7 +113,7 @@ def _update_in_loop(
     others: Mapping[str, Any],
     flags: Mapping[str, bool],
 ) -> bool:
-    """Whether there is a loop for a rule, which then has run."""
+    """Return True if there is a loop for a rule, which then has run."""
     loop = _LOOPS.get(update)
     if loop is None or not native_kernels.take(gradient, *states):
         return False
