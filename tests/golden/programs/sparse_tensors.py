@@ -81,6 +81,17 @@ def reductions(tf):
 
 
 @program
+def sparse_reductions_to_a_scalar(tf):
+    sp = example(tf)
+    return Run({
+        "sum": tf.sparse_reduce_sum_sparse(sp),
+        "sum_of_axes": tf.sparse_reduce_sum_sparse(sp, [0, -1]),
+        "max": tf.sparse_reduce_max_sparse(sp),
+        "reshaped": tf.sparse_reshape(tf.SparseTensor([[0, 0]], [1.5], [1, 1]), []),
+    })
+
+
+@program
 def products(tf):
     sp = example(tf)
     b = tf.placeholder(tf.float32, [3, 2])

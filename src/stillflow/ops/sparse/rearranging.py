@@ -215,7 +215,7 @@ def sparse_reshape_kernel(node: Node) -> Any:
             columns.append(torch.fmod(places, max(dim, 1)))
             places = torch.div(places, max(dim, 1), rounding_mode="trunc")
         rows = torch.stack([places, *columns[::-1]], 1) if sizes else indices[:, :0]
-        return rows, torch.tensor(sizes)
+        return rows, torch.tensor(sizes, dtype=torch.int64)
 
     return run
 

@@ -111,7 +111,8 @@ def _kernel(combine: Callable[..., Any], sparse: bool) -> Callable[[Node], Any]:
                 whole = torch.zeros((len(found), len(sizes)), dtype=torch.int64)
                 whole[:, kept] = columns
                 columns = whole
-            return columns, combine(values, group, len(found)), torch.tensor(result_sizes)
+            size = torch.tensor(result_sizes, dtype=torch.int64)  # of a scalar, too
+            return columns, combine(values, group, len(found)), size
 
         return run
 
