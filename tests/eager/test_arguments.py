@@ -31,3 +31,17 @@ def test_arrays_and_variables_are_converted():
 def test_types_that_an_op_does_not_take_are_refused():
     with pytest.raises((TypeError, tf.errors.OpError)):
         tf.sqrt(3)
+
+
+def test_attributes_out_of_their_limits_are_errors_of_the_operation():
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match="Value for attr 'num_split' of -1 must be at least minimum 1",
+    ):
+        tf.split([1, 2, 3], -1)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match="Value for attr 'padding' of \"BAD\" is not in the list of allowed values: "
+        '"SAME", "VALID"',
+    ):
+        tf.nn.max_pool2d(tf.zeros([1, 4, 4, 1]), 2, 1, "BAD")

@@ -14,6 +14,7 @@ from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType, as_dtype, cpp_name
 from stillflow.graph.graph import PRODUCER
+from stillflow.graph.op_text import op_text
 from stillflow.graph.operation import Tensor
 from stillflow.graph.signature import Arg
 
@@ -215,7 +216,7 @@ def resolve(
 
     Raises:
       TypeError: if an attribute lacks or is not allowed.
-      InvalidArgumentError: if the types do not agree.
+      InvalidArgumentError: if the types do not agree, or an attribute is out of its limits.
       UnimplementedError: if the op is one of old graphs.
       TensorForList: if a tensor stands for several.
     """
@@ -238,12 +239,40 @@ def resolve(
             for offset, tensor in enumerate(part):
                 _check_type(card, arg, tensor, known, position + offset, name)
         position += count
-    check_attrs(card, known)
+    try:
+        check_attrs(card, known)
+    except ValueError as error:
+        message = _refusal(card, known)
+        if message is None:
+            raise
+        raise as_eager_error(errors.invalid_argument(message), card.name, name) from error
     if card.removed:
         message = removed_ops.refusal(card.name, PRODUCER)
         assert message is not None
         raise as_eager_error(errors.unimplemented(message), card.name, name)
     return Call(card, known, output_types(card, known))
+
+
+def _refusal(card: Card, known: dict[str, Any]) -> str | None:
+    """TensorFlow's runtime's words for an attribute out of its limits; None if all are within."""
+    where = f"\n\t; NodeDef: {{{{node {card.name}}}}}; {op_text(card.signature)}"
+    for name, attr in card.signature.attrs.items():
+        value = known.get(name)
+        if value is None:
+            continue
+        word, number = ("Length", len(value)) if attr.is_list else ("Value", value)
+        if attr.minimum is not None and number < attr.minimum:
+            least = f"must be at least minimum {attr.minimum}"
+            return f"{word} for attr '{name}' of {number} {least}{where}"
+        if attr.allowed is not None and attr.element == "string":
+            allowed = ", ".join(f'"{item.decode()}"' for item in attr.allowed)
+            for item in value if attr.is_list else (value,):
+                if item not in attr.allowed:
+                    return (
+                        f"Value for attr '{name}' of \"{item.decode(errors='replace')}\" is not in "
+                        f"the list of allowed values: {allowed}{where}"
+                    )
+    return None
 
 
 def _check_type(
