@@ -12,6 +12,8 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.distribute import context as strategies
+from stillflow.eager.attributes import make_attr as make_attr
+from stillflow.eager.attributes import op_attr_type as op_attr_type
 from stillflow.eager.gradient_functions import gradients_function as gradients_function
 from stillflow.eager.gradient_functions import implicit_grad as implicit_grad
 from stillflow.eager.gradient_functions import implicit_val_and_grad as implicit_val_and_grad

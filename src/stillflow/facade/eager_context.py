@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from stillflow.eager import callbacks
 from stillflow.eager.devices_and_modes import (
@@ -82,8 +87,65 @@ def device(name: Any) -> Any:
     return scope(name)
 
 
+class Executor:
+    """The order in which a thread's operations run: each is done when its call returns."""
+
+    def __init__(self, enable_async: bool = False) -> None:
+        self._is_async = enable_async
+
+    def is_async(self) -> bool:
+        """Return True if calls were asked to return before their operations are done."""
+        return self._is_async
+
+    def wait(self) -> None:
+        """Do nothing: no operation is under way."""
+
+    def clear_error(self) -> None:
+        """Do nothing: errors are raised by the call that fails."""
+
+
+def new_executor(enable_async: bool) -> Executor:
+    """Return an executor."""
+    return Executor(enable_async)
+
+
+class _OfThread(threading.local):
+    """The values that each thread has of a context of its own."""
+
+    scope_name = device_name = ""
+    writer: Any = None
+    condition: Any = None
+    step: Any = None
+    execution_mode: int | None = None
+    executor: Executor | None = None
+
+
+class ContextSwitch(NamedTuple):
+    """A change between graphs and eager execution that a thread has made."""
+
+    is_building_function: bool
+    enter_context_fn: Any
+    device_stack: Any
+
+
+class _Switches(NamedTuple):
+    stack: list[ContextSwitch]
+
+
 class Context:
-    """The one context there is."""
+    """Settings of eager execution.
+
+    Operations run in the context that `context()` returns; another one only keeps its settings.
+
+    Args:
+      config: a `ConfigProto`.
+      device_policy: one of the constants, None for the usual one.
+      execution_mode: `SYNC` or `ASYNC`; operations are done when their calls return.
+      server_def: not supported.
+
+    Raises:
+      ValueError: `execution_mode` is none of these, or there is a `server_def`.
+    """
 
     executing_eagerly = staticmethod(executing_eagerly)
     in_eager_mode = staticmethod(in_eager_mode)
@@ -92,50 +154,205 @@ class Context:
     ensure_initialized = staticmethod(ensure_initialized)
     add_post_execution_callback = staticmethod(callbacks.add_execution_callback)
     clear_post_execution_callbacks = staticmethod(callbacks.clear_execution_callbacks)
-    device_policy = DEVICE_PLACEMENT_SILENT
-    execution_mode = SYNC
+
+    def __init__(
+        self,
+        config: Any = None,
+        device_policy: int | None = None,
+        execution_mode: int | None = None,
+        server_def: Any = None,
+    ) -> None:
+        _check_mode(execution_mode)
+        if server_def is not None:
+            raise ValueError("Eager execution on the servers of a server_def is not supported.")
+        self.config = config
+        self.device_policy = DEVICE_PLACEMENT_SILENT if device_policy is None else device_policy
+        self._mode = SYNC if execution_mode is None else execution_mode
+        self._own = _OfThread()
 
     @property
-    def device_name(self) -> str | None:
-        """The device that scopes ask for, of operations that run when they are called."""
+    def _handle(self) -> Context:
+        """The context as `TFE_Py_FastPathExecute` takes it."""
+        return self
+
+    _context_handle = _handle
+
+    @property
+    def _thread_local_data(self) -> Context:
+        return self
+
+    @property
+    def execution_mode(self) -> int:
+        """`SYNC` or `ASYNC`, as this thread asked."""
+        mode = self._own.execution_mode
+        return self._mode if mode is None else mode
+
+    @execution_mode.setter
+    def execution_mode(self, mode: int | None) -> None:
+        _check_mode(mode)
+        self._own.execution_mode = SYNC if mode is None else mode
+
+    @property
+    def executor(self) -> Executor:
+        """The executor of this thread."""
+        if self._own.executor is None:
+            self._own.executor = Executor(self.execution_mode == ASYNC)
+        return self._own.executor
+
+    @executor.setter
+    def executor(self, executor: Executor) -> None:
+        self._own.executor = executor
+
+    def _set_global_seed(self, seed: Any) -> None:
+        """Set the seed of operations; of this context alone, unless it is the one in use."""
+        number = int(np.asarray(seed))
+        if self is _context:
+            set_global_seed(number)
+
+    @property
+    def device_name(self) -> str:
+        """The device that scopes ask for, "" if none does."""
+        if self is not _context:
+            return self._own.device_name
         from stillflow.graph.graph import get_default_graph
 
-        asked = [s for s in get_default_graph()._device_functions_outer_to_inner if s]
-        return str(asked[-1]) if asked else None
+        asked = get_default_graph()._device_functions_outer_to_inner
+        return _full_name(asked[-1]) if asked else ""
+
+    @property
+    def device_spec(self) -> Any:
+        """The device that scopes ask for, as a `DeviceSpec`."""
+        from stillflow.graph.device import DeviceSpec
+
+        return DeviceSpec.from_string(self.device_name)
+
+    @contextlib.contextmanager
+    def device(self, name: str | None) -> Iterator[None]:
+        """Ask for a device within the context.
+
+        Raises:
+          ValueError: it is neither a device's name nor None.
+        """
+        before, self._own.device_name = self._own.device_name, _full_name(name)
+        try:
+            with device(name) if self is _context else contextlib.nullcontext():
+                yield
+        finally:
+            self._own.device_name = before
+
+    def devices(self) -> list[str]:
+        """Return the names of all devices."""
+        from stillflow.runtime.session.settings import list_logical_devices
+
+        return [each.name for each in list_logical_devices()]
+
+    @property
+    def _summaries(self) -> Any:
+        if self is not _context:
+            return self._own
+        from stillflow.summary.recording import state
+
+        return state
 
     @property
     def summary_writer(self) -> Any:
         """The writer of this thread's summaries, None if there is none."""
-        from stillflow.summary.recording import state
-
-        return state.writer
+        return self._summaries.writer
 
     @summary_writer.setter
     def summary_writer(self, writer: Any) -> None:
-        from stillflow.summary.recording import state
+        self._summaries.writer = writer
 
-        state.writer = writer
+    @property
+    def summary_recording(self) -> Any:
+        """The condition of this thread's summaries, None where nothing was said."""
+        return self._summaries.condition
+
+    @summary_recording.setter
+    def summary_recording(self, condition: Any) -> None:
+        self._summaries.condition = condition
+
+    @property
+    def summary_step(self) -> Any:
+        """The step of this thread's summaries."""
+        return self._summaries.step
+
+    @summary_step.setter
+    def summary_step(self, step: Any) -> None:
+        self._summaries.step = step
 
     @property
     def post_execution_callbacks(self) -> list[Any]:
         """What is called after each operation that runs when it is called."""
         return list(callbacks.active)
 
+    _post_execution_callbacks = post_execution_callbacks
+
     @property
     def scope_name(self) -> str:
         """The name scope of eager execution."""
-        from stillflow.graph.graph import get_default_graph
-
-        name = get_default_graph().get_name_scope()
+        if self is not _context:
+            return self._own.scope_name
+        name = _eager_graph()._name_stack
         return name + "/" if name else ""
+
+    @scope_name.setter
+    def scope_name(self, name: str) -> None:
+        if self is _context:
+            _eager_graph()._name_stack = name.rstrip("/")
+        else:
+            self._own.scope_name = name
+
+    @property
+    def context_switches(self) -> Any:
+        """The changes between graphs and eager execution that this thread is within."""
+        from stillflow.graph import graph as graphs
+
+        stack = []
+        if graphs.make_global_graph is not graphs.Graph:
+            stack.append(ContextSwitch(False, eager_mode, None))
+        for graph in graphs._default.stack:
+            if graph.runs_at_once:
+                stack.append(ContextSwitch(False, eager_mode, None))
+            else:
+                in_function = bool(graph.building_function)
+                stack.append(ContextSwitch(in_function, graph.as_default, graph._device_stack))
+        return _Switches(stack)
+
+
+def _check_mode(mode: Any) -> None:
+    if mode not in (None, SYNC, ASYNC):
+        raise ValueError(f"Execution mode should be None/SYNC/ASYNC. Got {mode}")
+
+
+def _full_name(name: Any) -> str:
+    """A device's name with the job, replica and task of this process; "" for None."""
+    from stillflow.graph.device import DeviceSpec
+
+    if not name:
+        return ""
+    if not isinstance(name, str):
+        raise ValueError(f"Expecting a string device name. Got {type(name)}({name})")
+    here = DeviceSpec.from_string("/job:localhost/replica:0/task:0/device:CPU:0")
+    return str(here.make_merged_spec(DeviceSpec.from_string(name)).to_string())
 
 
 _context = Context()
 
 
 def context() -> Context:
-    """Return the context."""
+    """Return the context in which operations run."""
     return _context
+
+
+@contextlib.contextmanager
+def executor_scope(e: Executor) -> Iterator[None]:
+    """Have this thread's executor be `e` within the context."""
+    before, _context.executor = _context.executor, e
+    try:
+        yield
+    finally:
+        _context.executor = before
 
 
 def __getattr__(name: str) -> Any:

@@ -35,7 +35,7 @@ def execute(
     """
     del ctx
     card = get(op_name.decode() if isinstance(op_name, bytes) else op_name)
-    known = _attributes(card, attrs or ())
+    known = attributes(card, attrs or ())
     found = apply(card, list(_arguments(card, list(inputs), known)), known, name)
     if isinstance(found, Tensor):
         found = [found]
@@ -53,6 +53,30 @@ quick_execute = execute
 
 def record_gradient(op_name: Any, inputs: Any, attrs: Any, results: Any, name: Any = None) -> None:
     """Do nothing: what `execute` runs is recorded on tapes at once."""
+
+
+def forward_gradient(
+    op_name: str,
+    attr_tuple: Sequence[Any],
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    tangents: Sequence[Tensor],
+) -> list[Tensor | None]:
+    """Return the tangents of an operation's results.
+
+    Args:
+      op_name: the type of the operation.
+      attr_tuple: names and values of its attributes in turn.
+      inputs: the tensors that it takes.
+      outputs: its results; the operation runs again.
+      tangents: one for each input.
+    """
+    from stillflow.eager.forwardprop import tangents_of
+
+    def run() -> list[Any]:
+        return execute(op_name, len(outputs), inputs, attr_tuple, None)
+
+    return tangents_of(run, inputs, tangents)
 
 
 def args_to_matching_eager(
@@ -162,7 +186,7 @@ def make_bool(v: Any, arg_name: str) -> bool:
     return v
 
 
-def _attributes(card: Card, attrs: Sequence[Any]) -> dict[str, Any]:
+def attributes(card: Card, attrs: Sequence[Any]) -> dict[str, Any]:
     """Attributes by their names.
 
     Raises:

@@ -28,6 +28,14 @@ class NotOkStatusException(Exception):
         self.code = code
 
 
+class FallbackException(Exception):
+    """A fast path of eager execution does not take these arguments; there is a slower one."""
+
+
+class SymbolicException(Exception):
+    """A call in eager execution was given tensors of a graph."""
+
+
 def status_to_exception(code: int, message: str) -> Exception:
     """Return the error of ``tf.errors`` for the number of its kind."""
     from stillflow import errors

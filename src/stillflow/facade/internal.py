@@ -51,6 +51,7 @@ MODULES = {
     "tensorflow.python.data.util.nest": "stillflow.data.nest",
     "tensorflow.python.data.util.options": "stillflow.data.options_base",
     "tensorflow.python.data.util.structure": "stillflow.data.structure",
+    "tensorflow.python.eager.cancellation": "stillflow.eager.cancellation",
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
     "tensorflow.python.eager.profiler": "stillflow.eager.profiler",
     "tensorflow.python.eager.backprop": "stillflow.eager.backprop",
@@ -141,10 +142,24 @@ OBJECTS: dict[str, dict[str, str]] = {
         "function": "stillflow.functional.polymorphic:function",
     },
     "tensorflow.python.eager.core": {
+        "_FallbackException": "stillflow.facade.eager_only:FallbackException",
+        "_SymbolicException": "stillflow.facade.eager_only:SymbolicException",
         "_NotOkStatusException": "stillflow.facade.eager_only:NotOkStatusException",
         "_status_to_exception": "stillflow.facade.eager_only:status_to_exception",
     },
+    "tensorflow.python.eager.executor": {
+        "Executor": "stillflow.facade.eager_context:Executor",
+        "new_executor": "stillflow.facade.eager_context:new_executor",
+    },
+    "tensorflow.python.eager.graph_only_ops": {
+        "graph_placeholder": "stillflow.facade.graph_only_ops:graph_placeholder",
+        "graph_zeros_like": "stillflow.facade.graph_only_ops:graph_zeros_like",
+    },
     "tensorflow.python.eager.execute": {"*": "stillflow.facade.eager_execute"},
+    "tensorflow.python.eager.forwardprop": {
+        "_forward_gradient": "stillflow.facade.eager_execute:forward_gradient",
+        "*": "stillflow.eager.forwardprop",
+    },
     "tensorflow.python.eager.function": {
         "defun": "stillflow.functional.polymorphic:defun",
         "defun_with_attributes": "stillflow.functional.polymorphic:defun_with_attributes",
@@ -285,10 +300,11 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.pywrap_tensorflow": {
         "EventsWriter": "stillflow.files.events:EventsWriter",
         "FileStatistics": "stillflow.files.gfile:FileStatistics",
+        "TFE_Py_FastPathExecute": "stillflow.facade.fast_path:fast_path_execute",
         "TFE_Py_TensorShapeSlice": "stillflow.facade.eager_only:tensor_shape_slice",
         **{name: f"stillflow_contrib.stat_summarizer.summarizer:{name}"
            for name in ("DeleteStatSummarizer", "NewStatSummarizer", "StatSummarizer")},
-        "*": "stillflow.facade.pywrap",
+        "*": "stillflow.facade.pywrap stillflow.eager.attributes",
     },
     "tensorflow.python.summary.plugin_asset": {"*": "stillflow.summary.plugin_asset"},
     "tensorflow.python.summary.writer.event_file_writer": {

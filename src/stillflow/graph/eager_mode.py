@@ -12,6 +12,7 @@ from typing import Any
 
 from stillflow._hooks import Hook
 from stillflow.graph import graph as graphs
+from stillflow.graph.device import check_valid, is_device_spec
 from stillflow.graph.export import export, export_value
 from stillflow.graph.graph import Graph
 
@@ -47,6 +48,24 @@ class EagerContext(Graph):
         if self._of_sessions is None:
             self._of_sessions = Graph()
         return self._of_sessions
+
+    def device(self, device_name_or_function: Any) -> Any:
+        """Asks for a device within the context.
+
+        Raises:
+          RuntimeError: it is a function.
+          ValueError: it is no device's name.
+        """
+        name = device_name_or_function
+        if callable(name):
+            raise RuntimeError(
+                "tf.device does not support functions when eager execution is enabled."
+            )
+        if name is not None and not isinstance(name, str) and not is_device_spec(name):
+            raise ValueError(f"Expecting a string device name. Got {type(name)}({name})")
+        if isinstance(name, str):
+            check_valid(name)
+        return super().device(name)
 
     @property
     def era(self) -> Any:
