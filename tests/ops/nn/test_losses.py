@@ -86,6 +86,22 @@ def test_activations_at_the_ends():
     np.testing.assert_allclose(found["selu"][3:6], [-1.1113307, 0, 1.050701], rtol=1e-6)
 
 
+def test_exponential_units_of_small_numbers_keep_their_digits():
+    """TensorFlow rounds exp(x) before it subtracts 1: it is off by up to half a unit of 1."""
+    x = np.float32([-1e-8, -1e-4, -1e-3, -0.01, -0.1])
+    rounded = {  # of TensorFlow 1.15.5
+        "elu": [0.0, -0.00010001659393310547, -0.0009995102882385254, -0.00995016098022461,
+                -0.09516257047653198],
+        "selu": [0.0, -0.00017583910084795207, -0.0017572384094819427, -0.017493370920419693,
+                 -0.16730524599552155],
+    }  # fmt: skip
+    found = run({"elu": tf.nn.elu(x), "selu": tf.nn.selu(x)})
+    for name, scale in (("elu", 1), ("selu", 1.7580993408473768)):
+        np.testing.assert_allclose(found[name], scale * np.expm1(np.float64(x)), rtol=2e-7)
+        # exp(x) is below 1, where half a unit is 2**-25; its own error is at most one unit.
+        np.testing.assert_allclose(found[name], rounded[name], rtol=0, atol=scale * 3 * 2**-25)
+
+
 def test_concatenated_relus_keep_both_signs():
     x = image(2, 3)
     y = run(tf.nn.crelu(x))
