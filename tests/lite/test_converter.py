@@ -317,6 +317,19 @@ def test_dilated_convolutions_without_padding_keep_their_shape(size):
             np.testing.assert_allclose(answer, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_dilations_that_the_depthwise_operation_ignores_are_not_converted(padding):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 9, 9, 2], "x")
+        by_channel, ones = models.weights(3, 3, 2, 1), [1, 1, 1, 1]
+        outputs = [
+            tf.nn.depthwise_conv2d_native(x, by_channel, ones, padding, dilations=[1, 2, 2, 1]),
+            tf.nn.depthwise_conv2d(x, by_channel, ones, padding, rate=[2, 2]),
+        ]
+        for answer, wanted in zip(*run(outputs, x)):
+            np.testing.assert_allclose(answer, wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_pixels_with_centers_at_halves_are_not_converted_to_others():
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [1, 3, 3, 2], "x")

@@ -265,7 +265,8 @@ def _convolution_by_input(e: Emission, sizes: dict[str, int]) -> None:
 
 @emits("DepthwiseConv2dNative")
 def _depthwise_convolution(e: Emission) -> None:
-    sizes = _window_sizes(e)
+    # The operation's kernel ignores its dilations; `tf.nn.depthwise_conv2d` splits into batches.
+    sizes = _window_sizes(e) | {"dilation_h": 1, "dilation_w": 1}
     _by_channel(e, e.constant(1), sizes)
 
 
