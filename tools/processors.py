@@ -39,10 +39,11 @@ FEW = (
     "random", "nn", "stillflow_contrib/opt", "golden",
 )  # fmt: skip
 FAMILIES = (
-    "contrib_opt_matrices", "keras_classic_optimizers", "linalg", "math_elementwise",
-    "math_matmul", "math_reduction", "nn_activations", "nn_convolution", "nn_losses",
-    "nn_pooling", "optimizers", "random_ops", "rnn_cells", "rnn_loops", "sdca", "signals",
-    "solvers", "training",
+    "keras/optimizers/classic", "nn/losses", "nn/recurrent", "nn/rnn_cell", "ops/linalg",
+    "ops/math/elementwise", "ops/math/matmul", "ops/math/reductions", "ops/nn/activations",
+    "ops/nn/convolution", "ops/nn/pooling", "ops/random", "ops/sdca", "ops/signal",
+    "stillflow_contrib/opt/matrix_optimizers", "stillflow_contrib/solvers", "train/optimizers",
+    "train/training",
 )  # fmt: skip
 # Of the goldens, the values: no graph and no static shape depends on a processor.
 VALUES = "not test_golden or (-values] and ({}))"

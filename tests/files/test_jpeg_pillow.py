@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from tests.golden import test_golden
-from tests.golden.programs.images_coded import JPEG_FILES, SETTINGS_FILES
+from tests.golden.programs.image.coding import JPEG_FILES, SETTINGS_FILES
 
 from stillflow.files import jpeg, jpeg_pillow
 
@@ -27,7 +27,7 @@ def pillow_alone(monkeypatch):
 @pytest.mark.usefixtures("pillow_alone", "either_way")
 @pytest.mark.parametrize("name", RECORDED)
 def test_pixels_are_those_of_tensorflow(name):
-    lines = list(test_golden.differences(f"images_coded/{name}", "values"))
+    lines = list(test_golden.differences(f"image/coding/{name}", "values"))
     assert not lines, "\n".join(lines[:40])
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import encode
-from .registry import Program, Run, describe_error
+from tests.golden import encode
+from tests.golden.registry import Program, Run, describe_error
 
 
 class Built:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-
-from .encode import decode_array
+from tests.golden.encode import decode_array
 
 #: Relative and absolute tolerance by dtype; everything else has to be equal.
 TOLERANCES = {

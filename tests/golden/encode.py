@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import math
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -143,15 +144,19 @@ def write_recording(path: str, recording: dict[str, Any]) -> int:
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=9, mtime=0, filename="") as out:
         out.write(text.encode("ascii"))
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
         file.write(buffer.getvalue())
     return len(buffer.getvalue())
 
 
 def read_recording(path: str) -> dict[str, Any]:
-    """Read what ``write_recording`` wrote."""
+    """Read what ``write_recording`` wrote: records of programs by their function names.
+
+    Older recordings have the family's former name before each.
+    """
     with gzip.open(path, "rt", encoding="ascii") as file:
-        return json.load(file)
+        return {name.rpartition("/")[2]: record for name, record in json.load(file).items()}
 
 
 def names_of(items: list[Any]) -> list[str]:

@@ -1,7 +1,7 @@
 """Record golden programs under TensorFlow 1.15.5 (or capture them with another module).
 
-python -m tests.golden.record [family | family/program ...] [--check] [--module tensorflow]
-                               [--session plain]
+python -m tests.golden.record [folder | family | family/program ...] [--check]
+                               [--module tensorflow] [--session plain]
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import os
 import sys
 from typing import Any
 
-from . import compare, encode, sessions
-from .capture import Built
-from .registry import Program, describe_error, families, load_programs
+from tests.golden import compare, encode, sessions
+from tests.golden.capture import Built
+from tests.golden.registry import Program, describe_error, families, load_programs, split_name
 
 RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
 
@@ -30,18 +30,23 @@ def main(argv: list[str]) -> int:
     tf.logging.set_verbosity(tf.logging.ERROR)
     if not options.check and options.out == RECORDED and tf.__version__ != "1.15.5":
         raise SystemExit("goldens are recorded under TensorFlow 1.15.5, not " + tf.__version__)
-    os.makedirs(options.out, exist_ok=True)
     failures = 0
     for family in families():
-        wanted = [n for n in options.names if n.partition("/")[0] == family]
-        if wanted or not options.names:
-            failures += _record_family(tf, family, wanted, options)
+        everything = [name for name in load_programs() if split_name(name)[0] == family]
+        wanted = [name for name in everything if _asked_for(name, options.names)]
+        if wanted:
+            failures += _record_family(tf, family, wanted, everything, options)
     return failures
+
+
+def _asked_for(name: str, given: list[str]) -> bool:
+    """True for a program that is named, or whose family or folder is; for all if none is named."""
+    return not given or any((name + "/").startswith(each.rstrip("/") + "/") for each in given)
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="families, or single programs as family/program")
+    parser.add_argument("names", nargs="*", help="folders, families, or programs as family/program")
     parser.add_argument("--module", default="tensorflow", help="the TF1 module to build with")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; print what differs from the recordings"
@@ -53,24 +58,26 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _record_family(tf: Any, family: str, wanted: list[str], options: argparse.Namespace) -> int:
+def _record_family(
+    tf: Any, family: str, wanted: list[str], everything: list[str], options: argparse.Namespace
+) -> int:
     path = os.path.join(options.out, family + ".json.gz")
-    everything = {n: p for n, p in load_programs().items() if n.partition("/")[0] == family}
-    chosen = everything if not wanted or family in wanted else wanted
     stored = encode.read_recording(path) if os.path.exists(path) else {}
     recording: dict[str, Any] = {}
     failures = 0
-    for name in chosen:
+    for name in wanted:
         try:
-            recording[name] = _capture(tf, everything[name], options.session)
-            print(f"{name:<52} {summary(recording[name])}")
+            record = _capture(tf, load_programs()[name], options.session)
+            recording[split_name(name)[1]] = record
+            print(f"{name:<52} {summary(record)}")
         except Exception as error:
             failures += 1
             print(f"{name:<52} FAILED {first_line(error)}")
     if options.check:
         return failures + sum(_differs(name, stored, new) for name, new in recording.items())
-    if chosen is not everything:
-        kept = {name: old for name, old in stored.items() if name in everything}
+    if wanted != everything:
+        still = {split_name(name)[1] for name in everything}
+        kept = {name: old for name, old in stored.items() if name in still}
         recording = {**kept, **recording}
     size = encode.write_recording(path, recording)
     print(f"{family}: {len(recording)} programs, {size} bytes")

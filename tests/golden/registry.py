@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+FOLDER = Path(__file__).parent / "programs"
 PROGRAMS: dict[str, Program] = {}
 
 
@@ -74,14 +75,17 @@ class Program:
 
 
 def program(build: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Register a builder under ``<family>/<function name>``; the family is its module's name.
+    """Register a builder under ``<family>/<function name>``.
+
+    The family is the path of its module below programs/, such as ``ops/math/reductions``.
 
     Options: ``rtol``, ``atol`` with a ``reason`` (tolerance for floating-point values), and
     ``fails=True`` for a builder that is expected to raise while it builds.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        name = function.__module__.rpartition(".")[2] + "/" + function.__name__
+        family = function.__module__.partition(".programs.")[2].replace(".", "/")
+        name = family + "/" + function.__name__
         if name in PROGRAMS:
             raise ValueError("two golden programs are called " + name)
         PROGRAMS[name] = Program(name, function, **options)
@@ -111,15 +115,21 @@ def describe_error(error: BaseException) -> dict[str, str]:
 
 
 def families() -> list[str]:
-    """Names of the modules with programs, in alphabetical order."""
-    package = importlib.import_module(__package__ + ".programs")
-    return sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    """Paths of the modules with programs, below programs/ and in alphabetical order."""
+    files = [path for path in FOLDER.rglob("*.py") if path.name != "__init__.py"]
+    return sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in files)
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Family and function name of a program."""
+    family, _, function = name.rpartition("/")
+    return family, function
 
 
 def load_programs() -> dict[str, Program]:
     """Import every family and return all programs by name, in order of definition."""
     for family in families():
-        importlib.import_module(__package__ + ".programs." + family)
+        importlib.import_module("tests.golden.programs." + family.replace("/", "."))
     return PROGRAMS
 
 

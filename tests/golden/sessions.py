@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .capture import Built
-from .registry import internal_module
+from tests.golden.capture import Built
+from tests.golden.registry import internal_module
 
 LIST = Path(__file__).with_name("sessions.tsv")
 

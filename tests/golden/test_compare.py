@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from . import compare, encode
+from tests.golden import compare, encode
 
 CONST = {
     "name": "c",

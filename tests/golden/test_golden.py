@@ -6,14 +6,14 @@ import functools
 import itertools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.expected_failures import ExpectedFailures
-
-from . import compare, encode, sessions
-from .capture import Built
-from .registry import load_programs
+from tests.golden import compare, encode, sessions
+from tests.golden.capture import Built
+from tests.golden.registry import load_programs, split_name
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ASPECTS = ("graph", "shapes", "values")
@@ -60,7 +60,8 @@ def built(name: str) -> Built:
 
 def differences(name: str, aspect: str, way: str = "plain") -> Iterator[str]:
     """What differs between the recording and Stillflow, run in one way of `sessions.WAYS`."""
-    expected = recording(name.partition("/")[0])[name][aspect]
+    family, function = split_name(name)
+    expected = recording(family)[function][aspect]
     program = built(name)
     if aspect == "graph":
         return compare.graph_differences(expected, program.graph_record)
@@ -87,10 +88,9 @@ def test_agrees_with_tensorflow(name: str, aspect: str, request: pytest.FixtureR
 
 
 def test_every_recording_has_its_program() -> None:
-    recorded = {
-        name
-        for file in os.listdir(os.path.join(HERE, "recorded"))
-        if file.endswith(".json.gz")
-        for name in recording(file.partition(".")[0])
-    }
+    folder = Path(HERE, "recorded")
+    recorded = set()
+    for path in folder.rglob("*.json.gz"):
+        family = path.relative_to(folder).as_posix().partition(".")[0]
+        recorded |= {f"{family}/{function}" for function in recording(family)}
     assert recorded == set(load_programs())

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import pytest
 from tests.expected_failures import ExpectedFailures
-
-from . import sessions
-from .registry import load_programs
-from .test_golden import differences
+from tests.golden import sessions
+from tests.golden.registry import load_programs
+from tests.golden.test_golden import differences
 
 WAYS = [way for way in sessions.WAYS if way != "plain"]
 # Programs of many kinds that take little time.
 QUICK = [
-    "arrays/one_hot_forms",
-    "batching/operations",
-    "control/gradient_of_cond",
-    "data_pipelines/filtered",
-    "factorization/no_copies",
-    "feature_columns/dense_features",
-    "functional_control_flow/case_forms",
-    "functional_control_flow/cond_gradients",
-    "functions/defun_in_a_loop",
-    "gradients/custom_gradient",
-    "graph_editor/rewiring",
-    "hooks/end_of_input",
-    "imported_loops/what_enters_a_loop_that_it_has_left",
+    "ops/arrays/reshaping/one_hot_forms",
+    "ops/batching/operations",
+    "ops/control_flow/cond_and_case/gradient_of_cond",
+    "data/pipelines/filtered",
+    "stillflow_contrib/factorization/matrices_and_mixtures/no_copies",
+    "feature_column/columns/dense_features",
+    "ops/functional/branches_and_loops/case_forms",
+    "ops/functional/branches_and_loops/cond_gradients",
+    "functional/defun/defun_in_a_loop",
+    "ops/gradients/custom_gradient",
+    "stillflow_contrib/graph_editor/rewiring",
+    "train/hooks/end_of_input",
+    "ops/control_flow/imported_loops/what_enters_a_loop_that_it_has_left",
     "metrics/several_classes",
-    "nn_convolution/conv1d_forms",
+    "ops/nn/convolution/conv1d_forms",
 ]
 # Those that use a session freely, which is never one on a copy.
 FREE = [
-    "array_operands/stacks_taken_from_twice",
-    "event_files/summaries_of_steps",
-    "variables/functions_read_variables_of_new_shapes",
-    "variables/variables_of_new_shapes",
+    "ops/array_operands/stacks_taken_from_twice",
+    "summary/event_files/summaries_of_steps",
+    "variables/variables/functions_read_variables_of_new_shapes",
+    "variables/variables/variables_of_new_shapes",
 ]
 
 

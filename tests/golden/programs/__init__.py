@@ -1,1 +1,1 @@
-"""Golden programs, one module per family. Each builds what a TF1 user would write."""
+"""Golden programs, one module per family, in the folders of the packages they are about."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from ..registry import Run, program, raised
+from tests.golden.registry import Run, program, raised
 
 LABELS = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]], np.float32)
 GUESSES = np.array([[0.1, 0.8, 0.3], [0.6, 0.2, 0.9]], np.float32)

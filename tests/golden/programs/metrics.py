@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..registry import Run, program, raised
+from tests.golden.registry import Run, program, raised
 
 LABELS = [[0, 1, 1, 0], [1, 1, 0, 0], [1, 0, 1, 1]]
 GUESSES = [[0, 1, 0, 1], [1, 0, 0, 0], [1, 1, 1, 1]]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from ..registry import Run, program, raised
+from tests.golden.registry import Run, program, raised
 
 
 def parts(**tensors):

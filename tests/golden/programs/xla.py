@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..registry import Run, program, raised
+from tests.golden.registry import Run, program, raised
 
 
 @program

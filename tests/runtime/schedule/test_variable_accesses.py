@@ -1,6 +1,6 @@
 """Reads and writes of a variable that nothing orders come as TensorFlow's executor makes them.
 
-What TensorFlow answers is on record in the golden programs `unordered_variables`.
+What TensorFlow answers is on record in the golden programs `runtime/unordered_variables`.
 """
 
 from __future__ import annotations

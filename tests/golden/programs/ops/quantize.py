@@ -1,0 +1,55 @@
+"""Bitwise ops, fake and real quantisation."""
+
+from __future__ import annotations
+
+from tests.golden.registry import Run, program, raised
+
+
+@program
+def bitwise(tf):
+    x = tf.placeholder(tf.int32, [None])
+    y = tf.constant([3, 5, 1])
+    bits = tf.bitwise
+    fetches = {
+        "and": bits.bitwise_and(x, y),
+        "or": bits.bitwise_or(x, y),
+        "xor": bits.bitwise_xor(x, y),
+        "invert": bits.invert(x),
+        "left": bits.left_shift(x, y),
+        "right": bits.right_shift(x, y),
+        "uint8": bits.invert(tf.constant([0, 1, 255], tf.uint8)),
+        "int64": bits.left_shift(tf.constant([1], tf.int64), tf.constant([40], tf.int64)),
+        "negative": bits.right_shift(tf.constant([-8]), tf.constant([1])),
+        "popcount": tf.raw_ops.PopulationCount(x=x),
+    }
+    facts = {"floats": raised(bits.bitwise_and, tf.ones([1]), tf.ones([1]))}
+    return Run(fetches, {x: [6, 12, 0]}, facts=facts)
+
+
+@program
+def fake_quantization(tf):
+    x = tf.placeholder(tf.float32, [None, 2])
+    low, high = tf.constant(-1.0), tf.constant(2.0)
+    args = tf.fake_quant_with_min_max_args(x, min=-1.0, max=1.0, num_bits=8)
+    scalars = tf.fake_quant_with_min_max_vars(x, low, high, num_bits=4, narrow_range=True)
+    channels = tf.fake_quant_with_min_max_vars_per_channel(x, [-1.0, 0.0], [1.0, 3.0])
+    fetches = {
+        "args": [args, tf.gradients(args * x, x)],
+        "vars": [scalars, tf.gradients(scalars * x, [x, low, high])],
+        "channels": [channels, tf.gradients(channels * x, x)],
+        "new_name": tf.quantization.fake_quant_with_min_max_args(x, -6, 6),
+    }
+    return Run(fetches, {x: [[-2.0, 0.3], [0.51, 2.7], [0.0, 5.0]]})
+
+
+@program
+def quantize_and_dequantize(tf):
+    x = tf.constant([[-1.0, 0.3], [0.51, 2.0]])
+    quantized = tf.quantize(x, -1.0, 2.0, tf.quint8)
+    fetches = {
+        "output": tf.bitcast(quantized.output, tf.uint8),
+        "range": [quantized.output_min, quantized.output_max],
+        "dequantize": tf.dequantize(quantized.output, -1.0, 2.0),
+        "both": tf.quantization.quantize_and_dequantize(x, -1.0, 2.0, range_given=True),
+    }
+    return Run(fetches)
