@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 WORDS = ROOT / "tools" / "words.tsv"
 ALLOWED = ROOT / "tools" / "words_allowed.txt"
 FOLDERS = ("src", "tools", "tests", "examples", "benchmarks")
+# Code in a text, and the name of an argument that an entry describes: neither is English.
+CODE = re.compile(r"``[^`]*``|`[^`]*`|^\s*\*{0,2}\w+:(?= )", re.MULTILINE)
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -96,10 +98,12 @@ def texts(source: str) -> Iterator[Text]:
 def hits(source: str, file: str, rules: list[Rule]) -> Iterator[Hit]:
     """Yield the hits of a module's source."""
     for text in texts(source):
+        plain = CODE.sub(lambda code: "_" * len(code.group()), text.text)
+        plain = re.sub(r"\s", " ", plain)
         for rule in rules:
             if rule.first and not text.docstring:
                 continue
-            for match in rule.pattern.finditer(re.sub(r"\s", " ", text.text)):
+            for match in rule.pattern.finditer(plain):
                 line = text.line + text.text.count("\n", 0, match.start())
                 yield Hit(file, line, match.group().strip(), rule)
 

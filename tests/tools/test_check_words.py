@@ -55,6 +55,11 @@ def test_words_are_found_in_docstrings_and_comments_with_their_lines(check_words
     assert _found(check_words, rules, source) == [(3, "lacks"), (6, "LACK")]
 
 
+def test_code_and_names_of_arguments_do_not_count(check_words, rules):
+    source = '"""One.\n\nArgs:\n  lacks: the `lack` of ``it lacks``.\n"""\n# `lacks`\n'
+    assert _found(check_words, rules, source) == []
+
+
 def test_a_phrase_is_found_across_lines(check_words, rules):
     assert _found(check_words, rules, "# a long\n# way\n") == [(1, "long way")]
     assert _found(check_words, rules, '"""A long\nway."""') == [(1, "long way")]

@@ -391,7 +391,7 @@ def _sum_rows(
 def _with_offsets(
     indices: Any, batch_dims: int, sizes: Tensor, step: Any, make_range: Callable[..., Any]
 ) -> Any:
-    """Indices into a table of shape `sizes` with its batch dimensions flattened."""
+    """Convert indices to a table of shape `sizes` with its batch dimensions flattened."""
     result, dtype = indices, indices.dtype.base_dtype
     for dim in builtins.range(batch_dims, 0, -1):
         extent = slice_helper(sizes, dim - 1)

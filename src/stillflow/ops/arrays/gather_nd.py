@@ -118,7 +118,7 @@ def take_tuples(params: Any, indices: Any) -> Any:
 
 
 def _take_strings(params: np.ndarray, indices: Any) -> np.ndarray | None:
-    """Do the work of `take_tuples` with NumPy's check; None if an index is out of range."""
+    """Return `take_tuples` with NumPy's check of indices; None if one is out of range."""
     depth = indices.shape[-1]
     numbers = indices.numpy(force=True)
     try:

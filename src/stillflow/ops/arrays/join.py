@@ -83,7 +83,7 @@ def _some_rank(parts: list[Any]) -> Any:
 
 
 def _merged(parts: list[Any], axis: int) -> Any:
-    """The sizes beside the axis, merged from the last part to the first, and its sum."""
+    """Return the sizes except the axis, merged from the last part on, and the sum along it."""
     least = -axis if axis < 0 else axis + 1
     before: Any = None
     after: Any = None

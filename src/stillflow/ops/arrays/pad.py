@@ -93,7 +93,7 @@ def pad_shape(node: Node) -> Any:
 
 
 def _check_ranks(dims: Dims, paddings: Dims, comma: str = "") -> None:
-    """Refuses what is no matrix of paddings for the input, in the words of TF's kernels."""
+    """Raise an error for invalid paddings, with the message of TF's kernels."""
     if paddings is None:
         return
     if len(paddings) != 2 or paddings[1] != 2:

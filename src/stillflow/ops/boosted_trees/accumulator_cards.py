@@ -134,12 +134,12 @@ class Accumulator:
         self.begin(stamp)
 
     def begin(self, stamp: int) -> None:
-        """Forgets all that has come; buckets stay."""
+        """Forget all that has come; buckets stay."""
         self.stamp = stamp
         self.stream = Stream(*self._settings)
 
     def finish(self, stamp: int, following: int, operation: str) -> Summary:
-        """The summary of all that has come; a new stream begins.
+        """Return the summary of all that has come; a new stream begins.
 
         Raises:
           InvalidArgumentError: for another stamp, after which TensorFlow ends the process.
@@ -154,7 +154,7 @@ class Accumulator:
         return summary
 
     def set_buckets(self, summary: Summary) -> None:
-        """Makes buckets of a summary."""
+        """Make buckets of a summary."""
         self.is_ready = True
         if self._as_quantiles:
             self.buckets = summary.quantiles(self._count)

@@ -61,7 +61,7 @@ class Ensemble:
         self.read(stamp, serialized)
 
     def read(self, stamp: int, serialized: bytes) -> None:
-        """Takes over a stored state.
+        """Load a stored state.
 
         Raises:
           InvalidArgumentError: if it is none.
@@ -79,11 +79,11 @@ class Ensemble:
         return len(self.message.trees)
 
     def is_finalized(self, tree: int) -> bool:
-        """Whether a tree grows no more."""
+        """Return True if a tree grows no more."""
         return bool(self.message.tree_metadata[tree].is_finalized)
 
     def forest(self) -> Forest:
-        """The trees as arrays."""
+        """Return the trees as arrays."""
         if self._forest is None:
             known = len(self._nodes)
             self._nodes += [nodes_of(tree) for tree in self.message.trees[known:]]
@@ -91,12 +91,12 @@ class Ensemble:
         return self._forest
 
     def _changed(self, tree: int) -> None:
-        """Forgets the arrays of a tree and of those behind it."""
+        """Forget the arrays of a tree and of those behind it."""
         del self._nodes[tree:]
         self._forest = None
 
     def add_tree(self, logits: Any = 0.0) -> int:
-        """Adds a tree that is one leaf; gives its number."""
+        """Add a tree that is one leaf; give its number."""
         self.message.trees.add().nodes.add().leaf.scalar = logits
         self.message.tree_weights.append(1.0)
         self.message.tree_metadata.add()
@@ -116,7 +116,7 @@ class Ensemble:
     # ---- growth
 
     def grow(self, splits: dict[int, Candidate], max_depth: int, pruning: int) -> None:
-        """Adds a layer to the last tree.
+        """Add a layer to the last tree.
 
         Args:
           splits: for each node that may be split, how.
@@ -151,7 +151,7 @@ class Ensemble:
         growing.last_layer_node_start, growing.last_layer_node_end = first, last
 
     def _begin_layer(self) -> int:
-        """Counts an attempt; gives the number of the tree that grows."""
+        """Count an attempt and return the number of the tree that grows."""
         growing, count = self.message.growing_metadata, self.num_trees
         growing.num_layers_attempted += 1
         is_new = count <= 0 or (
@@ -187,7 +187,7 @@ class Ensemble:
         split.left_id, split.right_id = left, right
 
     def center(self, logits: Any) -> bool:
-        """Moves the first leaf; gives whether that was still a move worth mentioning."""
+        """Move the first leaf; give whether that was still a move worth mentioning."""
         if self.num_trees == 0:
             self.add_tree(logits)
             return True

@@ -68,7 +68,7 @@ bucketize_with_input_boundaries_op = op(
 
 
 def _outputs(values: Sequence[Any]) -> Any:
-    """The outputs of an operation; a single one as it is."""
+    """Return the outputs of an operation; a single one as it is."""
     return values[0] if len(values) == 1 else list(values)
 
 
@@ -81,7 +81,7 @@ def _check_features(node: Node) -> None:
 
 
 class _Features:
-    """What the operations on dense and sparse features are given: values, and their weights."""
+    """Inputs of the operations on dense and sparse features: values, and their weights."""
 
     def __init__(self, node: Node, given: Sequence[Any]) -> None:
         dense, sparse = node.num_dense_features, node.num_sparse_features
@@ -93,14 +93,14 @@ class _Features:
         self.shapes = [each.ravel() for each in arrays[dense + 2 * sparse : -1]]
 
     def dense_summary(self, index: int, error: float, most: int) -> Summary:
-        """The summary of a dense feature, one value of each example."""
+        """Return the summary of a dense feature, one value of each example."""
         values = self.dense[index]
         if len(values) < len(self.weights):
             raise refused("dense_float_features must have a value of each example")
         return _summarized(values[: len(self.weights)], self.weights, error, most)
 
     def sparse_summary(self, index: int, error: float, most: int) -> Summary:
-        """The summary of a sparse feature."""
+        """Return the summary of a sparse feature."""
         examples = self.indices[index][:, 0]
         if len(examples) and not 0 <= examples.min() <= examples.max() < len(self.weights):
             raise refused("sparse_float_feature_indices must be those of examples")
@@ -246,7 +246,7 @@ def quantiles_kernel(node: Node) -> Any:
 
 
 def _pairs(values: Any, limits: Any, dimension: Any) -> Any:
-    """The bucket of each value, and which dimension of the feature it is."""
+    """Return the bucket of each value, and which dimension of the feature it is."""
     bucket = lower_bound(limits, values, out_int32=True).clamp_(max=max(0, len(limits) - 1))
     which = torch.zeros_like(bucket) if dimension is None else dimension.to(torch.int32)
     return torch.stack([bucket, which], 1)

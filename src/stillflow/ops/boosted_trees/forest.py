@@ -37,7 +37,7 @@ class Nodes(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How many steps lead from the first node to the leaf that is farthest."""
+        """The number of steps from the first node to the farthest leaf."""
         steps, reached = 0, np.zeros(1, np.int64)
         while not self.leaf[reached].all():
             inner = reached[~self.leaf[reached]]
@@ -49,7 +49,7 @@ class Nodes(NamedTuple):
 
 
 def nodes_of(tree: Any) -> Nodes:
-    """The nodes of a `Tree` message.
+    """Return the nodes of a `Tree` message.
 
     Raises:
       InternalError: if nodes have different numbers of values.
@@ -112,7 +112,7 @@ class Forest:
         )
 
     def check(self, features: Any, width: int) -> None:
-        """Raises an error unless nodes ask for features there are, and have so many values."""
+        """Raise an error unless nodes ask for features there are, and have so many values."""
         if self.nodes.feature.max(initial=0) >= len(features):
             raise refused(
                 f"The trees use feature {self.nodes.feature.max()}, but there are "
@@ -125,7 +125,7 @@ class Forest:
             )
 
     def step(self, at: Any, features: Any, examples: Any) -> Any:
-        """The nodes that follow on nodes, for examples that are there."""
+        """Return the nodes that follow on nodes, for examples that are there."""
         nodes = self.nodes
         bucket = features[nodes.feature[at], examples]
         threshold = nodes.threshold[at]
@@ -133,7 +133,7 @@ class Forest:
         return np.where(left, nodes.left[at], nodes.right[at])
 
     def leaves(self, features: Any, first: int, start: Any) -> Any:
-        """The leaves that examples reach in each tree from the `first` on.
+        """Return the leaves that examples reach in each tree from the `first` on.
 
         Args:
           features: buckets, int32 [features, examples].

@@ -1,4 +1,4 @@
-"""What a leaf's weight is, and what it gains, from sums of gradients and Hessians."""
+"""Weights and gains of leaves, from sums of gradients and Hessians."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEAST_HESSIAN = np.float32(1e-15)
 
 
 def weights_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[Any, Any]:
-    """The best weights of leaves with one logit each, and how much better they make the loss.
+    """Return the best weights of leaves with one logit each, and their gains.
 
     Args:
       gradients, hessians: sums, float32, of one shape.
@@ -32,7 +32,7 @@ def weights_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[
 
 
 def vectors_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[Any, Any]:
-    """The same of leaves with several logits.
+    """Return the same of leaves with several logits.
 
     Args:
       gradients: [leaves, logits].
@@ -59,7 +59,10 @@ def vectors_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[
 
 
 def _solved(matrix: Any, gradient: Any) -> Any:
-    """The weight that a Hessian and a gradient ask for; the shortest if there are several."""
+    """Return the weight that a Hessian and a gradient ask for.
+
+    The shortest if there are several.
+    """
     try:
         return -np.linalg.solve(matrix, gradient).astype(np.float32)
     except np.linalg.LinAlgError:
@@ -67,7 +70,7 @@ def _solved(matrix: Any, gradient: Any) -> Any:
 
 
 def first_best(gains: Any, tolerance: float) -> Any:
-    """Which gain of each row is the largest; one counts as larger if it is so by the tolerance.
+    """Return the index of each row's largest gain; a gain is larger by the tolerance at least.
 
     Args:
       gains: [rows, choices].
@@ -88,7 +91,10 @@ def first_best(gains: Any, tolerance: float) -> Any:
 
 
 def _first_best(gains: list[float], tolerance: float) -> int:
-    """The same, as one gain after the other is looked at; none is taken that is below all."""
+    """Return the same, as one gain after the other is looked at.
+
+    None is taken that is below all.
+    """
     best, top = -1, float(LOWEST)
     for index, gain in enumerate(gains):
         if gain - top >= tolerance:

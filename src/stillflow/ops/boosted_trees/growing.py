@@ -1,4 +1,4 @@
-"""What changes ensembles of trees: new layers, and the bias of the first leaf."""
+"""Growth of ensembles of trees: new layers, and the bias of the first leaf."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _update(slot: Any, feature_ids: Any, lists: Any, settings: Any, pruning: int
 
 
 def _best(features: list[int], lists: Any, rate: Any) -> dict[int, Candidate]:
-    """The best split of each node; of equally good ones that of the first feature."""
+    """Return the best split of each node; of equally good ones that of the first feature."""
     best: dict[int, Candidate] = {}
     for place, feature in enumerate(features):
         dimensions, nodes, gains, thresholds, left, right, kinds = (

@@ -1,4 +1,4 @@
-"""What an ensemble of trees says of examples."""
+"""Predictions of an ensemble of trees."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ example_debug_outputs_op = op(
 
 
 def _examples(node: Node) -> Any:
-    """How many examples there are; features and what was remembered of them have as many."""
+    """Return the number of examples, equal for features and cached predictions."""
     dims: Any = (None,)
     for index in range(1, len(node.inputs)):
         dims = dims_lib.merge(dims, dims_lib.with_rank(node.dims(index), 1))
@@ -59,7 +59,7 @@ def _examples(node: Node) -> Any:
 
 
 def _features(values: Any) -> Any:
-    """The buckets of all features, [features, examples]."""
+    """Return the buckets of all features, [features, examples]."""
     arrays = [array(each, "bucketized_features", 1) for each in values]
     if any(len(each) != len(arrays[0]) for each in arrays):
         raise refused("bucketized_features must have one size")
@@ -67,7 +67,7 @@ def _features(values: Any) -> Any:
 
 
 def _sum(weighted: Any) -> Any:
-    """Sums over trees, one after the other."""
+    """Return sums over trees, one after the other."""
     return np.cumsum(weighted, 0, dtype=np.float32)[-1]
 
 
@@ -146,7 +146,7 @@ def training_predict_kernel(node: Node) -> Any:
 
 
 def _go_on(ensemble: Ensemble, tree: int, nodes: Any, buckets: Any) -> tuple[Any, Any]:
-    """What is new since examples were at nodes of a tree (-1: at none), and where they are now."""
+    """Return the change since examples were at nodes of a tree (-1: none), and their new nodes."""
     forest = ensemble.forest()
     if not 0 <= tree < ensemble.num_trees:
         raise refused(f"cached_tree_ids has {tree}, but there are {ensemble.num_trees} trees")
@@ -163,7 +163,7 @@ def _go_on(ensemble: Ensemble, tree: int, nodes: Any, buckets: Any) -> tuple[Any
 
 
 def _remembered(ensemble: Ensemble, tree: int, nodes: Any) -> tuple[Any, Any]:
-    """Where examples go on in a tree, and what has to be taken off as it was counted before."""
+    """Return the nodes where examples continue, and the part already counted to subtract."""
     forest, known = ensemble.forest(), nodes >= 0
     width = forest.nodes.values.shape[1]
     correction = np.zeros((len(nodes), width), np.float32)
@@ -216,7 +216,7 @@ def example_debug_outputs_kernel(node: Node) -> Any:
 
 
 def _explained(forest: Forest, buckets: Any) -> Any:
-    """For each example a `DebugOutput`: which features decided, and the logits after each."""
+    """Return a `DebugOutput` for each example: the deciding features, and the logits after each."""
     nodes, examples = forest.nodes, np.arange(buckets.shape[1])
     if not nodes.valued[0]:
         raise internal("Expected tree_logits.size() == 1, got 0")

@@ -8,18 +8,18 @@ import numpy as np
 
 
 class _Change(NamedTuple):
-    """Where a node that is taken away goes to, and what that changes for who is there."""
+    """Replacement of a removed node, and the change for its examples."""
 
     parent: int
     logits: Any
 
 
 def post_prune(tree: Any, metadata: Any) -> None:
-    """Makes leaves of splits with negative gain that have leaves only; tells where nodes went.
+    """Make leaves of splits with negative gain that have leaves only; tell where nodes went.
 
     Args:
       tree: a `Tree` message.
-      metadata: its `TreeMetadata`: what was remembered of nodes that are gone is put right by it.
+      metadata: its `TreeMetadata`, which corrects cached predictions at removed nodes.
     """
     changes: dict[int, _Change] = {}
     _prune(tree, 0, changes)
@@ -63,7 +63,7 @@ def _prune(tree: Any, number: int, changes: dict[int, _Change]) -> None:
 
 
 def _moved(number: int, changes: dict[int, _Change]) -> tuple[int, Any]:
-    """The node that is left, and the sum of the changes on the way there."""
+    """Return the node that is left, and the sum of the changes on the way there."""
     total = np.float32(0.0)
     while number in changes:
         number, change = changes[number]

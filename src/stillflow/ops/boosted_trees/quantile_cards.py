@@ -152,7 +152,7 @@ def create_quantile_stream_resource_kernel(node: Node) -> Any:
         error, streams = float(number(epsilon, "epsilon")), int(number(count, "num_streams"))
         if streams < 0:
             raise refused("Num_streams input cannot be a negative integer")
-        Stream(error, most)  # refuses what there cannot be, even without features
+        Stream(error, most)  # raises an error for invalid settings, even without features
         slot.fill(lambda: Streams(error, most, streams))
 
     return create
@@ -266,7 +266,7 @@ def quantile_add_summaries_kernel(node: Node) -> Any:
 
 @quantile_resource_deserialize_op.check
 def quantile_resource_deserialize_check(node: Node) -> None:
-    if not node.planning:  # TF asks for a scalar, and so takes only what it knows nothing of
+    if not node.planning:  # TF requires a scalar, and so accepts only an unknown shape
         dims_lib.with_rank(node.dims(0), 0)
         dims_lib.with_rank(node.dims(1), 0)
 
@@ -366,7 +366,7 @@ def bucketize_kernel(node: Node) -> Any:
 
 
 def _buckets(values: Any, limits: Any) -> Any:
-    """The bucket of the first numbers, as many as there are rows; limits need not ascend."""
+    """Return the bucket of the first numbers, as many as there are rows; limits need not ascend."""
     limits = limits.reshape(-1)
     found = lower_bound(limits, values.reshape(-1)[: len(values)], out_int32=True)
     return found.clamp_(max=max(0, len(limits) - 1))

@@ -15,12 +15,12 @@ _MESSAGES = "tensorflow/contrib/boosted_trees/proto/quantiles.proto"
 
 
 def message(name: str, **fields: Any) -> Any:
-    """A message of quantiles."""
+    """Return a message of quantiles."""
     return protos.file(_MESSAGES)[name](**fields)
 
 
 def message_of(summary: Summary) -> Any:
-    """A QuantileSummaryState of a summary."""
+    """Return a QuantileSummaryState of a summary."""
     entries = [
         message("QuantileEntry", value=value, weight=weight, min_rank=low, max_rank=high)
         for value, weight, low, high in summary.rows().tolist()
@@ -29,18 +29,18 @@ def message_of(summary: Summary) -> Any:
 
 
 def summary_in(message: Any) -> Summary:
-    """The summary of a QuantileSummaryState."""
+    """Return the summary of a QuantileSummaryState."""
     rows = [(each.value, each.weight, each.min_rank, each.max_rank) for each in message.entries]
     return summary_of(np.array(rows, np.float32)) if rows else EMPTY
 
 
 def parsed(name: str, text: bytes, refusal: str) -> Any:
-    """The message in some bytes.
+    """Return the message in some bytes.
 
     Args:
       name: of its type.
       text: the bytes.
-      refusal: what is said of others.
+      refusal: the message for others.
 
     Raises:
       InvalidArgumentError: if they are none.
@@ -52,7 +52,7 @@ def parsed(name: str, text: bytes, refusal: str) -> Any:
 
 
 def serialized(message: Any) -> np.ndarray:
-    """A string tensor with a message."""
+    """Return a string tensor with a message."""
     result = np.empty((), object)
     result[()] = message.SerializeToString()
     return result

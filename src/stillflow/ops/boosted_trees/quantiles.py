@@ -19,7 +19,7 @@ _EXACT = float(np.finfo(np.float64).eps)
 
 
 class Summary(NamedTuple):
-    """Values in order, float32, and what is known of the weight before each of them.
+    """Values in order, float32, with bounds of the weight before each of them.
 
     Attributes:
       value: the values, each once.
@@ -34,7 +34,7 @@ class Summary(NamedTuple):
 
     @property
     def before(self) -> Any:
-        """The largest rank of what stands before each value."""
+        """The largest rank before each value."""
         return self.high - self.weight
 
     @property
@@ -50,15 +50,15 @@ class Summary(NamedTuple):
         return len(self.value)
 
     def rows(self) -> Any:
-        """The entries as a matrix, [size, 4]."""
+        """Return the entries as a matrix, [size, 4]."""
         return np.stack(self, 1)
 
     def pick(self, places: Any) -> Summary:
-        """Some of the entries."""
+        """Return some of the entries."""
         return Summary(*(column[places] for column in self))
 
     def merge(self, other: Summary) -> Summary:
-        """The summary of what both are of."""
+        """Return the summary of what both are of."""
         if not other:
             return self
         if not self:
@@ -70,7 +70,7 @@ class Summary(NamedTuple):
         return Summary(*columns).pick(order)
 
     def _among(self, other: Summary) -> Summary:
-        """The own entries, with ranks among those of both."""
+        """Return the own entries, with ranks among those of both."""
         place = np.searchsorted(other.value, self.value)
         behind = np.minimum(place, other.size - 1)
         equal = (place < other.size) & (other.value[behind] == self.value)
@@ -85,7 +85,7 @@ class Summary(NamedTuple):
         )
 
     def compress(self, size: int, least_error: float = 0.0) -> Summary:
-        """A summary of about so many entries; the first and the last one stay.
+        """Return a summary of about so many entries; the first and the last one stay.
 
         Args:
           size: how many.
@@ -115,7 +115,7 @@ class Summary(NamedTuple):
 
     @property
     def error(self) -> float:
-        """How wrong ranks may be, relative to the weight of all."""
+        """The error of ranks, relative to the total weight."""
         if not self:
             return 0.0
         inside = (self.high - self.low - self.weight)[1:]
@@ -131,7 +131,7 @@ class Summary(NamedTuple):
         return self.compress(count, error).value
 
     def quantiles(self, count: int) -> Any:
-        """The values of the ranks 0, 1 / count, ..., 1."""
+        """Return the values of the ranks 0, 1 / count, ..., 1."""
         if not self:
             return self.value
         count = max(count, 2)
@@ -152,12 +152,12 @@ EMPTY = Summary(*(np.zeros(0, np.float32) for _ in Summary._fields))
 
 
 def summary_of(rows: Any) -> Summary:
-    """The summary whose entries are the rows of a matrix."""
+    """Return the summary whose entries are the rows of a matrix."""
     return Summary(*(np.ascontiguousarray(column, np.float32) for column in rows.T))
 
 
 def exact(values: Any, weights: Any) -> Summary:
-    """The summary of values, none of which is left out."""
+    """Return the summary of values, none of which is left out."""
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
@@ -169,7 +169,7 @@ def exact(values: Any, weights: Any) -> Summary:
 
 
 def specification(error: float, most: int) -> tuple[int, int]:
-    """How many levels there are at most, and how many entries in each."""
+    """Return the maximum number of levels, and of entries in each."""
     if error <= _EXACT:
         return 1, max(most, 2)
     level, size = 1, 2
@@ -207,7 +207,7 @@ class Stream:
         return self._final is not None
 
     def push_values(self, values: Any, weights: Any) -> None:
-        """Takes values; those without weight are left out."""
+        """Add values; those without weight are left out."""
         kept = weights > 0
         values, weights = values[kept], weights[kept]
         for begin in range(0, len(values), self._buffer):
@@ -215,7 +215,7 @@ class Stream:
             self.push(exact(values[part], weights[part]))
 
     def push(self, summary: Summary) -> None:
-        """Takes a summary of values."""
+        """Add a summary of values."""
         rising = summary.compress(self._size, self.error)
         level = 0
         while rising:
@@ -231,7 +231,7 @@ class Stream:
             level += 1
 
     def finish(self) -> Summary:
-        """The summary of all that has come; nothing comes after that.
+        """Return the summary of all that has come; nothing comes after that.
 
         Raises:
           InvalidArgumentError: if it was asked for before.
@@ -249,7 +249,7 @@ def distinct(values: Any) -> Any:
 
 
 def merged(levels: Sequence[Summary]) -> Summary:
-    """The summary of what all are of."""
+    """Return the summary of what all are of."""
     result = EMPTY
     for level in levels:
         result = result.merge(level)
@@ -271,5 +271,5 @@ class Streams:
         self.begin()
 
     def begin(self) -> None:
-        """Forgets all that has come; boundaries stay."""
+        """Forget all that has come; boundaries stay."""
         self.streams = [Stream(*self._settings) for _ in range(self.count)]

@@ -1,4 +1,4 @@
-"""What the handles of boosted trees stand for, and how kernels read their arguments."""
+"""Resources of boosted trees, and kernels' access to their arguments."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class Slot(Generic[State]):
         return self._state is not None
 
     def fill(self, make: Callable[[], State]) -> None:
-        """Puts something there, unless there is something already."""
+        """Put something there, unless there is something already."""
         with self.lock:
             if self._state is None:
                 self._state = make()
 
     def destroy(self) -> None:
-        """Drops what is there."""
+        """Delete the state."""
         with self.lock:
             self._state = None
 
     @property
     def state(self) -> State:
-        """What is there.
+        """The current state.
 
         Raises:
           NotFoundError: if there is nothing.
@@ -61,7 +61,10 @@ class Slot(Generic[State]):
 
 
 def handle_kernel(kind: str) -> Callable[[Node], Any]:
-    """The kernel of an operation that gives a handle; `kind` tells those of one name apart."""
+    """Return the kernel of an operation that gives a handle.
+
+    `kind` tells those of one name apart.
+    """
 
     def kernel(node: Node) -> Any:
         attrs = node.op.attrs
@@ -84,7 +87,7 @@ def is_filled_kernel(node: Node) -> Any:
 
 
 def array(value: Any, name: str, rank: int, described: str | None = None) -> Any:
-    """An argument as a NumPy array.
+    """Return an argument as a NumPy array.
 
     Args:
       value: a tensor, or an array of strings.
@@ -104,23 +107,23 @@ def array(value: Any, name: str, rank: int, described: str | None = None) -> Any
 
 
 def number(value: Any, name: str) -> Any:
-    """A scalar argument, as NumPy has it; a tensor of one element is one, too."""
+    """Return a scalar argument, as NumPy has it; a tensor of one element is one, too."""
     found = to_stored(value)
     return found.reshape(())[()] if found.size == 1 else array(value, name, 0)[()]
 
 
 def string(value: Any, name: str) -> bytes:
-    """A scalar argument that is a string."""
+    """Return a scalar argument that is a string."""
     return array(value, name, 0)[()]  # type: ignore[no-any-return]
 
 
 def tensor(values: Any, dtype: Any) -> Any:
-    """A result: a torch tensor that owns its memory."""
+    """Return a result: a torch tensor that owns its memory."""
     return torch.from_numpy(np.array(values, dtype, order="C"))
 
 
 def tensors(values: Sequence[Any], dtype: Any) -> Any:
-    """The results of an operation whose only output is a list; a single one as it is."""
+    """Return the results of an operation whose only output is a list; a single one as it is."""
     found = [tensor(each, dtype) for each in values]
     return found[0] if len(found) == 1 else found
 

@@ -1,4 +1,4 @@
-"""Splits by features that most examples lack."""
+"""Splits by features that are missing in most examples."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _check(indices: Any, values: Any, shape: Any, layer: range) -> None:
 
 
 def _by_node(indices: Any, values: Any, stats: int) -> Iterator[tuple[int, dict[int, Any]]]:
-    """For each node: {dimension: {bucket: stats}}."""
+    """Yield for each node {dimension: {bucket: stats}}."""
     if not len(indices):
         return
     breaks = np.flatnonzero(np.diff(indices[:, 0])) + 1
@@ -114,7 +114,10 @@ def _best_split(
     number: int, dimensions: dict[int, Any], missing: int, l1: Any, l2: Any, complexity: Any,
     least_weight: Any,
 ) -> Choice | None:  # fmt: skip
-    """The best split of a node; missing values, those of the last bucket, go to either side."""
+    """Return the best split of a node.
+
+    Missing values, those of the last bucket, go to either side.
+    """
     first = dimensions[min(dimensions)]
     total = np.cumsum([first[bucket][:2] for bucket in sorted(first)], 0, dtype=np.float32)[-1]
     if total[1] < least_weight:

@@ -58,7 +58,7 @@ def _check_range(node: Node) -> None:
 
 
 def check_settings(node: Node, first: int) -> None:
-    """The last four arguments are scalars."""
+    """Check that the last four arguments are scalars."""
     for index in range(len(_SETTINGS)):
         dims_lib.with_rank(node.dims(first + index), 0)
 
@@ -69,7 +69,7 @@ def settings(values: Any) -> Any:
 
 
 def node_range(value: Any, nodes: int | None = None) -> range:
-    """The nodes of a layer; at most so many of them are known."""
+    """Return the nodes of a layer; at most so many of them are known."""
     first, last = _pair(value)
     if nodes is not None and first < last and not 0 <= first < last <= nodes:
         raise refused(f"node_id_range [{first}, {last}) is not within the {nodes} nodes of stats")
@@ -137,7 +137,7 @@ def _floats(part: Any) -> Any:
 def _best_of_features(
     stats: Any, l1: Any, l2: Any, complexity: Any, least_weight: Any
 ) -> Iterator[tuple[Any, ...]]:
-    """For each feature: which nodes are split, gains, thresholds, and what both sides add.
+    """Yield for each feature the split nodes, gains, thresholds, and both sides' additions.
 
     Args:
       stats: sums of gradients and Hessians, [features, nodes, buckets, 2].
@@ -200,7 +200,7 @@ class Choice(NamedTuple):
 
 
 def chosen(choices: list[Choice], logits: int) -> tuple[Any, ...]:
-    """The outputs of an operation that finds splits."""
+    """Return the outputs of an operation that finds splits."""
     columns = list(zip(*choices, strict=True)) or [()] * len(Choice._fields)
     nodes, gains, dimensions, thresholds, left, right, kinds = columns
     names = np.empty(len(kinds), object)
@@ -261,7 +261,7 @@ def _check_split(hessians: int, logits: int, l1: Any, l2: Any) -> None:
 def _best_split(
     stats: Any, logits: int, equality: bool, l1: Any, l2: Any, complexity: Any, least_weight: Any
 ) -> Choice | None:
-    """The best split of a node whose stats are [dimensions, buckets, gradients and Hessians]."""
+    """Return the best split of a node with stats [dimensions, buckets, gradients and Hessians]."""
     total = np.cumsum(stats[0], 0, dtype=np.float32)[-1]
     if np.linalg.norm(total[logits:]) < least_weight:
         return None
@@ -283,7 +283,7 @@ def _best_split(
 
 
 def _sides(stats: Any, total: Any, equality: bool) -> tuple[Any, Any]:
-    """Sums on both sides of all possible splits, in the order in which they are tried.
+    """Return sums on both sides of all possible splits, in the order of the search.
 
     The last bucket is of missing values: they go to either side, or to the right.
     """

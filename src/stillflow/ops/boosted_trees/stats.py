@@ -48,7 +48,7 @@ sparse_aggregate_stats_op = op(
 
 
 def _check_examples(node: Node) -> tuple[Any, Any, Any]:
-    """The dimensions of node numbers, gradients and Hessians, which are of as many examples."""
+    """Return the dimensions of node numbers, gradients and Hessians, equal in their examples."""
     nodes = dims_lib.with_rank(node.dims(0), 1)
     gradients = dims_lib.with_rank(node.dims(1), 2)
     hessians = dims_lib.with_rank(node.dims(2), 2)
@@ -57,7 +57,7 @@ def _check_examples(node: Node) -> tuple[Any, Any, Any]:
 
 
 def _examples(nodes: Any, gradients: Any, hessians: Any, splits: int) -> tuple[Any, Any]:
-    """The nodes of examples, and their gradients and Hessians side by side.
+    """Return the nodes of examples, and their gradients and Hessians side by side.
 
     Raises:
       InvalidArgumentError: if there are not as many of each, or no such nodes.
@@ -87,7 +87,7 @@ def _check_buckets(buckets: Any, count: int) -> None:
 
 
 def _sums(keys: Any, values: Any, shape: tuple[int, ...]) -> Any:
-    """Sums of each column of `values` by key, in double precision, as [*shape, columns]."""
+    """Sum each column of `values` by key, in double precision, as [*shape, columns]."""
     size = int(np.prod(shape))
     columns = [np.bincount(keys, column, size)[:size] for column in values.T]
     return np.stack(columns, -1).reshape(*shape, len(columns)).astype(np.float32)
@@ -127,7 +127,7 @@ def make_stats_summary_kernel(node: Node) -> Any:
 
 
 def _keys(nodes: Any, feature: Any, index: int, splits: int, buckets: int) -> Any:
-    """Where each example is counted; behind the end, where nothing is read.
+    """Return each example's place in the counts; past the end, where nothing is read.
 
     As in TF, a bucket there is none of is counted in the first ones of the next node: quantiles may
     come in one bucket more than they were asked for.
@@ -182,7 +182,8 @@ def aggregate_stats_kernel(node: Node) -> Any:
         feature = array(feature, "feature", 2)
         if len(feature) != len(nodes):
             raise refused(f"feature has {len(feature)} examples, node_ids {len(nodes)}")
-        feature = np.where(feature == -1, buckets, feature)  # the last bucket is of what lacks
+        # the last bucket is for missing features
+        feature = np.where(feature == -1, buckets, feature)
         _check_buckets(feature.ravel(), buckets + 1)
         dimensions = feature.shape[1]
         keys = nodes.astype(np.int64)[:, None] * dimensions + np.arange(dimensions)
@@ -243,7 +244,10 @@ def sparse_aggregate_stats_kernel(node: Node) -> Any:
 
 
 def _dense_buckets(feature: Any, examples: int, buckets: int) -> Any:
-    """The buckets of a sparse feature, [examples, dimensions]; what lacks has the last one."""
+    """Return the buckets of a sparse feature, [examples, dimensions].
+
+    Missing ones have the last.
+    """
     indices = array(feature[0], "feature_indices", 2)
     values, shape = array(feature[1], "feature_values", 1), array(feature[2], "feature_shape", 1)
     if indices.shape[1] != 2:

@@ -175,7 +175,7 @@ def telling_graph(dataset: Dataset) -> Any:
 
 
 class _Teller(_Writer):
-    """Has placeholders where a dataset cannot be written, and names of tables and variables."""
+    """Writer with placeholders for unsupported datasets, and names of tables and variables."""
 
     def _add(self, dataset: Dataset) -> str:
         if _made_by(dataset)[0].type != _WITHOUT_GRAPH:

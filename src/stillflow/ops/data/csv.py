@@ -88,7 +88,7 @@ class _Fields:
         return self._careful(data, start, last)
 
     def _is_plain(self, line: bytes) -> bool:
-        """Whether quotes of a line are around whole fields, where they mean anything."""
+        """Return True if quotes only enclose whole fields, where they have a meaning."""
         return not self.quotes or b'"' not in line or self.quoted.fullmatch(line) is not None
 
     def split(self, line: bytes) -> list[Field]:
@@ -115,7 +115,7 @@ class _Fields:
             raise _Incomplete
 
     def _after(self, data: bytes, position: int, last: bool) -> tuple[int, bool]:
-        """Where to go on behind the field that ends at `position`; whether the record is over."""
+        """Return the place after the field that ends at `position`; True if the record ends."""
         if position >= len(data):
             self._more(last)
             return position, True

@@ -90,7 +90,7 @@ def adjust_contrastv2_kernel(node: Node) -> Any:
 _WHEEL = ((0, 1, 2), (1, 0, 2), (2, 0, 1), (2, 1, 0), (1, 2, 0), (0, 2, 1))
 
 
-_FAR = 24  # sixths of a turn: of hues that turn further only the rest is looked at
+_FAR = 24  # sixths of a circle: of larger rotations only the rest is computed
 
 
 def _check(images: Any, what: str, number: Any) -> None:
@@ -119,12 +119,12 @@ def _by_loop(images: Any, is_hue: bool, number: Any, circles: int) -> Any:
 
 
 def _circles(turn: float) -> int:
-    """By how many circles, at most, hues that turn so many sixths have to be brought back."""
+    """Return the maximum number of circles by which rotated hues have to be brought back."""
     return int(abs(turn)) // 6 + 1
 
 
 def _around(hue: Any, turn: float) -> Any:
-    """Hues in sixths of a turn, brought back to [0, 6) after they were turned by `turn`."""
+    """Return hues in sixths of a circle, brought back to [0, 6) after a rotation by `turn`."""
     if not abs(turn) <= _FAR:
         return torch.remainder(hue, 6)
     for _ in range(_circles(turn)):
@@ -164,7 +164,7 @@ def _hue(images: Any, delta: Any) -> Any:
 
 
 def hue_of(red: Any, green: Any, blue: Any, largest: Any, spread: Any) -> Any:
-    """Hues in turns, [0, 1]."""
+    """Return hues as parts of a circle, [0, 1]."""
     norm = (1 / 6) / spread
     hue = torch.where(
         red == largest,

@@ -34,7 +34,7 @@ def bipartite_match_shape(node: Node) -> Any:
 
 
 def _nearest(distances: np.ndarray) -> list[tuple[int, int]] | None:
-    """The nearest pairs, of which none shares a row or a column with one before.
+    """Return the nearest pairs, of which none shares a row or a column with one before.
 
     None if two of them are equally near, or one infinitely far: the heap knows which comes first.
     """
@@ -103,7 +103,7 @@ def bipartite_match_samples() -> Iterator[Any]:
 def bipartite_match(
     distance_mat: Any, num_valid_rows: Any, top_k: int = -1, name: str | None = "bipartite_match"
 ) -> tuple[Tensor, Tensor]:
-    """Matches rows with columns: again and again the nearest pair of those that are free.
+    """Match rows with columns: repeatedly the nearest pair of the free ones.
 
     Args:
       distance_mat: the distances, `[rows, columns]`, single precision.

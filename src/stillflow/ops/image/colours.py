@@ -39,7 +39,7 @@ hsv_to_rgb_op = op(
 
 
 def colours_check(node: Node) -> None:
-    """Refuses images, in words of kernels."""
+    """Raise an error for invalid images, with kernels' messages."""
     images = node.dims(0)
     if not node.planning or images is None:
         return

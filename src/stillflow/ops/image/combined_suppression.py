@@ -63,7 +63,7 @@ def combined_non_max_suppression_shape(node: Node) -> Any:
 
 
 class Found(NamedTuple):
-    """What was chosen in one image, best first."""
+    """Boxes chosen in one image, best first."""
 
     boxes: np.ndarray
     scores: np.ndarray
@@ -71,7 +71,10 @@ class Found(NamedTuple):
 
 
 def _choose(boxes: np.ndarray, scores: np.ndarray, limit: int, iou: Any, lowest: Any) -> list[int]:
-    """The best boxes of a class; unlike elsewhere an overlap as large as `iou` is allowed."""
+    """Return the best boxes of a class.
+
+    Unlike elsewhere an overlap as large as `iou` is allowed.
+    """
     order = np.argsort(-scores, kind="stable")
     order = order[scores[order] > lowest]
     ends = corners(boxes)

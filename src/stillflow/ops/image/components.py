@@ -28,7 +28,7 @@ def image_connected_components_shape(node: Node) -> Any:
 
 
 def _joined(images: np.ndarray) -> np.ndarray:
-    """For each pixel, by number, the number of the first pixel of its component."""
+    """Return the number of the first pixel of each pixel's component."""
     numbers = np.arange(images.size).reshape(images.shape)
     pairs = []
     for near, far in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:, :, :-1], np.s_[:, :, 1:])):
@@ -38,7 +38,7 @@ def _joined(images: np.ndarray) -> np.ndarray:
     root = numbers.reshape(-1)
     while first.size:
         one, other = root[first], root[second]
-        # The smaller root becomes the larger's; then every pixel points at its root anew.
+        # The smaller root replaces the larger; then every pixel points at its root again.
         np.minimum.at(root, np.maximum(one, other), np.minimum(one, other))
         while not np.array_equal(further := root[root], root):
             root = further

@@ -83,7 +83,7 @@ _GRADS = (0, 4, "grads image must be 4-D{}")
 
 
 def _boxes_at(first: int) -> tuple[tuple[int, int, str], ...]:
-    """The ranks of boxes, at a position among the inputs, and of their indices behind them."""
+    """Check the ranks of boxes, at a position among the inputs, and of their indices after them."""
     return (first, 2, "boxes must be 2-D{}"), (first + 1, 1, "box_index must be 1-D{}")
 
 
@@ -109,12 +109,12 @@ class Grid(NamedTuple):
         return Weights(*(part.contiguous().numpy() for part in self[2:]))
 
     def weights_inside(self) -> Weights:
-        """The same, with -1 as the lower neighbour of places outside of the image."""
+        """Return the same, with -1 as the lower neighbour of places outside of the image."""
         return self._replace(lower=self.lower.masked_fill(~self.inside, -1)).weights()
 
 
 def _grid(start: Any, end: Any, size: int, wanted: int, divide_first: bool = False) -> Grid:
-    """Where the crops' pixels lie in an image of `size` pixels."""
+    """Return the places of the crops' pixels in an image of `size` pixels."""
     if wanted > 1:
         if divide_first:
             step = (end - start) * float(np.float32(size - 1) / np.float32(wanted - 1))
@@ -134,7 +134,7 @@ def _grid(start: Any, end: Any, size: int, wanted: int, divide_first: bool = Fal
 
 
 def _nearest(grid: Grid) -> Any:
-    """The places rounded, halves up."""
+    """Return the places rounded, halves up."""
     return torch.where(grid.fraction >= 0.5, grid.upper, grid.lower)
 
 
@@ -155,7 +155,7 @@ def _check_image(height: int, width: int) -> None:
 
 
 def _corners(image: Any, batch: Any, rows: Grid, columns: Grid) -> list[Any]:
-    """The four neighbours of each place: top left, top right, bottom left, bottom right."""
+    """Return the four neighbours of each place: top left, top right, bottom left, bottom right."""
     seen = as_signed(image)
     return [
         seen[batch, row[:, :, None], column[:, None, :]].view(image.dtype).to(torch.float32)
@@ -187,7 +187,7 @@ def _crop(image: Any, boxes: Any, indices: Any, size: Any, method: bytes, outsid
 
 
 def _between(image: Any, indices: Any, rows: Grid, columns: Grid) -> Any:
-    """The crops before what lies outside of the image is filled in."""
+    """Return the crops before what lies outside of the image is filled in."""
     if image.is_cpu and (library := native.library()) is not None:
         return interpolate_by(library, image, rows.weights(), columns.weights(), indices)
     corners = _corners(image, indices[:, None, None], rows, columns)
@@ -255,7 +255,7 @@ def crop_and_resize_grad_image_kernel(node: Node) -> Any:
 
 
 def _slopes(slope: Any, size: int, wanted: int) -> tuple[Any, Any]:
-    """The gradients of a box's two ends along one dimension, given that of each place."""
+    """Return the gradients of a box's two ends along one dimension, given that of each place."""
     if wanted <= 1:
         half = slope.sum(1) * 0.5 * (size - 1)
         return half, half

@@ -1,4 +1,4 @@
-"""Which file format a string holds, and the errors that undecodable ones end in."""
+"""File formats of strings, and the errors for undecodable ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_channels(channels: int) -> None:
 
 
 def content(value: Any) -> bytes:
-    """The bytes of a scalar string."""
+    """Return the bytes of a scalar string."""
     data: Any = np.asarray(value, object)[()]
     return data  # type: ignore[no-any-return]
 

@@ -41,7 +41,7 @@ def extract_glimpse_shape(node: Node) -> Any:
 
 
 def _noise(kind: bytes, images: Any, height: int, width: int) -> Any:
-    """What glimpses show where there is no image; like TF's, it is another one every time."""
+    """Return the filling of glimpses outside of the image; like TF's, a new one every time."""
     sizes = (len(images), height, width, images.shape[-1])
     if kind == b"zero":
         return images.new_zeros(sizes)
@@ -60,7 +60,7 @@ def _noise(kind: bytes, images: Any, height: int, width: int) -> Any:
 def _starts(
     offsets: np.ndarray, size: int, window: int, normalized: bool, centered: bool
 ) -> np.ndarray:
-    """Where windows begin, along one dimension."""
+    """Return the starts of windows along one dimension."""
     places = offsets.astype(np.float32)
     if normalized:
         places = places * np.float32(size)

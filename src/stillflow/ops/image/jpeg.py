@@ -72,7 +72,7 @@ def decode_and_crop_jpeg_shape(node: Node) -> Any:
     window = node.value(1)
     if window is None:
         return (None, None, channels)
-    # A size of -1 is taken for one that is not known; the kernel refuses it.
+    # A size of -1 counts as unknown here; the kernel raises an error for it.
     height, width = (None if size == -1 else dims_lib.make_dim(int(size), 1) for size in window[2:])
     return (height, width, channels)
 
@@ -259,7 +259,7 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The image in a JPEG file (or a PNG or GIF file), uint8 `[height, width, channels]`.
+    """Return the image in a JPEG file (or a PNG or GIF file), uint8 `[height, width, channels]`.
 
     Args:
       contents: a scalar string.
@@ -267,7 +267,7 @@ def decode_jpeg(
       ratio: 1, 2, 4 or 8: by what the size is divided.
       fancy_upscaling: whether chroma is interpolated.
       try_recover_truncated: whether an incomplete file is decoded as far as it goes.
-      acceptable_fraction: taken for the sake of graphs; a file is complete or refused.
+      acceptable_fraction: accepted for graphs; a file is complete or an error.
       dct_method: "INTEGER_FAST" (the default) or "INTEGER_ACCURATE".
       name: of the operation.
     """
@@ -290,7 +290,7 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A rectangle of the image in a JPEG file, uint8 `[height, width, channels]`.
+    """Return a rectangle of the image in a JPEG file, uint8 `[height, width, channels]`.
 
     Args:
       contents: a scalar string.
@@ -336,7 +336,7 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """An image as a JPEG file, a scalar string.
+    """Return an image as a JPEG file, a scalar string.
 
     Args:
       image: uint8 `[height, width, channels]` with 1 or 3 channels.

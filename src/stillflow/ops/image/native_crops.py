@@ -11,14 +11,14 @@ from stillflow.ops.nn.interpolation import Weights
 
 
 class Places(Protocol):
-    """Where the pixels of crops lie along one dimension of images."""
+    """Places of crops' pixels along one dimension of images."""
 
     def weights_inside(self) -> Weights:
         """Their neighbours, a row for each box; the lower one is -1 for what is outside."""
 
 
 def of_images(grads: Any, indices: Any, sizes: list[int], rows: Places, columns: Places) -> Any:
-    """What images get from the gradient of crops; None where there is no loop for it.
+    """Return the gradient of images from that of crops; None without a native loop.
 
     Args:
       grads: float32 [boxes, rows, columns, channels].
@@ -40,7 +40,7 @@ def of_images(grads: Any, indices: Any, sizes: list[int], rows: Places, columns:
 
 
 def of_boxes(grads: Any, images: Any, indices: Any, rows: Places, columns: Places) -> Any:
-    """The gradient of the boxes; None where there is no loop for it.
+    """Return the gradient of the boxes; None where there is no loop for it.
 
     Args:
       grads, indices, rows, columns: as in `of_images`.

@@ -16,7 +16,7 @@ from stillflow.ops.kernels import as_signed
 
 
 def resize(image: Any, size: Any, align: bool, centers: bool) -> Any:
-    """What ResizeNearestNeighbor runs."""
+    """Run ResizeNearestNeighbor."""
     wanted = size.tolist()
     dtype = dtypes.as_dtype(str(image.dtype).removeprefix("torch."))
     check_resize(align, centers, image.shape, wanted, dtype)
@@ -37,7 +37,7 @@ def resize(image: Any, size: Any, align: bool, centers: bool) -> Any:
 
 
 def gradient(grad: Any, size: Any, align: bool, centers: bool) -> Any:
-    """What ResizeNearestNeighborGrad runs.
+    """Run ResizeNearestNeighborGrad.
 
     Args:
       grad: of the result.
@@ -66,7 +66,7 @@ def gradient(grad: Any, size: Any, align: bool, centers: bool) -> Any:
 
 
 def _call(name: str, given: Any, pixel: int, rows: Any, columns: Any, result: Any) -> None:
-    """Calls a loop in C.
+    """Call a native loop.
 
     Args:
       given: images, or the gradient of resized ones.

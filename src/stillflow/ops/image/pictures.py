@@ -196,7 +196,7 @@ def decode_bmp_samples() -> Iterator[Any]:
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
 ) -> Tensor:
-    """The image in a PNG file (or a JPEG or GIF file), `[height, width, channels]`.
+    """Return the image in a PNG file (or a JPEG or GIF file), `[height, width, channels]`.
 
     Args:
       contents: a scalar string.
@@ -211,7 +211,7 @@ def decode_png(
 
 @export("image.decode_gif", "io.decode_gif")
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
-    """The frames of a GIF file, uint8 `[frames, height, width, 3]`.
+    """Return the frames of a GIF file, uint8 `[frames, height, width, 3]`.
 
     Args:
       contents: a scalar string.
@@ -222,7 +222,7 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
 
 @export("image.decode_bmp", "io.decode_bmp")
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
-    """The image in a BMP file without compression, uint8 `[height, width, channels]`.
+    """Return the image in a BMP file without compression, uint8 `[height, width, channels]`.
 
     Args:
       contents: a scalar string.
@@ -234,7 +234,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
 
 @export("image.encode_png")
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
-    """An image as a PNG file, a scalar string.
+    """Return an image as a PNG file, a scalar string.
 
     Args:
       image: uint8 or uint16 `[height, width, channels]`, 1 to 4 channels.

@@ -63,7 +63,7 @@ def _check(images: Any, transforms: Any, size: Any) -> None:
 
 
 def _places(transforms: Any, height: int, width: int) -> tuple[Any, Any]:
-    """Where each output pixel looks, y and x of [transforms, height, width]; NaN for nowhere."""
+    """Return each output pixel's source, y and x of [transforms, height, width]; NaN for none."""
     a0, a1, a2, b0, b1, b2, c0, c1 = transforms[:, :, None, None].unbind(1)
     x = torch.arange(width, device=transforms.device, dtype=torch.float32)
     y = torch.arange(height, device=transforms.device, dtype=torch.float32)[:, None]
@@ -73,7 +73,7 @@ def _places(transforms: Any, height: int, width: int) -> tuple[Any, Any]:
 
 
 def _read(images: Any, y: Any, x: Any) -> Any:
-    """The pixels at whole-numbered places, 0 outside."""
+    """Return the pixels at whole-numbered places, 0 outside."""
     batch, height, width, _ = images.shape
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     rows, columns = (torch.where(inside, place, 0).to(torch.int64) for place in (y, x))
@@ -134,7 +134,7 @@ for _card in (image_projective_transform_op, image_projective_transform_v2_op):
 
 @image_projective_transform_v2_op.gradient
 def image_projective_transform_v2_gradient(node: Node, grad: Tensor) -> Any:
-    """The gradient seen through the inverse transforms; TensorFlow's is as approximate."""
+    """Return the gradient seen through the inverse transforms; TensorFlow's is as approximate."""
     images, transforms, _ = node.inputs
     inverse = matrix_inverse(flat_transforms_to_matrices(transforms))
     turned = matrices_to_flat_transforms(inverse)

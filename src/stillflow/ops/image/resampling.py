@@ -127,12 +127,12 @@ class _Corners:
         return torch.where(seen, found, found.new_zeros(()))
 
     def weight(self, right: int, down: int) -> Any:
-        """How much a pixel counts, [batch, places, 1]."""
+        """Return the weight of each pixel, [batch, places, 1]."""
         across = 1 - self.dx if right else self.dx
         return across * (1 - self.dy if down else self.dy)
 
     def add(self, total: Any, right: int, down: int, values: Any) -> None:
-        """Adds [batch, places, channels] to the pixels of `total`."""
+        """Add [batch, places, channels] to the pixels of `total`."""
         rows, columns, seen = self._place(right, down)
         values = torch.where(seen, values, values.new_zeros(()))
         total.index_put_((self._image, rows, columns), values, accumulate=True)
@@ -228,7 +228,7 @@ def resampler_grad_samples() -> Iterator[Any]:
 
 @export("contrib.resampler.resampler")
 def resampler(data: Any, warp: Any, name: str | None = "resampler") -> Any:
-    """Looks images up at places between their pixels, linearly; zeros stand around images.
+    """Interpolate images linearly between their pixels, with zeros around images.
 
     Args:
       data: [batch, height, width, channels], floats.

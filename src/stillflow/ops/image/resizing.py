@@ -136,7 +136,7 @@ def _bilinear(image: Any, size: Any, align: bool, centers: bool) -> Any:
 
 
 def _weights(image: Any, wanted: Any, align: bool, centers: bool) -> tuple[Weights, Weights]:
-    """Of rows and columns, for an image that gets a height and a width."""
+    """Return the weights of rows and columns for an image's new height and width."""
     rows, columns = (
         weights(size, count, align, centers)
         for size, count in zip(image.shape[1:3], wanted, strict=True)

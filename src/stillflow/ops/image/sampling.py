@@ -58,7 +58,7 @@ _ranks = kernel_ranks(
 
 
 def sample_distorted_bounding_box_check(node: Node) -> None:
-    """Refuses shapes, in words of kernels."""
+    """Raise an error for invalid shapes, with kernels' messages."""
     _ranks(node)
     size, boxes = node.dims(0), node.dims(1)
     if not (node.planning and dims_lib.is_known(size) and dims_lib.is_known(boxes)):
@@ -94,7 +94,7 @@ class Rectangle(NamedTuple):
         return np.float32((self.right - self.left) * (self.bottom - self.top))
 
     def shared(self, other: Rectangle) -> np.float32:
-        """The area of the intersection."""
+        """Return the area of the intersection."""
         left, top = max(self.left, other.left), max(self.top, other.top)
         right, bottom = min(self.right, other.right), min(self.bottom, other.bottom)
         if left > right or top > bottom:
@@ -103,7 +103,7 @@ class Rectangle(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What crops are drawn from, in single precision."""
+    """Limits of random crops, in single precision."""
 
     aspect: tuple[np.float32, np.float32]
     area: tuple[np.float32, np.float32]
@@ -140,7 +140,7 @@ def _rounded(x: np.float32) -> int:
 
 
 def _unit(words: Words) -> np.float32:
-    """The next number in [0, 1) with 23 bits."""
+    """Return the next number in [0, 1) with 23 bits."""
     bits = (words.take(1) & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)
     return np.float32(bits.view(np.float32)[0] - np.float32(1))
 
@@ -148,7 +148,7 @@ def _unit(words: Words) -> np.float32:
 def _crop(
     width: int, height: int, limits: Limits, aspect: np.float32, words: Words
 ) -> Rectangle | None:
-    """A crop of that aspect ratio, or None if there is none within the limits."""
+    """Return a crop of that aspect ratio, or None if there is none within the limits."""
     least, most = limits.area
     if width <= 0 or height <= 0 or least > most:
         return None
@@ -181,7 +181,7 @@ def _crop(
 
 
 def _covers(crop: Rectangle, least: np.float32, objects: list[Rectangle]) -> bool:
-    """Whether a crop of at least one pixel covers enough of one of the objects."""
+    """Return True if a crop of at least one pixel covers enough of one of the objects."""
     if crop.area() < 1:
         return False
     return any(
@@ -192,7 +192,7 @@ def _covers(crop: Rectangle, least: np.float32, objects: list[Rectangle]) -> boo
 
 def _objects(boxes: np.ndarray, width: int, height: int, or_image: bool) -> list[Rectangle]:
     flat = boxes.reshape(-1, 4)
-    # Written so that what is not a number is refused.
+    # Written so that NaN raises an error too.
     wrong = flat[~((flat >= 0) & (flat <= 1))]
     if len(wrong):
         raise ValueError(

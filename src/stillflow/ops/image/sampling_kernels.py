@@ -1,4 +1,4 @@
-"""The functions by which images are sampled anew, and the taps that they give."""
+"""Kernels of image resampling, and the taps that they give."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ KERNELS = {
 def sampled(
     size: int, wanted: int, scale: float, translation: float, kernel: str, antialias: bool
 ) -> Taps:
-    """The taps of a dimension that is scaled and moved.
+    """Return the taps of a dimension that is scaled and moved.
 
     Args:
       size: how many inputs there are.

@@ -1,4 +1,4 @@
-"""What the image operations check of their arguments, and the shapes they give."""
+"""Checks of the image operations' arguments, and their output shapes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_resize(
     size: Any,
     dtype: DType = dtypes.float32,
 ) -> None:
-    """What TensorFlow's resizing kernels refuse.
+    """Raise the errors of TensorFlow's resizing kernels.
 
     Args:
       image: the dimensions of the images.
@@ -62,7 +62,7 @@ def check_resize(
 def check_resize_gradient(
     align_corners: bool, half_pixel_centers: bool, resized: Any, original: Any
 ) -> None:
-    """What the kernels of the gradients refuse; both are dimensions of images."""
+    """Raise the errors of the gradients' kernels; both arguments are dimensions of images."""
     if half_pixel_centers and align_corners:
         raise ValueError("If half_pixel_centers is True, align_corners must be False.")
     if resized[1] <= 0 or resized[2] <= 0:
@@ -72,5 +72,5 @@ def check_resize_gradient(
 
 
 def same_with_rank_at_least(node: Node, rank: int) -> Any:
-    """The shape of the first input, which has at least `rank` dimensions."""
+    """Return the shape of the first input, which has at least `rank` dimensions."""
     return dims_lib.with_rank_at_least(node.dims(0), rank)

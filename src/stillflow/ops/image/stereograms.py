@@ -62,7 +62,7 @@ class CRandom:
         self.draw(310)
 
     def draw(self, count: int) -> np.ndarray:
-        """The next numbers, in [0, 2**31)."""
+        """Return the next numbers, in [0, 2**31)."""
         with self._lock:
             numbers = self._state[-31:]
             for place in range(count):
@@ -112,7 +112,7 @@ def _levels(depths: np.ndarray, node: Node) -> np.ndarray:
 
 
 def _seen(levels: np.ndarray, plan: _Plan, border: float) -> np.ndarray:
-    """The depth at each pixel of the image."""
+    """Return the depth at each pixel of the image."""
     rows, columns = levels.shape
     x = columns * (np.arange(plan.width) - plan.left) / plan.window[0]
     y = rows * (np.arange(plan.height) - plan.top) / plan.window[1]
@@ -124,13 +124,13 @@ def _seen(levels: np.ndarray, plan: _Plan, border: float) -> np.ndarray:
 
 
 def _separation(depth: Any, plan: _Plan) -> Any:
-    """How far apart the two eyes' pixels of a point are."""
+    """Return the distance of the two eyes' pixels of a point."""
     exact = (1 - plan.mu * depth) * plan.eyes / (2 - plan.mu * depth)
     return np.trunc(exact + np.copysign(0.5, exact)).astype(np.int64)
 
 
 def _hidden(depth: np.ndarray, plan: _Plan, border: float, eligible: np.ndarray) -> np.ndarray:
-    """Which of the eligible pixels something nearer hides from one of the eyes."""
+    """Return the eligible pixels that something nearer hides from one of the eyes."""
     steepness = float(np.float32(plan.mu) * np.float32(plan.eyes))
     width = plan.width
     hidden = np.zeros_like(eligible)
@@ -151,7 +151,7 @@ def _hidden(depth: np.ndarray, plan: _Plan, border: float, eligible: np.ndarray)
 
 
 def _links(depth: np.ndarray, plan: _Plan, border: float, removal: bool) -> np.ndarray:
-    """For each pixel a pixel to its right of the same colour, or itself."""
+    """Return for each pixel one to its right of the same colour, or itself."""
     apart = _separation(depth, plan)
     left = np.arange(plan.width) - (apart / 2).astype(np.int64)
     right = left + apart
@@ -175,7 +175,7 @@ def _link(same: np.ndarray, rows: np.ndarray, left: np.ndarray, right: np.ndarra
 
 
 def _coloured(same: np.ndarray, plan: _Plan, colours: int, draw: Any) -> np.ndarray:
-    """The image: free pixels drawn from the right, the others as what they are linked to."""
+    """Return the image: free pixels drawn from the right, the others as what they are linked to."""
     while not np.array_equal(further := np.take_along_axis(same, same, 1), same):
         same = further
     free = same == np.arange(plan.width)
@@ -241,7 +241,7 @@ def single_image_random_dot_stereograms(
     output_image_shape: Any = None,
     output_data_window: Any = None,
 ) -> Tensor:
-    """An image of random dots that shows depths to eyes that look through it.
+    """Return an image of random dots that shows depths to eyes that look through it.
 
     Args:
       depth_values: the depths, a matrix.

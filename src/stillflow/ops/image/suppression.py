@@ -81,7 +81,7 @@ _THRESHOLDS: tuple[str, ...] = (
 
 
 def suppression_check(node: Node) -> None:
-    """Refuses ranks, in words of kernels."""
+    """Raise an error for invalid ranks, with kernels' messages."""
     boxes, names = "boxes", _THRESHOLDS
     if node.op.type == "NonMaxSuppressionWithOverlaps":
         boxes, names = "overlaps", ("max_output_size", "overlap_threshold", "score_threshold")
@@ -136,7 +136,7 @@ class Corners(NamedTuple):
 
 
 def corners(boxes: np.ndarray) -> Corners:
-    """The ends of boxes [count, 4] given by any two opposite corners."""
+    """Return the ends of boxes [count, 4] given by any two opposite corners."""
     top, bottom = np.minimum(boxes[:, 0], boxes[:, 2]), np.maximum(boxes[:, 0], boxes[:, 2])
     left, right = np.minimum(boxes[:, 1], boxes[:, 3]), np.maximum(boxes[:, 1], boxes[:, 3])
     return Corners(top, left, bottom, right, (bottom - top) * (right - left))
@@ -168,7 +168,7 @@ def _is_plain(boxes: np.ndarray, scores: np.ndarray, lowest: Any) -> bool:
 def choose(
     scores: np.ndarray, limit: int, threshold: Any, lowest: Any, overlap: Callable[..., np.ndarray]
 ) -> list[int]:
-    """Indices of the best boxes that no better chosen one overlaps by `threshold` or more.
+    """Return indices of the best boxes that no better chosen one overlaps by `threshold` or more.
 
     Args:
       scores: of all boxes.
@@ -192,7 +192,7 @@ def choose_softly(
     scores: np.ndarray, limit: int, threshold: Any, lowest: Any, sigma: Any,
     overlap: Callable[..., np.ndarray],
 ) -> tuple[list[int], list[Any]]:  # fmt: skip
-    """The same with scores that overlaps lower; returns indices and what scores became."""
+    """Return the same with scores that overlaps lower; returns indices and what scores became."""
     kind = scores.dtype.type
     scale = kind(-0.5) / kind(sigma) if sigma > 0 else kind(0)
     heap: list[Any] = []
@@ -233,7 +233,7 @@ def _choose_in_loop(
     boxes: np.ndarray, scores: np.ndarray, limit: int, threshold: Any, lowest: Any, sigma: Any,
     with_overlaps: bool,
 ) -> tuple[np.ndarray, np.ndarray] | None:  # fmt: skip
-    """What `choose_softly` gives, by a loop in C; None where there is none."""
+    """Return the result of `choose_softly` from a native loop; None without one."""
     library, are_floats = native.library(), boxes.dtype == scores.dtype == np.float32
     if library is None or not are_floats or limit > _MOST_CHOSEN:
         return None
@@ -262,7 +262,7 @@ def _choose_in_loop(
 
 
 def _limit(value: Any, count: int, pad: bool) -> int:
-    """How many boxes are taken at most; all of them where TF takes a negative number for a large.
+    """Return the maximum number of boxes; all of them where TF reads a negative number as large.
 
     Raises:
       ValueError: for a negative number to pad to.

@@ -24,28 +24,28 @@ class _NativeTaps(ctypes.Structure):
 
 
 class Taps(NamedTuple):
-    """For one dimension: `places` (int64) and `shares` (float32), each [taps, outputs]."""
+    """Taps of one dimension: `places` (int64) and `shares` (float32), each [taps, outputs]."""
 
     places: np.ndarray
     shares: np.ndarray
 
 
 def scale_of(size: int, wanted: int, align_corners: bool) -> np.float32:
-    """How many inputs one step between outputs covers."""
+    """Return the number of inputs per step between outputs."""
     if align_corners and wanted > 1:
         return np.float32(np.float32(size - 1) / np.float32(wanted - 1))
     return np.float32(np.float32(size) / np.float32(wanted))
 
 
 def positions(scale: np.float32, count: int, half_pixel_centers: bool) -> np.ndarray:
-    """Where outputs lie among the inputs, float32."""
+    """Return the places of outputs among the inputs, float32."""
     place = np.arange(count, dtype=np.float32)
     half = np.float32(0.5)
     return (place + half) * scale - half if half_pixel_centers else place * scale
 
 
 def nearest(size: int, wanted: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
-    """The input next to each output."""
+    """Return the input next to each output."""
     place = np.arange(wanted, dtype=np.float32)
     if half_pixel_centers:
         place = place + np.float32(0.5)
@@ -97,7 +97,7 @@ def cubic(size: int, wanted: int, align_corners: bool, half_pixel_centers: bool)
 
 @lru_cache(maxsize=256)
 def area(size: int, wanted: int, align_corners: bool) -> Taps:
-    """As many taps as inputs that an output covers; shares are how much of each."""
+    """Return one tap for each input that an output covers; its share is the covered part."""
     scale = scale_of(size, wanted, align_corners)
     start = np.arange(wanted, dtype=np.float32) * scale
     end = np.arange(1, wanted + 1, dtype=np.float32) * scale
@@ -113,7 +113,7 @@ def area(size: int, wanted: int, align_corners: bool) -> Taps:
 
 
 def gather(x: Any, taps: Taps, axis: int) -> Any:
-    """The weighted sums along an axis of numbers [batch, height, width, channels], float32."""
+    """Return weighted sums along an axis of [batch, height, width, channels], float32."""
     library = native.library()
     if library is not None and x.is_cpu:
         return _gather_by(library, x, taps, axis)
@@ -132,7 +132,7 @@ def gather(x: Any, taps: Taps, axis: int) -> Any:
 
 
 def _gather_by(library: Any, x: Any, taps: Taps, axis: int) -> Any:
-    """The same by the loop in C."""
+    """Return the same by the loop in C."""
     if x.dtype is not torch.uint8:
         x = x.to(torch.float32)
     x = x.contiguous()
@@ -157,7 +157,7 @@ def _gather_many(x: Any, places: Any, shares: Any, axis: int) -> Any:
 
 
 def scatter(grad: Any, taps: Taps, axis: int, size: int) -> Any:
-    """The transposed of `gather`: what each of `size` inputs gets from the outputs' gradient."""
+    """Return the transpose of `gather`: gradients of `size` inputs from those of the outputs."""
     places = torch.from_numpy(taps.places).to(grad.device)
     shares = torch.from_numpy(taps.shares).to(grad.device, grad.dtype)
     shape = [1, 1, 1, 1]

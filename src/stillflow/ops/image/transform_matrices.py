@@ -16,7 +16,7 @@ from stillflow.ops.constants import constant
 
 @export("contrib.image.flat_transforms_to_matrices")
 def flat_transforms_to_matrices(transforms: Any) -> Tensor:
-    """The matrices `[count, 3, 3]` of transforms.
+    """Return the matrices `[count, 3, 3]` of transforms.
 
     They lead from places of the output to places of the input.
 
@@ -37,7 +37,7 @@ def flat_transforms_to_matrices(transforms: Any) -> Tensor:
 
 @export("contrib.image.matrices_to_flat_transforms")
 def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
-    """The transforms `[count, 8]` that matrices stand for.
+    """Return the transforms `[count, 8]` that matrices stand for.
 
     Args:
       transform_matrices: `[3, 3]` or `[count, 3, 3]`, from places of the output to the input's.

@@ -43,7 +43,7 @@ class Dense(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many values there are, in one row where the number of rows may vary."""
+        """The number of values, of one row where the number of rows may vary."""
         assert self.shape is not None
         sizes = self.shape[1:] if self.is_variable else self.shape
         return math.prod(size or 0 for size in sizes)
@@ -53,7 +53,7 @@ refuse = errors.invalid_argument
 
 
 def decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: Where) -> wire.Decoded:
-    """The values of a feature in all examples.
+    """Return the values of a feature in all examples.
 
     Raises:
       InvalidArgumentError: they are of another type, or no values at all.
@@ -67,7 +67,7 @@ def decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: Where) -> wir
 def refused(
     error: wire.Damaged | wire.WrongKind, feature: Sparse | Dense, where: str
 ) -> errors.OpError:
-    """What is raised for a feature that cannot be read."""
+    """Return the error for a feature that cannot be read."""
     if isinstance(error, wire.Damaged):
         return refuse(f"{where}Can't parse serialized Example.")
     before, kind = f"{where}Data types don't match. ", cpp_name(feature.dtype)
@@ -77,13 +77,13 @@ def refused(
 
 
 def as_block(found: wire.Decoded, raws: Sequence[bytes]) -> wire.Block:
-    """The values of one feature, and the bytes they are from, as those of several features."""
+    """Return one feature's values, and their bytes, in the form of several features."""
     present = np.fromiter(map(bool, raws), bool, len(raws))
     return wire.Block(found.values, found.counts[None], present[None])
 
 
 def as_tensor(values: np.ndarray, shape: tuple[int, ...]) -> Any:
-    """Decoded values as a run-time value of that shape."""
+    """Return decoded values as a run-time value of a shape."""
     if values.dtype == object:
         return values.reshape(shape)
     if not values.flags.writeable:
@@ -92,14 +92,14 @@ def as_tensor(values: np.ndarray, shape: tuple[int, ...]) -> Any:
 
 
 def sparse_vector(values: np.ndarray) -> tuple[Any, Any, Any]:
-    """Indices, values and shape of a sparse vector that has all its values."""
+    """Return indices, values and shape of a sparse vector without missing values."""
     count = len(values)
     indices = torch.from_numpy(np.arange(count).reshape(count, 1))
     return indices, as_tensor(values, (count,)), torch.from_numpy(np.array([count]))
 
 
 def sparse_columns(block: wire.Block) -> list[tuple[Any, Any, Any]]:
-    """Indices, values and shapes of sparse matrices of one row for each example."""
+    """Return indices, values and shapes of sparse matrices with one row per example."""
     values, counts, _ = block
     indices = _indices(counts)
     shapes = np.full((len(counts), 2), counts.shape[1])
@@ -127,7 +127,7 @@ def _indices(counts: np.ndarray) -> np.ndarray:
 
 
 def sparse_rows(block: wire.Block) -> list[tuple[Any, Any, Any]]:
-    """Indices, values and shapes of sparse vectors, those of all examples in lists."""
+    """Return indices, values and shapes of all examples' sparse vectors, in lists."""
     values, counts, _ = block
     flat = counts.ravel()
     places = np.arange(len(values)) - np.repeat(running_total(flat) - flat, flat)

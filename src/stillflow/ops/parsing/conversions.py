@@ -83,7 +83,7 @@ def parse_tensor_kernel(node: Node) -> Any:
 
 @export("io.parse_tensor", "parse_tensor")
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
-    """The tensor in a serialized `TensorProto`.
+    """Return the tensor in a serialized `TensorProto`.
 
     Args:
       serialized: a string scalar.
@@ -110,7 +110,7 @@ def serialize_tensor_kernel(node: Node) -> Any:
 
 @export("io.serialize_tensor", "serialize_tensor")
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
-    """A tensor as a serialized `TensorProto`, a string scalar."""
+    """Return a tensor as a serialized `TensorProto`, a string scalar."""
     text: Tensor = serialize_tensor_op(tensor, name=name)
     return text
 
@@ -246,7 +246,7 @@ def decode_raw(
     fixed_length: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The bytes of strings as numbers.
+    """Return the bytes of strings as numbers.
 
     Args:
       input_bytes: strings.

@@ -76,7 +76,7 @@ class _Splitter:
         return [fields[i] for i in self.selected if i < len(fields)]
 
     def columns(self, lines: list[bytes]) -> list[list[bytes]] | None:
-        """The fields of all lines by column; None if lines are not alike, or not simple."""
+        """Return the fields of all lines by column; None if lines are not alike, or not simple."""
         text = b"\n".join(lines)
         if text.count(b"\n") >= max(len(lines), 1) or b"\r" in text or not all(lines):
             return None
@@ -151,7 +151,7 @@ class _Splitter:
 
 
 def field_parser(dtype: Any) -> Callable[[bytes], Any]:
-    """What reads the text of a field; it gives None for text that is no such value."""
+    """Return a parser of a field's text; it gives None for text that is no such value."""
     if dtype in (dtypes.float32, dtypes.float64):
         return parse_float
     if dtype == dtypes.string:
@@ -161,7 +161,7 @@ def field_parser(dtype: Any) -> Callable[[bytes], Any]:
 
 
 class _Column:
-    """Reads one field of every line."""
+    """Reader of one field of every line."""
 
     def __init__(self, place: int, dtype: Any, na_value: bytes, default: Any) -> None:
         self.place = place
@@ -171,7 +171,7 @@ class _Column:
         self.parse = field_parser(dtype)
 
     def read(self, fields: list[bytes]) -> Any:
-        """The values; an array if they are numbers that are written plainly."""
+        """Return the values; an array if they are numbers that are written plainly."""
         if self.dtype != dtypes.string and self.na_value not in fields:
             numbers = plain_numbers(fields, self.dtype)
             if numbers is not None:
@@ -208,7 +208,7 @@ def _check_attrs(node: Node) -> None:
 
 
 def _one_by_one(split: _Splitter, lines: list[bytes], count: int) -> list[Any]:
-    """The fields of all lines by column.
+    """Return the fields of all lines by column.
 
     Raises:
       InvalidArgumentError: a line does not have so many.
@@ -221,7 +221,7 @@ def _one_by_one(split: _Splitter, lines: list[bytes], count: int) -> list[Any]:
 
 
 def _is_default(value: Any) -> bool:
-    """Whether something may be a default: one number or text, or none."""
+    """Return True for a possible default: one number or text, or none."""
     shape = value.shape
     return not shape or (len(shape) == 1 and shape[0] <= 1)
 
@@ -278,9 +278,9 @@ def decode_csv(
 
     Args:
       records: lines, strings of any shape.
-      record_defaults: for each column what stands in for an empty field, a scalar or [1], or an
-        empty vector where there must be one. Their types are those of the columns.
-      field_delim: what stands between fields.
+      record_defaults: for each column the value of an empty field, a scalar or [1], or an empty
+        vector if the field is required. Their types are those of the columns.
+      field_delim: delimiter of fields.
       use_quote_delim: whether quotes hold fields together.
       name: of the operation.
       na_value: a text that is taken for an empty field.

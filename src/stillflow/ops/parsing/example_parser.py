@@ -27,7 +27,7 @@ MANY_EXAMPLES = 24
 
 
 def picker(keys: Sequence[str]) -> Callable[[Any], tuple[bytes, ...]]:
-    """What takes the bytes of these features out of a map; none for those that are not there."""
+    """Return a function that gets these features' bytes from a map; b"" for missing ones."""
     if not keys:
         return lambda features: ()
     if len(keys) == 1:
@@ -37,7 +37,7 @@ def picker(keys: Sequence[str]) -> Callable[[Any], tuple[bytes, ...]]:
 
 
 def check_default(feature: Dense, default: Any) -> None:
-    """Refuses a default that does not have the feature's shape.
+    """Raise an error for a default that does not have the feature's shape.
 
     Raises:
       InvalidArgumentError: if so.
@@ -61,7 +61,7 @@ def check_default(feature: Dense, default: Any) -> None:
 
 
 class _Said(NamedTuple):
-    """What is said of a feature of an example that cannot be parsed."""
+    """Description of a feature, for errors of an example that cannot be parsed."""
 
     names: Sequence[bytes]  # of the examples, or nothing
 
@@ -79,7 +79,7 @@ class _Said(NamedTuple):
 
 
 class _Makers(NamedTuple):
-    """What makes outputs of features that do not have as many values in every example."""
+    """Constructors of outputs for features with varying numbers of values."""
 
     sparse: Callable[[Block], Sequence[Any]]
     variable: Callable[..., Sequence[Any]]
@@ -92,7 +92,7 @@ _ROWS = _Makers(columns.sparse_rows, columns.variable_rows)
 class ExampleParser:
     """Parses batches for one set of features.
 
-    Features that are alike stand next to each other here, in whatever order the outputs are.
+    Similar features are adjacent here, regardless of the order of the outputs.
     """
 
     def __init__(self, sparse: list[Sparse], dense: list[Dense]) -> None:
@@ -120,11 +120,11 @@ class ExampleParser:
     def batch(
         self, serialized: Sequence[bytes], names: Sequence[bytes], defaults: Sequence[Any]
     ) -> list[Any]:
-        """The outputs of ParseExample."""
+        """Return the outputs of ParseExample."""
         return self._outputs(serialized, _Said(names), defaults, _BATCH)
 
     def rows(self, serialized: Sequence[bytes], defaults: Sequence[Any]) -> list[Sequence[Any]]:
-        """The outputs of ParseSingleExample for each of some examples.
+        """Return the outputs of ParseSingleExample for each of some examples.
 
         Raises:
           InvalidArgumentError: one of them cannot be parsed; in words of ParseExample.
@@ -176,7 +176,7 @@ class ExampleParser:
                     yield slice(place, place + 1), columns.as_block(read, raws)
 
     def _found(self, serialized: Sequence[bytes]) -> Spans | list[Sequence[bytes]]:
-        """By feature, the bytes of each example's."""
+        """Return the bytes of each example, by feature."""
         library = native.library()
         many, short = (MANY, SHORT) if library is None else (MANY_IN_C, SHORT_IN_C)
         total = len(self.places) * len(serialized)

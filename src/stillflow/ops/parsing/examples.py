@@ -32,7 +32,7 @@ def dense_shapes(node: Node, attr: str = "dense_shapes") -> list[Dims]:
 
 
 def check_dense(shapes: Sequence[Dims]) -> None:
-    """Refuses shapes that are not known but for the number of rows.
+    """Raise an error for shapes that are unknown except for the number of rows.
 
     Raises:
       ValueError: if there is one.
@@ -73,7 +73,7 @@ def features_of(
     sparse_keys: Sequence[Any], sparse_types: Sequence[Any], dense_keys: Sequence[Any],
     dense_types: Sequence[Any], shapes: Sequence[Dims],
 ) -> tuple[list[Sparse], list[Dense]]:  # fmt: skip
-    """Keys, types and shapes put together."""
+    """Return keys, types and shapes as features."""
     sparse = map(Sparse, _texts(sparse_keys), sparse_types)
     dense = map(Dense, _texts(dense_keys), dense_types, shapes)
     return list(sparse), list(dense)

@@ -1,4 +1,4 @@
-"""Where the features of many Examples stand in their bytes, found by a loop in C.
+"""Places of features in the bytes of many Examples, found by a native loop.
 
 As in feature_maps.py, which does without, only the way that protobuf libraries write is read.
 """
@@ -15,7 +15,7 @@ from stillflow.ops.parsing.spans import Spans
 
 
 class FeatureFinder:
-    """Finds features of these names."""
+    """Finder of features by name."""
 
     def __init__(self, names: Sequence[str]) -> None:
         texts = [name.encode() for name in names]
@@ -28,7 +28,7 @@ class FeatureFinder:
             self._repeated = np.array([known[text] for text in texts])
 
     def find(self, library: Any, examples: Sequence[bytes]) -> Spans | None:
-        """The features [names, examples]; None if an example is written otherwise."""
+        """Return the features [names, examples]; None if an example is written otherwise."""
         data = joined(examples)
         lengths = np.fromiter(map(len, examples), np.int64, len(examples))
         starts, sizes = np.zeros((2, len(self._ends), len(examples)), np.int64)

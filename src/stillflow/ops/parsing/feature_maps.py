@@ -1,4 +1,4 @@
-"""Where the features of many Examples stand in their bytes, found for all examples in step.
+"""Places of features in the bytes of many Examples, found for all examples in step.
 
 An Example is a map: entries of a name and a feature, one after the other. The first entries of all
 examples are passed over in one step, then the second ones, and so on; what the entries are is
@@ -30,7 +30,7 @@ Follow = Callable[[np.ndarray], np.ndarray]
 
 
 class Entries(NamedTuple):
-    """Where the first entries of examples are, then the second ones, ... [steps, examples]."""
+    """Places of the examples' first entries, then of their second ones, ... [steps, examples]."""
 
     begins: np.ndarray
     ends: np.ndarray
@@ -38,7 +38,7 @@ class Entries(NamedTuple):
 
 
 class FeatureMaps:
-    """Finds features of these names, which hold values of these types as a rule."""
+    """Finder of features by name; their values are expected to have these types."""
 
     def __init__(self, names: Sequence[str], kinds: Sequence[str]) -> None:
         texts = [name.encode() for name in names]
@@ -60,7 +60,7 @@ class FeatureMaps:
         self.usable = self._make_slots()
 
     def _make_slots(self) -> bool:
-        """Finds factors that give every name a slot of its own, among few slots."""
+        """Find factors that give every name a slot of its own, among few slots."""
         random = np.random.RandomState(0)
         size = 4 * len(self.words)
         while size <= _SLOTS:
@@ -82,7 +82,7 @@ class FeatureMaps:
         return (mixed >> self.shift).view(np.int64)
 
     def find(self, examples: Sequence[bytes]) -> Spans | None:
-        """The features [names, examples]; None for examples that are written otherwise."""
+        """Return the features [names, examples]; None for examples that are written otherwise."""
         if not self.usable:
             return None
         data = joined([bytes(BEFORE), *examples])
@@ -97,7 +97,7 @@ class FeatureMaps:
         return found
 
     def _short(self, data: np.ndarray, entries: Entries) -> Spans | None:
-        """The features in entries that are written by the templates."""
+        """Return the features in entries that are written by the templates."""
         placed, found = None, None
         if len(entries.begins) and entries.inside.all():
             placed = self._in_one_order(data, entries.begins)
@@ -110,7 +110,7 @@ class FeatureMaps:
         return found
 
     def _again(self, placed: np.ndarray) -> np.ndarray:
-        """What is given by name, repeated for names that are asked for twice."""
+        """Repeat results by name for names that are requested twice."""
         return placed if self.repeated is None else placed[self.repeated]
 
     def _in_one_order(self, data: np.ndarray, begins: np.ndarray) -> np.ndarray | None:
@@ -133,7 +133,7 @@ class FeatureMaps:
         return placed
 
     def _by_name(self, data: np.ndarray, entries: Entries) -> np.ndarray | None:
-        """Where they begin, each example's in an order of its own."""
+        """Return the features' places, with an own order for each example."""
         begins, _, inside = entries
         if not ((data.take(begins) == ENTRY) | ~inside).all():
             return None
@@ -148,12 +148,12 @@ class FeatureMaps:
         return placed if once else None
 
     def _named(self, data: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which names short entries have, as `_known`."""
+        """Return the names of short entries, like `_known`."""
         words = windows(data, begins.ravel() + TAG, self.count * WORD).view("<u8")
         return self._known(words.reshape(*begins.shape, self.count))
 
     def _long(self, data: np.ndarray, entries: Entries) -> Spans | None:
-        """The features in entries of any size."""
+        """Return the features in entries of any size."""
         begins, ends, inside = entries
         size, names = lengths(data, begins + 1)
         good = (data.take(begins) == ENTRY) & (names + size == ends)
@@ -175,7 +175,7 @@ class FeatureMaps:
     def _placed(
         self, names: np.ndarray, known: np.ndarray, given: np.ndarray, nothing: int
     ) -> np.ndarray:
-        """What is given of entries [steps, examples] by their names [names, examples]."""
+        """Arrange facts about entries [steps, examples] by name [names, examples]."""
         rows = given.shape[1]
         placed = np.full((len(self.words), rows), nothing)
         where = names * rows + np.arange(rows)
@@ -199,13 +199,13 @@ class FeatureMaps:
 
 
 def _is_entry(data: np.ndarray, names: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Whether there is a name and then a feature."""
+    """Return True if there is a name and then a feature."""
     short = after - names <= LONGEST + _AROUND
     return short & (data.take(names) == NAME) & (data.take(after - 1) == FEATURE)
 
 
 def _are_short(data: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Whether there are short entries with names of these sizes."""
+    """Return True if there are short entries with names of these sizes."""
     names, inner = begins + TAG, data.take(begins + 1)
     after = names + sizes + _AROUND
     size, values = lengths(data, after)
@@ -216,7 +216,7 @@ def _are_short(data: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.nd
 def walked(
     data: np.ndarray, sizes: np.ndarray, follower: Callable[[np.ndarray], Follow]
 ) -> Entries | None:
-    """The entries of examples of these sizes.
+    """Return the entries of examples of these sizes.
 
     None where an example is not one map, has few entries, or stops before an entry does.
     """
@@ -241,7 +241,7 @@ def walked(
 
 
 def _followed(at: np.ndarray, stops: np.ndarray, follow: Follow, end: int) -> np.ndarray | None:
-    """Where entries begin, from the first ones on [steps, examples], until all have stopped.
+    """Return the entries' places, from the first ones on [steps, examples], until all stop.
 
     It goes on past the stop of an example, but not far past `end`.
     """
@@ -257,7 +257,7 @@ def _followed(at: np.ndarray, stops: np.ndarray, follow: Follow, end: int) -> np
 
 
 def _short_follower(data: np.ndarray) -> Follow:
-    """Where the next entries begin if all are shorter than 128 bytes."""
+    """Return a function to the next entries, if all are shorter than 128 bytes."""
     passed = TAG * np.arange(STEPS + 1)[:, None]  # bytes of tags and lengths
     sizes = [data[before + 1 :] for before in passed[:-1, 0].tolist()]
 
@@ -272,7 +272,7 @@ def _short_follower(data: np.ndarray) -> Follow:
 
 
 def _follower(data: np.ndarray) -> Follow:
-    """Where the next entries begin."""
+    """Return a function to the next entries."""
     end = margin(data)
 
     def follow(at: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How features of Examples are described: FixedLenFeature, VarLenFeature and the like."""
+"""Descriptions of Examples' features: FixedLenFeature, VarLenFeature and others."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FixedLenFeature(NamedTuple):
     Attributes:
       shape: its shape.
       dtype: float32, int64 or string.
-      default_value: what stands in for a feature that is not there; without one it must be.
+      default_value: value of a missing feature; without one the feature is required.
     """
 
     shape: Any
@@ -90,7 +90,7 @@ class Parameters:
         self.dense_defaults: dict[str, Any] = {}
 
     def add_sparse(self, key: str, dtype: Any, conflict: str) -> None:
-        """Adds a sparse feature, unless it is there.
+        """Add a sparse feature, unless it is there.
 
         Raises:
           ValueError: if it is there with another type.
@@ -111,7 +111,7 @@ class Parameters:
             self.dense_defaults[key] = feature.default_value
 
     def check(self) -> None:
-        """Refuses to parse nothing, and one name for two features.
+        """Raise an error for no features, and for one name of two features.
 
         Raises:
           ValueError: if so.
@@ -189,7 +189,7 @@ ALL = tuple(_ADD)
 
 
 def parameters(features: Any, types: Sequence[Any] = ALL) -> Parameters:
-    """Described features as the ops take them, in the order of their names.
+    """Return described features as arguments of the ops, in the order of their names.
 
     Args:
       features: descriptions by name, or None.
@@ -211,7 +211,7 @@ def parameters(features: Any, types: Sequence[Any] = ALL) -> Parameters:
 
 
 def with_row_dimension(features: Any) -> Any:
-    """The features, those of sequences with the dimension that counts their rows.
+    """Return the features, those of sequences with the dimension that counts their rows.
 
     Raises:
       ValueError: if a sequence may not be missing.
@@ -230,7 +230,7 @@ def with_row_dimension(features: Any) -> Any:
 
 
 def merged_sparse(features: Any, parsed: dict[str, Any]) -> dict[str, Any]:
-    """What was parsed, with the sparse tensors that `SparseFeature`s describe."""
+    """Return the parsed features, with the sparse tensors that `SparseFeature`s describe."""
     found = dict(parsed)
     for key in sorted(features):
         feature = features[key]
@@ -250,12 +250,12 @@ def merged_sparse(features: Any, parsed: dict[str, Any]) -> dict[str, Any]:
 
 
 def clean(key: str) -> str:
-    """A name of a feature as a part of a node's name."""
+    """Return a name of a feature as a part of a node's name."""
     return re.sub("[^A-Za-z0-9_.\\-/]", "_", key)
 
 
 def defaults(made: Parameters, shapes: Sequence[Any]) -> list[Any]:
-    """The default of each dense feature as a tensor; empty where it must be there."""
+    """Return the default of each dense feature as a tensor; empty where it must be there."""
     return [
         _default(key, made.dense_defaults.get(key), dtype, shape)
         for key, dtype, shape in zip(made.dense_keys, made.dense_types, shapes, strict=True)

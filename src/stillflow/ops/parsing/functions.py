@@ -30,7 +30,7 @@ from stillflow.ops.parsing.single_example import parse_single_example_op
 def parse_example(
     serialized: Any, features: Any, name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """Takes features out of serialized `Example`s.
+    """Parse features of serialized `Example`s.
 
     Args:
       serialized: a string vector.
@@ -64,7 +64,7 @@ def _batch(serialized: Any, names: Any, made: Parameters, name: str | None) -> d
 
 
 def by_name(made: Parameters, indices: Any, values: Any, sizes: Any, dense: Any) -> dict[str, Any]:
-    """An op's outputs by the names of the features."""
+    """Return an op's outputs by the names of the features."""
     sparse = [SparseTensor(*parts) for parts in zip(indices, values, sizes, strict=True)]
     return dict(zip([*made.sparse_keys, *made.dense_keys], [*sparse, *dense], strict=True))
 
@@ -73,7 +73,7 @@ def by_name(made: Parameters, indices: Any, values: Any, sizes: Any, dense: Any)
 def parse_single_example(
     serialized: Any, features: Any, name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """Takes features out of one serialized `Example`.
+    """Parse features of one serialized `Example`.
 
     Args:
       serialized: a string scalar.
@@ -113,7 +113,7 @@ def _single(serialized: Any, made: Parameters, name: str | None) -> dict[str, An
 
 
 def _scalar(value: Any, what: str, label: str) -> Any:
-    """A scalar as a vector of one; checked when it runs, where its rank is not known."""
+    """Return a scalar as a vector of one; checked when it runs, where its rank is not known."""
     tensor = convert_to_tensor(value)
     ndims = tensor.get_shape().ndims
     if ndims is None:

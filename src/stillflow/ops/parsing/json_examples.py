@@ -1,7 +1,7 @@
 """Examples in JSON, in the form that they nearly always have: lists of numbers and of strings.
 
-Protobuf's own reader takes every form and looks at each value by itself; what is not as expected
-here is left to it, and with it all that has to be refused.
+Protobuf's own parser accepts every form and processes each value separately; it reads all
+unexpected forms, and so raises all errors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _only(value: Any, key: str, kind: type) -> Any:
-    """What stands under the only key that there is."""
+    """Return the value of the only key."""
     if type(value) is not dict or len(value) != 1 or type(value.get(key)) is not kind:
         raise _Other
     return value[key]
@@ -57,7 +57,7 @@ def _string(value: Any) -> bytes:
     return binascii.a2b_base64(value)
 
 
-# By the names that protobuf knows in JSON: the field, and what reads its values.
+# By protobuf's names in JSON: the field, and the reader of its values.
 _LISTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "int64List": ("int64_list", _integer), "int64_list": ("int64_list", _integer),
     "floatList": ("float_list", _float), "float_list": ("float_list", _float),
@@ -66,7 +66,7 @@ _LISTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 
 def parse(text: bytes) -> Any:
-    """The `Example` in a text; None where it is of another form, or wrong."""
+    """Return the `Example` in a text; None where it is of another form, or wrong."""
     try:
         whole = json.loads(text.decode(), object_pairs_hook=_unique)
         features = _only(_only(whole, "features", dict), "feature", dict)

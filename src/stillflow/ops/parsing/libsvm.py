@@ -29,7 +29,7 @@ _Parser = Callable[[bytes], Any]
 
 
 class _Lines(NamedTuple):
-    """What all lines say: a label each, and for each feature its line, number and value."""
+    """Content of all lines: a label each, and for each feature its line, number and value."""
 
     labels: np.ndarray
     lines: np.ndarray
@@ -58,7 +58,7 @@ def _parsed(parse: _Parser, text: bytes, problem: str, piece: bytes) -> Any:
 
 
 def _one_by_one(texts: list[bytes], kind: DType, label_kind: DType) -> _Lines:
-    """What the lines say; the first text that is no number raises."""
+    """Return the content of the lines; the first text that is no number raises an error."""
     as_label, as_value, as_number = _parser(label_kind), _parser(kind), _parser(int64)
     labels, lines, numbers, values = [], [], [], []
     for line, text in enumerate(texts):
@@ -86,7 +86,7 @@ def _one_by_one(texts: list[bytes], kind: DType, label_kind: DType) -> _Lines:
 
 
 def _at_once(texts: list[bytes], kind: DType, label_kind: DType) -> _Lines | None:
-    """What lines of plain numbers say, several times as fast; None for others."""
+    """Return the content of lines of plain numbers, several times as fast; None for others."""
     rows = [text.split() for text in texts]
     if not all(rows):
         return None

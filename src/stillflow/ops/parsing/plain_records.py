@@ -1,7 +1,7 @@
 """Lines of delimited fields that are written plainly, read by a loop in C.
 
-Most lines of most files are: no quotes in fields, no missing fields, numbers of a few digits.
-Whoever calls has another way for the others, which says what is wrong with them.
+Most lines of most files are plain: no quotes in fields, no missing fields, numbers of a few digits.
+The caller has another implementation for the others, which raises the errors.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _KINDS = {dtypes.string: 0, dtypes.int32: 1, dtypes.int64: 2, dtypes.float32: 3,
 
 
 class PlainRecords:
-    """Reads plain lines.
+    """Reader of plain lines.
 
     Args:
       types: of the columns.
       delimiter: one byte.
       quotes: whether quotes hold fields together.
-      na_value: what stands for a missing field; nothing is read plainly if it might be one.
+      na_value: text of a missing field; lines that may contain it are not plain.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class PlainRecords:
         self._reads = not na_value and delimiter not in b'0123456789.e-\n\r"'
 
     def columns(self, lines: Sequence[bytes]) -> list[Any] | None:
-        """For each column a vector of its fields; None if a line is not plain."""
+        """Return for each column a vector of its fields; None if a line is not plain."""
         found = self._read(lines)
         if found is None:
             return None
@@ -57,7 +57,7 @@ class PlainRecords:
         return result
 
     def one(self, line: bytes) -> list[Any] | None:
-        """The fields of one line, each without dimensions; None if it is not plain."""
+        """Return the fields of one line, each without dimensions; None if it is not plain."""
         found = self._read((line,))
         if found is None:
             return None
@@ -96,7 +96,7 @@ class PlainRecords:
 
 
 def _strings(text: bytes, bounds: np.ndarray) -> np.ndarray:
-    """The strings between bounds [n, 2] in a text, as objects."""
+    """Return the strings between bounds [n, 2] in a text, as objects."""
     if len(bounds) > FEW and library() is not None:
         starts, ends = np.ascontiguousarray(bounds.T)
         data = np.frombuffer(text, np.uint8)
@@ -107,7 +107,7 @@ def _strings(text: bytes, bounds: np.ndarray) -> np.ndarray:
 
 
 def _as_type(values: np.ndarray, dtype: Any) -> Any:
-    """Fields as numbers of a type; what was read into them are int64, or bits of doubles."""
+    """Return fields as numbers of a type, from int64 or bits of doubles."""
     values = np.ascontiguousarray(values)
     if dtype.is_floating:
         values = values.view(np.float64)

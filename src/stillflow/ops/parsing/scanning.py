@@ -21,7 +21,7 @@ def joined(texts: Sequence[bytes]) -> np.ndarray:
 
 
 def margin(data: np.ndarray) -> int:
-    """Where the margin begins."""
+    """Return the start of the margin."""
     return len(data) - MARGIN
 
 
@@ -32,12 +32,12 @@ def windows(data: np.ndarray, starts: np.ndarray, width: int) -> np.ndarray:
 
 
 def words(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The words that begin at these places, uint64."""
+    """Return the words that begin at these places, uint64."""
     return windows(data, starts, WORD).view("<u8").ravel()
 
 
 def running_total(values: np.ndarray) -> np.ndarray:
-    """What `np.cumsum` gives for integers and truth values, faster."""
+    """Return `np.cumsum` of integers and booleans, faster."""
     # Converted by NumPy: torch would do it in several threads, which wait where cores are busy.
     whole = torch.from_numpy(values.astype(np.int64, copy=False))
     total: np.ndarray = whole.cumsum(0).numpy()
@@ -45,7 +45,10 @@ def running_total(values: np.ndarray) -> np.ndarray:
 
 
 def lengths(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lengths written at these places, and where they end; far below 0 for a longer one."""
+    """Return the lengths written at these places, and where they end.
+
+    Far below 0 for a longer one.
+    """
     byte = data.take(at)
     value, stops = byte.astype(np.int64), at + 1
     more = byte > 127
@@ -61,14 +64,14 @@ def lengths(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def strings(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> list[bytes]:
-    """The bytes of spans, each by itself."""
+    """Return the bytes of spans, each by itself."""
     text = data.data
     pairs = zip(starts.tolist(), (starts + sizes).tolist(), strict=True)
     return [bytes(text[start:stop]) for start, stop in pairs]
 
 
 def places(starts: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
-    """Where each item of spans begins that hold so many items of `width` bytes."""
+    """Return the start of each item in spans with `counts` items of `width` bytes."""
     there = np.flatnonzero(counts)
     if not len(there):
         return there
@@ -82,7 +85,7 @@ def places(starts: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
 
 # ---- Numbers of seven bits a byte
 
-# Pairs of groups of bits put together: which bits stay, by how many the others move, to which.
+# Merging of pairs of bit groups: bits to keep, shift of the others, mask of the result.
 _SQUEEZES = [
     [np.uint64(number) for number in numbers]
     for numbers in (
@@ -133,7 +136,7 @@ def numbers(data: np.ndarray, stops: np.ndarray) -> np.ndarray:
 
 
 def _short_numbers(data: np.ndarray, more: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """The same of numbers of one byte or two."""
+    """Return the same of numbers of one byte or two."""
     before = more[:-1].view(np.uint8)
     values = data.astype(np.uint16)
     values[1:] <<= before * np.uint8(7)

@@ -76,7 +76,7 @@ def parse_single_sequence_example(
     serialized: Any, context_features: Any = None, sequence_features: Any = None,
     example_name: Any = None, name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """Takes features out of one serialized `SequenceExample`.
+    """Parse features of one serialized `SequenceExample`.
 
     Args:
       serialized: a string scalar.
@@ -108,7 +108,7 @@ def parse_sequence_example(
     serialized: Any, context_features: Any = None, sequence_features: Any = None,
     example_names: Any = None, name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """Takes features out of serialized `SequenceExample`s.
+    """Parse features of serialized `SequenceExample`s.
 
     Args:
       serialized: a string vector.

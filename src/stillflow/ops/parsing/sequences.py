@@ -91,7 +91,7 @@ def parse_sequence_example_shape(node: Node) -> Any:
 
 
 class _Wanted:
-    """What to take out of sequence examples."""
+    """Requested features of sequence examples."""
 
     def __init__(self, node: Node, keys: Sequence[Sequence[Any]]) -> None:
         self.context_sparse, self.context_dense = features_of(
@@ -109,7 +109,7 @@ class _Wanted:
         self.message = wire.messages()[1]
 
     def read(self, text: bytes) -> tuple[Any, list[Any]]:
-        """The bytes of context features, and lists of those of the others, None for none."""
+        """Return the bytes of context features, and lists of those of the others, None for none."""
         try:
             example = self.message.FromString(text)
         except Exception:
@@ -327,7 +327,7 @@ def _of_lists(lists: list[list[bytes]], feature: Sparse | Dense, names: list[str
 def _sparse_lists(
     lists: list[list[bytes]], feature: Sparse, names: list[str]
 ) -> tuple[Any, Any, Any]:
-    """Indices of example, place in the list and place in the feature; values; shape."""
+    """Return indices of example, place in the list and place in the feature; values; shape."""
     found = _of_lists(lists, feature, names)
     lengths = np.array([len(raws) for raws in lists], np.int64)
     examples = np.repeat(np.arange(len(lists)), lengths)

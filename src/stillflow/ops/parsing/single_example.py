@@ -53,7 +53,7 @@ def _features(node: Node) -> tuple[list[Sparse], list[Dense]]:
 
 
 def parse_single_examples(node: Node) -> Callable[..., list[Sequence[Any]]]:
-    """What does for many examples at once what the kernel does for one.
+    """Return the kernel for many examples at once, equal to the kernel of one.
 
     Args:
       node: of a ParseSingleExample operation.
@@ -110,7 +110,7 @@ def _single_sparse(feature: Sparse, raw: bytes) -> tuple[Any, Any, Any]:
 
 
 def _one_string(raw: bytes) -> Any:
-    """The value of a feature that is one string; None if it is anything else."""
+    """Return the value of a feature that is one string; None if it is anything else."""
     header = wire.header(0x0A, len(raw)) if len(raw) > 2 else b"\0"
     if not raw.startswith(header):
         return None
@@ -120,18 +120,21 @@ def _one_string(raw: bytes) -> Any:
 
 
 def _one_small_integer(raw: bytes) -> Any:
-    """The value of a feature that is one integer from 0 to 127; None if it is anything else."""
+    """Return the value of a feature that is one integer from 0 to 127.
+
+    None if it is anything else.
+    """
     if len(raw) == 5 and raw.startswith(b"\x1a\x03\x0a\x01") and raw[4] < 128:
         return torch.from_numpy(np.array(raw[4], np.int64))
     return None
 
 
-# What is read most often, by type.
+# The most frequent features, by type.
 _SHORT_CUTS = {"string": _one_string, "int64": _one_small_integer}
 
 
 def _reader(feature: Dense, default: Any) -> Any:
-    """What reads a dense feature: from its bytes and the default, which may be known before."""
+    """Return the reader of a dense feature, from its bytes and the default."""
     if default is not None:
         check_default(feature, default)
     short_cut = None if feature.shape else _SHORT_CUTS.get(cpp_name(feature.dtype))

@@ -38,12 +38,12 @@ class Spans(NamedTuple):
     short: bool = False  # whether all are known to be one list whose lengths take a byte each
 
     def column(self, feature: int) -> Column:
-        """The bytes of one feature."""
+        """Return the bytes of one feature."""
         return Column(self.data, self.starts[feature], self.sizes[feature])
 
 
 class Read(NamedTuple):
-    """What was read in features [features, rows]."""
+    """Values read from features [features, rows]."""
 
     plain: np.ndarray  # bool [features]: whether they could be read in all rows
     values: np.ndarray  # of those, one after the other
@@ -108,7 +108,7 @@ def decode(spans: Spans, kind: str, runs: Sequence[slice]) -> list[wire.Block | 
 
 
 def _read_in_c(library: Any, spans: Spans, kind: str) -> Read | None:
-    """Reads numbers in features; None if there is one that is none."""
+    """Read numbers in features; None if there is one that is none."""
     counts = np.empty(spans.starts.shape, np.int64)
     features = (
         spans.data.ctypes.data, spans.starts.ctypes.data, spans.sizes.ctypes.data, counts.size,
@@ -124,7 +124,7 @@ def _read_in_c(library: Any, spans: Spans, kind: str) -> Read | None:
 
 
 def _strings_in_c(library: Any, spans: Spans) -> Read:
-    """Reads strings in features."""
+    """Read strings in features."""
     counts = np.empty(spans.starts.shape, np.int64)
     features = (
         spans.data.ctypes.data, spans.starts.ctypes.data, spans.sizes.ctypes.data, counts.size,
@@ -143,7 +143,7 @@ def _strings_in_c(library: Any, spans: Spans) -> Read:
 
 
 def _read(spans: Spans, kind: str) -> Read | None:
-    """The same without C, and of strings, too."""
+    """Return the same without C, and of strings, too."""
     data, starts, sizes, short = spans
     good, begins, inner, kept = _payloads(Spans(data, starts.ravel(), sizes.ravel(), short), kind)
     plain = good.reshape(starts.shape).all(1)
@@ -158,7 +158,7 @@ def _read(spans: Spans, kind: str) -> Read | None:
 
 
 def _payloads(spans: Spans, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Which features are one list, and for these where the values begin, their bytes, if any."""
+    """Return features of one list, with the places of their values, their bytes, if any."""
     data, starts, sizes, short = spans
     if short:
         head, good = np.minimum(sizes, SHORT_HEADER), np.ones(len(sizes), bool)
@@ -177,7 +177,7 @@ def _payloads(spans: Spans, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 @cache
 def _headers(kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """By the size of a feature: the word that it begins with, which bits of it, how many bytes."""
+    """Return the first word of a feature by its size, the mask of it, and the number of bytes."""
     headers = [wire.header(wire.TAGS[kind], size) for size in range(_LIMIT)]
     heads = np.array([*map(len, headers), 0])
     padded = b"".join(text.ljust(WORD, b"\0") for text in [*headers, b""])

@@ -1,4 +1,4 @@
-"""How short features are written into Examples, and whether they are.
+"""Recognition of the common form of short features in Examples.
 
 What an entry of an Example begins with is known from the name of the feature and the type of its
 values but for some lengths, and these follow from the length of the entry:
@@ -30,7 +30,7 @@ Bytes = Sequence["int | None"]  # None for one that is not compared
 
 
 class Templates:
-    """What stands before the values of these features, by the type of their values.
+    """Bytes before the values of these features, by the type of their values.
 
     As many bytes are compared for each, so that some of them may be in front of the entry.
     """
@@ -64,11 +64,11 @@ class Templates:
         return digits.sum(-1).view(np.uint64)
 
     def _bits(self, rows: Sequence[Bytes]) -> np.ndarray:
-        """The bits of such words that are compared."""
+        """Return the bits of such words that are compared."""
         return self._words([[0 if byte is None else 255 for byte in row] for row in rows])
 
     def spans(self, data: np.ndarray, entries: np.ndarray, named: bool = False) -> Spans | None:
-        """The features whose entries begin at these places [features, examples].
+        """Return the features whose entries begin at these places [features, examples].
 
         One that an example does not have begins at the margin. None if any feature is written
         otherwise.
@@ -95,7 +95,7 @@ class Templates:
         return Spans(data, entries + (self.around + TAG), sizes, short=True)
 
     def _differ(self, words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Whether the last words before the values are not those of entries of these lengths."""
+        """Return True if the last words before the values differ from those of these lengths."""
         last = lengths.astype(np.uint64)
         last *= self.lengths
         last += self.full[:, -1:]
@@ -108,7 +108,7 @@ class Templates:
         return last != 0
 
     def _are_empty(self, words: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Whether the same of some entries are those of a list of nothing."""
+        """Return True if some entries have the last words of an empty list."""
         _, examples, count = words.shape
         features = places // examples
         words = words.reshape(-1, count).take(places, 0)

@@ -1,8 +1,8 @@
 """Features of Examples, from their bytes to arrays.
 
 An Example is read as a map from names to the *bytes* of features: the protobuf library then builds
-no object for a feature that nobody asks for, and the numbers in one, which stand packed in those
-bytes, are taken out for all examples of a batch at once.
+no object for an unused feature, and the packed numbers in those bytes are extracted for all
+examples of a batch at once.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Block(NamedTuple):
 
 @cache
 def messages() -> tuple[Any, Any]:
-    """The messages Example and SequenceExample, with features as bytes."""
+    """Return the messages Example and SequenceExample, with features as bytes."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     field = descriptor_pb2.FieldDescriptorProto
@@ -123,7 +123,7 @@ def example_of(text: bytes) -> Any:
 
 
 def _last_unknown(text: bytes) -> int | None:
-    """Where a field of bytes begins that an Example does not know and that is not all there."""
+    """Return the start of an unknown, incomplete field of bytes in an Example."""
     place = 0
     try:
         while place < len(text):
@@ -140,7 +140,7 @@ def _last_unknown(text: bytes) -> int | None:
 
 @cache
 def header(tag: int, size: int) -> bytes:
-    """How a feature of `size` bytes begins if it is one list of packed numbers, or one string.
+    """Return the first bytes of a feature of `size` bytes: one packed list, or one string.
 
     `NO_HEADER` if none of that size is.
     """
@@ -158,7 +158,7 @@ def header(tag: int, size: int) -> bytes:
 
 
 def _whole(raw: bytes, index: int, kind: str) -> Any:
-    """The values of a feature in whatever way it is written."""
+    """Return the values of a feature in any form."""
     from stillflow.protos import Feature
 
     try:
@@ -175,7 +175,7 @@ def _whole(raw: bytes, index: int, kind: str) -> Any:
 
 
 def decode(raws: Sequence[bytes], kind: str) -> Decoded:
-    """The values in the bytes of features; none where they are empty.
+    """Return the values in the bytes of features; none where they are empty.
 
     Raises:
       WrongKind: a feature holds values of another type.
@@ -185,7 +185,7 @@ def decode(raws: Sequence[bytes], kind: str) -> Decoded:
 
 
 def decode_one(raw: bytes, kind: str) -> np.ndarray:
-    """The values in the bytes of one feature.
+    """Return the values in the bytes of one feature.
 
     Raises:
       WrongKind: it holds values of another type.

@@ -163,7 +163,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         return operation
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Any:
-        """Indices, values and shape of what has come in, once that are `num_required`."""
+        """Return indices, values and shape of the average of `num_required` gradients."""
         return cards["SparseAccumulatorTakeGradient"](
             self._accumulator_ref, num_required, dtype=self._dtype, name=name
         )

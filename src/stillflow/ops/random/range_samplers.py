@@ -34,7 +34,7 @@ class Words:
         self._next -= count
 
     def below(self, limit: int) -> int:
-        """A word taken as a number below `limit`, passing over those that would favour some."""
+        """Return a word as a number below `limit`, skipping words that would be a bias."""
         while True:
             word = int(self.take(1)[0])
             if word >= _skewed(limit, MASK32):

@@ -55,7 +55,7 @@ class Layout:
         return shapes + [(self.projection, self.units)] * bool(self.projection)
 
     def joined(self, part: int) -> list[tuple[int, int]]:
-        """The same with all gates in one matrix: for the input, for the state, the projection."""
+        """Return the same with all gates in one matrix: input, state, projection."""
         shapes, gates = self.weights(part), GATES[self.mode]
         return [(gates * rows, columns) for rows, columns in shapes[: 2 * gates : gates]] + shapes[
             2 * gates :

@@ -259,6 +259,6 @@ def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTenso
 
 
 def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: Any) -> SparseTensor:
-    """A sparse tensor plus the values of a dense one, broadcast, where the sparse one has any."""
+    """Add the values of a dense tensor, broadcast, to the elements of a sparse one."""
     total = CWISE_CARDS["Add"](*parts(sp_t), dense_t)
     return SparseTensor(sp_t.indices, total, sp_t.dense_shape)

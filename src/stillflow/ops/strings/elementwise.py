@@ -294,7 +294,7 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
 def string_to_hash_bucket_strong(
     input: Any, num_buckets: int, key: Any, name: str | None = None
 ) -> Tensor:
-    """The SipHashes of strings under a `key` of two integers modulo `num_buckets`, as int64."""
+    """Return SipHashes of strings under a `key` of two integers, modulo `num_buckets`, int64."""
     return string_to_hash_bucket_strong_op(input, num_buckets=num_buckets, key=key, name=name)
 
 

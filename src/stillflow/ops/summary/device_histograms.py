@@ -78,7 +78,7 @@ class ByOperations:
         self._device, self._table = device, _table(device)
 
     def __call__(self, vectors: Sequence[Any]) -> Any:
-        """Counts float32 vectors: int64, their sums, then their ends, then the counts."""
+        """Return the histograms of float32 vectors, int64: sums, ends, then counts."""
         found: list[Any] = [None] * len(vectors)
         for block in _blocks([vector.numel() for vector in vectors]):
             parts = [vectors[row][start:end] for row, start, end in block]

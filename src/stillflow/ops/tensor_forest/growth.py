@@ -122,7 +122,7 @@ class Growth:
 
     @classmethod
     def passed(cls, shelf: Shelf, rows: Any, examples: Examples, places: Any) -> Any:
-        """Which tests of its leaf each example passes: its number, and that of the test."""
+        """Return the passed tests for each example: its number, and that of the test."""
         tests = shelf["test"][rows]
         there = np.arange(shelf.width) < shelf["tests"][rows][:, None]
         return np.nonzero(passes_each(examples, places, tests) & there)

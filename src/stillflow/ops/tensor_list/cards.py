@@ -44,7 +44,7 @@ def _element(node: Node, refusal: str) -> Dims:
     """Return the static shape of the elements from a list's handle.
 
     Raises:
-      ValueError: if the elements are of another type than the op's; `refusal` words it.
+      ValueError: if the elements are of another type than the op's; `errors` words it.
     """
     handle = node.inputs[0]
     known, wanted = handle._handle_dtype, node.op.attrs["element_dtype"]

@@ -111,7 +111,7 @@ def tensor_list_scatter(
     input_handle: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """A list with the rows of a tensor at `indices`: a new one, or what `input_handle` becomes."""
+    """Return a list with a tensor's rows at `indices`: a new one, or a changed `input_handle`."""
     made: Tensor
     if input_handle is not None:
         made = cards["TensorListScatterIntoExistingList"](input_handle, tensor, indices, name=name)

@@ -257,7 +257,7 @@ class GroupedUpdate:
         self.rule(columns, list(grads), **scalars, **self._flags)
 
     def joined(self, number: int) -> Callable[..., None]:
-        """A kernel for `number` updates: all their buffers, then gradients, then the scalars."""
+        """Return a kernel for `number` updates: all buffers, then gradients, then scalars."""
         count, width = self.count, self.count * number
 
         def update(*inputs: Any) -> None:

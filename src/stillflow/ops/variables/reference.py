@@ -228,7 +228,7 @@ def changed_shape(node: Node) -> Any:
 
 
 def in_place(method: str) -> Any:
-    """A kernel that changes the variable by a torch in-place method, under its lock if asked."""
+    """Return a kernel of a torch in-place method, under the variable's lock on request."""
 
     def kernel(node: Node) -> Any:
         locked = node.use_locking
