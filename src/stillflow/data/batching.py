@@ -189,7 +189,7 @@ class _UnbatchDataset(UnaryDataset):
 
 
 def unbatch(dataset: Any) -> Any:
-    """The slices of the elements of a dataset along their first dimension."""
+    """Return the slices of the elements of a dataset along their first dimension."""
 
     def normalize(arg: Any, *rest: Any) -> Any:
         element = (arg, *rest) if rest else arg

@@ -45,7 +45,7 @@ class RandomDatasetV2(DatasetSource):
     """Random numbers without end, int64 scalars below 2**32."""
 
     def __init__(self, seed: Any = None) -> None:
-        """Makes a dataset of the numbers that a seed stands for."""
+        """Make a dataset of the numbers that a seed stands for."""
         self._seed, self._seed2 = get_seed(seed)
         super().__init__(random_dataset_op(self._seed, self._seed2, **self._flat_structure))
 
@@ -59,7 +59,7 @@ class RandomDatasetV1(DatasetV1Adapter):
     """Random numbers without end, int64 scalars below 2**32."""
 
     def __init__(self, seed: Any = None) -> None:
-        """Makes a dataset of the numbers that a seed stands for."""
+        """Make a dataset of the numbers that a seed stands for."""
         super().__init__(RandomDatasetV2(seed))
 
 
@@ -168,11 +168,10 @@ def choose_from_datasets(datasets: Sequence[Any], choice_dataset: Any) -> Any:
     return DatasetV1Adapter(_DirectedInterleaveDataset(choice_dataset, datasets))
 
 
-# ---- resampling by rejection
-#
-# An element of class i, whose share is p_i, is kept with probability a_i; the share among those
-# kept is to be t_i. With r_i = t_i / p_i, the least is thrown away where elements are taken as
-# they come with probability m = min(r), and else a_i = (r_i - m) / (max(r) - m).
+# ---- resampling by rejection  An element of class i, whose share is p_i, is kept with probability
+# a_i; the share among those kept is to be t_i. With r_i = t_i / p_i, the least is discarded where
+# elements are taken as they come with probability m = min(r), and else a_i = (r_i - m) / (max(r) -
+# m).
 
 _COUNTED = 32  # elements whose classes are counted at once
 _FIRST_COUNT = 10  # of each class, before any was seen
@@ -223,7 +222,7 @@ def rejection_resample(
 
 
 def _certain(initial: Any, target: Any) -> Any:
-    """The probability that an element is taken as it comes, if it is known now."""
+    """Return the probability that an element is taken as it comes, if it is known now."""
     values = static_value(initial), static_value(target)
     if values[0] is None or values[1] is None:
         return None

@@ -1,4 +1,4 @@
-"""What `tf.compat.v2` shows of datasets and tables under names that `tf` has for TensorFlow 1's."""
+"""Datasets and tables that `tf.compat.v2` has under the names of TensorFlow 1's."""
 
 from __future__ import annotations
 

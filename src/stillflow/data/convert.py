@@ -20,14 +20,14 @@ def optional_param_to_tensor(
     argument_default: Any = 0,
     argument_dtype: Any = dtypes.int64,
 ) -> Any:
-    """An argument as a tensor, or its default where it was not given."""
+    """Return an argument as a tensor, or its default where it was not given."""
     if argument_value is not None:
         return convert_to_tensor(argument_value, dtype=argument_dtype, name=argument_name)
     return constant(argument_default, dtype=argument_dtype, name=argument_name)
 
 
 def partial_shape_to_tensor(shape_like: Any) -> Any:
-    """A shape as an int64 vector with -1 for what is not known.
+    """Return a shape as an int64 vector with -1 for what is not known.
 
     Raises:
       ValueError: if it is a tensor that is not a vector.
@@ -52,7 +52,7 @@ def partial_shape_to_tensor(shape_like: Any) -> Any:
 
 
 def get_seed(seed: Any) -> tuple[Any, Any]:
-    """The seeds of a dataset op as int64 tensors; 0 and 0 stand for unpredictable ones."""
+    """Return the seeds of a dataset op as int64 tensors; 0 and 0 stand for unpredictable ones."""
     first: Any
     second: Any
     first, second = op_seeds(seed)

@@ -49,7 +49,7 @@ class CsvDatasetV2(DatasetSource):
         buffer_size: Any = None, header: Any = False, field_delim: Any = ",",
         use_quote_delim: Any = True, na_value: Any = "", select_cols: Any = None,
     ) -> None:  # fmt: skip
-        """Makes a dataset with a tuple of scalars for each record.
+        """Make a dataset with a tuple of scalars for each record.
 
         Args:
           filenames: a string tensor.
@@ -59,7 +59,7 @@ class CsvDatasetV2(DatasetSource):
           header: whether the first line of each file is left out.
           field_delim: what separates fields, one character.
           use_quote_delim: whether quotes hold fields together.
-          na_value: what stands for a missing value, besides nothing.
+          na_value: text of a missing value; empty text is one too.
           select_cols: numbers of the columns that are wanted, in order; all by default.
         """
         filenames = convert_to_tensor(filenames, dtype=dtypes.string, name="filenames")
@@ -128,7 +128,7 @@ _NARROWEST_FIRST = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
 def _type_of(text: str, na_value: str, before: Any) -> Any:
-    """The narrowest type that holds a text and what came before in its column."""
+    """Return the narrowest type that holds a text and what came before in its column."""
     if text in ("", na_value):
         return before
     first = 0 if before is None else _TYPE_ORDER.index(before)
@@ -142,7 +142,7 @@ _TYPE_ORDER = (*_NARROWEST_FIRST, dtypes.string)
 
 
 class _Probe:
-    """Reads the beginning of files to find out about their columns."""
+    """Reader of the first lines of files, which determine their columns."""
 
     def __init__(
         self, filenames: list[str], field_delim: str, use_quote_delim: bool, open_text: Any
@@ -164,7 +164,7 @@ class _Probe:
                 ) from None
 
     def names(self) -> list[str]:
-        """The names of the columns: the first line of all files."""
+        """Return the names of the columns: the first line of all files."""
         first = self._header(self.filenames[0])
         if any(self._header(name) != first for name in self.filenames[1:]):
             raise ValueError("Files have different column names in the header row.")
@@ -187,7 +187,7 @@ class _Probe:
     def defaults(
         self, header: bool, count: int, na_value: str, limit: int | None, columns: Any
     ) -> list[Any]:
-        """A default of the right type for each of some columns."""
+        """Return a default of the right type for each of some columns."""
         columns = range(count) if columns is None else columns
         types: list[Any] = [None] * len(columns)
         for number, row in enumerate(self._rows(header, count)):
@@ -270,7 +270,7 @@ def make_csv_dataset(
       batch_size: how many records a batch has.
       column_names: of all columns, by default those in the first line of the files.
       column_defaults: for each wanted column a type or a default; else found out from the files.
-      label_name: the column that is given beside the dict.
+      label_name: the column that is returned next to the dict.
       select_columns: numbers or names of the columns that are wanted; all by default.
       field_delim, use_quote_delim, na_value, compression_type: see `CsvDataset`.
       header: whether the first line of each file names the columns.

@@ -48,7 +48,7 @@ class DatasetV2(Trackable, CompositeTensor):
         raise ValueError("The _variant_tensor property is read-only")
 
     def _as_serialized_graph(self, stateful_whitelist: Any = None) -> Any:
-        """A `GraphDef` of what makes the dataset, as a string tensor.
+        """Return a `GraphDef` of the dataset's nodes, as a string tensor.
 
         Args:
           stateful_whitelist: types of stateful operations that functions may have.
@@ -58,7 +58,7 @@ class DatasetV2(Trackable, CompositeTensor):
         )
 
     def _trace_variant_creation(self) -> Any:
-        """A function without arguments that makes the dataset's variant anew."""
+        """Return a function without arguments that makes the dataset's variant again."""
         from stillflow.functional.wrapped_graphs import function_from_graph_def
         from stillflow.protos import GraphDef
 
@@ -73,7 +73,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
     @abc.abstractmethod
     def _inputs(self) -> list[Any]:
-        """The datasets that this one is made of."""
+        """Return the datasets that this one is made of."""
 
     @property
     def _graph(self) -> Any:
@@ -84,7 +84,7 @@ class DatasetV2(Trackable, CompositeTensor):
         raise ValueError("The _graph property is read-only")
 
     def _has_captured_ref(self) -> bool:
-        """Whether a function uses a variable by reference."""
+        """Return True if a function uses a variable by reference."""
 
         def by_reference(tensor: Any) -> bool:
             if tensor.holds_value:
@@ -97,11 +97,11 @@ class DatasetV2(Trackable, CompositeTensor):
         return any(dataset._has_captured_ref() for dataset in self._inputs())
 
     def _functions(self) -> list[Any]:
-        """The functions that it calls."""
+        """Return the functions that it calls."""
         return []
 
     def options(self) -> Options:
-        """Returns the options of this dataset and of those that it is made of.
+        """Return the options of this dataset and of those that it is made of.
 
         Raises:
           ValueError: if they contradict each other.
@@ -114,7 +114,7 @@ class DatasetV2(Trackable, CompositeTensor):
         return options
 
     def _apply_options(self) -> Any:
-        """What an iterator walks: this dataset with what the options ask for around it."""
+        """Return the dataset to iterate over: this one with the transformations of its options."""
         from stillflow.data import wrapping
 
         dataset, options = self, self.options()
@@ -189,7 +189,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
     @staticmethod
     def from_tensors(tensors: Any) -> Any:
-        """A dataset of one element.
+        """Return a dataset of one element.
 
         Args:
           tensors: the element: a tensor, or a structure of tensors.
@@ -200,7 +200,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Any:
-        """A dataset of the slices of tensors along their first dimension.
+        """Return a dataset of the slices of tensors along their first dimension.
 
         Args:
           tensors: tensors of the same first dimension, in any structure.
@@ -214,7 +214,7 @@ class DatasetV2(Trackable, CompositeTensor):
         generator: Callable[..., Any], output_types: Any, output_shapes: Any = None,
         args: Any = None,
     ) -> Any:  # fmt: skip
-        """A dataset of what a Python generator yields.
+        """Return a dataset of what a Python generator yields.
 
         Args:
           generator: a callable that gives an iterable; it is called whenever an iterator starts.
@@ -236,7 +236,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
     @staticmethod
     def zip(datasets: Any) -> Any:
-        """A dataset whose elements are made of one element of each of several datasets.
+        """Return a dataset whose elements are made of one element of each of several datasets.
 
         Args:
           datasets: a structure of datasets; lists are not allowed.
@@ -245,7 +245,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: Any = None, seed: Any = None) -> Any:
-        """A dataset of the names of files that match patterns.
+        """Return a dataset of the names of files that match patterns.
 
         Args:
           file_pattern: a string, a list of strings, or a tensor of them.
@@ -257,11 +257,11 @@ class DatasetV2(Trackable, CompositeTensor):
     # ---- transformations
 
     def concatenate(self, dataset: Any) -> Any:
-        """The elements of this dataset, then those of another of the same type."""
+        """Return the elements of this dataset, then those of another of the same type."""
         return concatenate.value(self, dataset)
 
     def prefetch(self, buffer_size: Any) -> Any:
-        """Fetches up to `buffer_size` elements (-1: a number that suits) ahead in a thread."""
+        """Fetch up to `buffer_size` elements ahead in a thread; -1 chooses the number."""
         from stillflow.data.transforming import PrefetchDataset
 
         return PrefetchDataset(self, buffer_size)
@@ -296,13 +296,13 @@ class DatasetV2(Trackable, CompositeTensor):
         return ShuffleDataset(self, buffer_size, seed, reshuffle_each_iteration)
 
     def cache(self, filename: Any = "") -> Any:
-        """Keeps all elements, when they are first asked for, in memory or in a file."""
+        """Keep all elements, when they are first asked for, in memory or in a file."""
         from stillflow.data.transforming import CacheDataset
 
         return CacheDataset(self, filename)
 
     def take(self, count: Any) -> Any:
-        """The first `count` elements; all of them if it is -1."""
+        """Return the first `count` elements; all of them if it is -1."""
         from stillflow.data.transforming import TakeDataset
 
         return TakeDataset(self, count)
@@ -343,7 +343,7 @@ class DatasetV2(Trackable, CompositeTensor):
         return padded_batch.value(self, batch_size, padded_shapes, padding_values, drop_remainder)
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Any:
-        """What a function gives for each element.
+        """Apply a function to each element.
 
         Args:
           map_func: from an element to an element.
@@ -356,7 +356,7 @@ class DatasetV2(Trackable, CompositeTensor):
         return ParallelMapDataset(self, map_func, num_parallel_calls, preserve_cardinality=True)
 
     def flat_map(self, map_func: Callable[..., Any]) -> Any:
-        """The elements of the datasets that a function gives, one dataset after the other."""
+        """Return the elements of the datasets that a function gives, one after the other."""
         from stillflow.data.mapping import FlatMapDataset
 
         return FlatMapDataset(self, map_func)
@@ -365,7 +365,7 @@ class DatasetV2(Trackable, CompositeTensor):
         self, map_func: Callable[..., Any], cycle_length: Any = AUTOTUNE, block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Any:  # fmt: skip
-        """The elements of the datasets that a function gives, of several of them in turn.
+        """Return the elements of the datasets that a function gives, of several of them in turn.
 
         Args:
           map_func: from an element to a dataset.
@@ -382,13 +382,13 @@ class DatasetV2(Trackable, CompositeTensor):
         )
 
     def filter(self, predicate: Callable[..., Any]) -> Any:
-        """The elements for which a function gives True."""
+        """Return the elements for which a function gives True."""
         from stillflow.data.mapping import FilterDataset
 
         return FilterDataset(self, predicate)
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
-        """What a function of the whole dataset gives.
+        """Apply a function to the whole dataset.
 
         Raises:
           TypeError: if that is no dataset.
@@ -415,7 +415,7 @@ class DatasetV2(Trackable, CompositeTensor):
         return WindowDataset(self, size, size if shift is None else shift, stride, drop_remainder)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
-        """What a function makes of all elements.
+        """Reduce all elements to one by a function.
 
         Args:
           initial_state: the first state, an element of any structure.
@@ -432,11 +432,11 @@ class DatasetV2(Trackable, CompositeTensor):
         return reduce(self, initial_state, reduce_func)
 
     def unbatch(self) -> Any:
-        """The slices of each element along the first dimension."""
+        """Return the slices of each element along the first dimension."""
         return unbatch.value(self)
 
     def with_options(self, options: Options) -> Any:
-        """The same elements; what makes them heeds these options.
+        """Set options for the dataset and its inputs.
 
         Raises:
           ValueError: if they contradict those that were given before.
@@ -448,7 +448,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
 @export("data.experimental.get_structure")
 def get_structure(dataset_or_iterator: Any) -> Any:
-    """The type of the elements of a dataset or iterator.
+    """Return the type of the elements of a dataset or iterator.
 
     Raises:
       TypeError: if it is neither.
@@ -470,25 +470,25 @@ def _legacy(what: str, dataset_or_iterator: Any) -> Any:
 
 
 def legacy_structure(dataset: Any) -> tuple[Any, Any, Any]:
-    """The dtypes, shapes and classes of the components of elements."""
+    """Return the dtypes, shapes and classes of the components of elements."""
     return _legacy("types", dataset), _legacy("shapes", dataset), _legacy("classes", dataset)
 
 
 @export("data.get_output_classes")
 def get_legacy_output_classes(dataset_or_iterator: Any) -> Any:
-    """The classes of the components of elements."""
+    """Return the classes of the components of elements."""
     return _legacy("classes", dataset_or_iterator)
 
 
 @export("data.get_output_shapes")
 def get_legacy_output_shapes(dataset_or_iterator: Any) -> Any:
-    """The static shapes of the components of elements."""
+    """Return the static shapes of the components of elements."""
     return _legacy("shapes", dataset_or_iterator)
 
 
 @export("data.get_output_types")
 def get_legacy_output_types(dataset_or_iterator: Any) -> Any:
-    """The dtypes of the components of elements."""
+    """Return the dtypes of the components of elements."""
     return _legacy("types", dataset_or_iterator)
 
 

@@ -52,11 +52,11 @@ class DatasetV1(DatasetV2):
 
     @abc.abstractmethod
     def _as_variant_tensor(self) -> Any:
-        """The scalar variant tensor that holds the dataset."""
+        """Return the scalar variant tensor that holds the dataset."""
 
     @deprecated(None, _ITERATE.format("one_shot"))
     def make_one_shot_iterator(self) -> Any:
-        """An iterator that needs no initialization and walks the dataset once.
+        """Return an iterator that needs no initialization and walks the dataset once.
 
         Raises:
           ValueError: if the dataset depends on state, such as variables.
@@ -77,7 +77,7 @@ class DatasetV1(DatasetV2):
 
     @deprecated(None, _ITERATE.format("initializable"))
     def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
-        """An iterator that starts whenever its `initializer` runs.
+        """Return an iterator that starts whenever its `initializer` runs.
 
         Args:
           shared_name: under which sessions of one server share it.
@@ -130,7 +130,7 @@ class DatasetV1(DatasetV2):
     @staticmethod
     @deprecated(None, "Use `tf.data.Dataset.from_tensor_slices()`.")
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Any:
-        """A dataset of the rows of a sparse tensor: indices, values and shape of each."""
+        """Return a dataset of the rows of a sparse tensor: indices, values and shape of each."""
         from stillflow.data.sources import SparseTensorSliceDataset
 
         return DatasetV1Adapter(SparseTensorSliceDataset(sparse_tensor))
@@ -241,7 +241,7 @@ def _ensure_same_dataset_graph(dataset: Any) -> None:
 
 @export("data.make_one_shot_iterator")
 def make_one_shot_iterator(dataset: Any) -> Any:
-    """An iterator that needs no initialization and walks a dataset once."""
+    """Return an iterator that needs no initialization and walks a dataset once."""
     if not hasattr(dataset, "_make_one_shot_iterator"):
         dataset = DatasetV1Adapter(dataset)
     return dataset._make_one_shot_iterator()
@@ -249,7 +249,7 @@ def make_one_shot_iterator(dataset: Any) -> Any:
 
 @export("data.make_initializable_iterator")
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Any:
-    """An iterator that starts whenever its `initializer` runs.
+    """Return an iterator that starts whenever its `initializer` runs.
 
     Args:
       dataset: what it walks.

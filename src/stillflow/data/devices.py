@@ -88,7 +88,7 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
 
 @export("data.experimental.copy_to_device", "contrib.data.copy_to_device")
 def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Callable[[Any], Any]:
-    """Copies elements to a device.
+    """Copy elements to a device.
 
     Args:
       target_device: the name of the device that they are copied to.
@@ -106,7 +106,7 @@ def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Callabl
 
 @export("data.experimental.prefetch_to_device", "contrib.data.prefetch_to_device")
 def prefetch_to_device(device: str, buffer_size: Any = None) -> Callable[[Any], Any]:
-    """Copies elements to a device ahead of time; the last transformation of a pipeline.
+    """Copy elements to a device ahead of time; the last transformation of a pipeline.
 
     Args:
       device: the name of the device.

@@ -142,7 +142,7 @@ def parallel_interleave(
     buffer_output_elements: Any = None,
     prefetch_input_elements: Any = None,
 ) -> Transformation:
-    """The elements of the datasets that a function gives, each read by a thread.
+    """Return the elements of the datasets that a function gives, each read by a thread.
 
     Args:
       map_func: from an element to a dataset.
@@ -204,7 +204,7 @@ def enumerate_dataset(start: Any = 0) -> Transformation:
 
 
 class _TakeWhileDataset(UnaryUnchangedStructureDataset):
-    """Elements up to the first that a function refuses."""
+    """Elements up to the first that a function rejects."""
 
     def __init__(self, input_dataset: Any, predicate: Any) -> None:
         self._input_dataset = input_dataset
@@ -227,12 +227,12 @@ class _TakeWhileDataset(UnaryUnchangedStructureDataset):
 
 @export("data.experimental.take_while")
 def take_while(predicate: Callable[..., Any]) -> Transformation:
-    """The elements before the first for which a function gives False."""
+    """Return the elements before the first for which a function gives False."""
     return lambda dataset: _TakeWhileDataset(dataset, predicate)
 
 
 class _ScanDataset(UnaryDataset):
-    """What a function gives for elements and a state that it hands on."""
+    """Results of a function of elements and a state."""
 
     def __init__(self, input_dataset: Any, initial_state: Any, scan_func: Any) -> None:
         self._input_dataset = input_dataset
@@ -277,11 +277,11 @@ class _ScanDataset(UnaryDataset):
 
 @export("data.experimental.scan", "contrib.data.scan")
 def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
-    """What a function gives for each element and a state that it hands on.
+    """Apply a function to each element and a state that it updates.
 
     Args:
       initial_state: the first state, an element of any structure.
-      scan_func: from a state and an element to the next state and what is given.
+      scan_func: from a state and an element to the next state and the result.
     """
     return lambda dataset: _ScanDataset(dataset, initial_state, scan_func)
 
@@ -298,13 +298,13 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Any:
 
 @export("data.experimental.cardinality")
 def cardinality(dataset: Any) -> Any:
-    """How many elements a dataset has, an int64 scalar: -1 for no end, -2 where it is not known."""
+    """Return the number of elements of a dataset, int64 scalar: -1 for infinite, -2 for unknown."""
     return wrappers.dataset_cardinality_op(dataset._variant_tensor)
 
 
 @export("data.experimental.get_single_element", "contrib.data.get_single_element")
 def get_single_element(dataset: Any) -> Any:
-    """The only element of a dataset; running it fails unless there is exactly one.
+    """Return the only element of a dataset; running it fails unless there is exactly one.
 
     Raises:
       TypeError: if `dataset` is none.

@@ -79,7 +79,7 @@ class _GeneratorState:
 
 
 class _Elements:
-    """What is yielded, as arrays of the types that were said."""
+    """Yielded elements, as arrays of the declared types."""
 
     def __init__(self, output_types: Any, types: Any, shapes: Any) -> None:
         self.output_types = output_types

@@ -35,7 +35,7 @@ def _is_key(spec: Any) -> bool:
 
 
 class _GroupByWindowDataset(UnaryDataset):
-    """What a function makes of elements with the same key."""
+    """Results of a function for windows of elements with the same key."""
 
     def __init__(
         self, input_dataset: Any, key_func: Any, reduce_func: Any, window_size_func: Any
@@ -92,7 +92,7 @@ def group_by_window(
     window_size: Any = None,
     window_size_func: Any = None,
 ) -> Callable[[Any], Any]:
-    """What a function makes of windows of elements that have the same key.
+    """Apply a function to windows of elements with the same key.
 
     Args:
       key_func: from an element to an int64 scalar.
@@ -116,12 +116,12 @@ def group_by_window(
 
 @export("data.experimental.Reducer", "contrib.data.Reducer")
 class Reducer:
-    """What `group_by_reducer` and `reduce_dataset` do with elements.
+    """Reducer of elements, for `group_by_reducer` and `reduce_dataset`.
 
     Args:
       init_func: from a key to the first state.
       reduce_func: from a state and an element to the next state.
-      finalize_func: from the last state to what is given.
+      finalize_func: from the last state to the result.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Reducer:
 
 
 class _GroupByReducerDataset(UnaryDataset):
-    """What a reducer makes of all elements with the same key."""
+    """Results of a reducer for all elements with the same key."""
 
     def __init__(self, input_dataset: Any, key_func: Any, reducer: Reducer) -> None:
         name = "tf.data.experimental.group_by_reducer()"
@@ -197,7 +197,7 @@ class _GroupByReducerDataset(UnaryDataset):
 
 @export("data.experimental.group_by_reducer", "contrib.data.group_by_reducer")
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Callable[[Any], Any]:
-    """What a reducer makes of all elements that have the same key.
+    """Apply a reducer to all elements with the same key.
 
     Args:
       key_func: from an element to an int64 scalar.

@@ -81,7 +81,7 @@ class IteratorSaveable(SaveableObject):
 
 @export("data.Iterator")
 class Iterator(Trackable):
-    """Walks a dataset: `iterator.get_next()` is the next element, in each step anew.
+    """Iterator over a dataset: `iterator.get_next()` is the next element, anew in each step.
 
     Args:
       iterator_resource: the resource behind it.
@@ -115,7 +115,7 @@ class Iterator(Trackable):
         output_types: Any, output_shapes: Any = None, shared_name: Any = None,
         output_classes: Any = None,
     ) -> Iterator:  # fmt: skip
-        """An iterator for any dataset of a type; `make_initializer` says for which.
+        """Return an iterator for any dataset of a type; `make_initializer` says for which.
 
         Args:
           output_types: dtypes of the components of elements.
@@ -134,7 +134,7 @@ class Iterator(Trackable):
         string_handle: Any, output_types: Any, output_shapes: Any = None,
         output_classes: Any = None,
     ) -> Iterator:  # fmt: skip
-        """The iterator that a string names, which may be fed.
+        """Return the iterator that a string names, which may be fed.
 
         Args:
           string_handle: a scalar string, the value of another iterator's `string_handle()`.
@@ -161,7 +161,7 @@ class Iterator(Trackable):
         return self._initializer
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
-        """An operation that starts it with a dataset.
+        """Return an operation that starts it with a dataset.
 
         Args:
           dataset: what it is to walk.
@@ -189,7 +189,7 @@ class Iterator(Trackable):
             )
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element. Call it once, and run what it gives again and again.
+        """Return the next element. Call it once, and run what it gives again and again.
 
         Args:
           name: of the operation.
@@ -201,7 +201,7 @@ class Iterator(Trackable):
         return structure.from_tensor_list(self._element_spec, flat)
 
     def string_handle(self, name: str | None = None) -> Any:
-        """A scalar string that names this iterator.
+        """Return a scalar string that names this iterator.
 
         Args:
           name: of the operation.
@@ -285,7 +285,7 @@ class IteratorV2(Trackable, CompositeTensor):
     next = __next__
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element.
+        """Return the next element.
 
         Raises:
           OutOfRangeError: after the last one.
@@ -360,7 +360,7 @@ class EagerIterator(IteratorV2):
 
 @export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")
 def get_next_as_optional(iterator: Any) -> Any:
-    """The next element of an iterator, or none where there are no more.
+    """Return the next element of an iterator, or none where there are no more.
 
     Args:
       iterator: a `tf.data.Iterator`.

@@ -14,7 +14,7 @@ from stillflow.graph.graph import get_default_graph
 
 
 def outlives_iterators() -> bool:
-    """Whether state of datasets that are made here does."""
+    """Return True if state of datasets that are made here does."""
     graph = get_default_graph()
     return v2_behavior.is_enabled and (graph.runs_at_once or graph.building_function)
 
@@ -36,7 +36,7 @@ class Owned:
 
 
 class Deleter:
-    """Adds the operation that deletes a function's resource when the program forgets it.
+    """Owner of the operation that deletes a function's resource when the program forgets it.
 
     Args:
       delete: the operation.

@@ -13,7 +13,7 @@ from stillflow.ops.data.rows import map_defun_op
 def map_defun(
     fn: Any, elems: Any, output_dtypes: Any, output_shapes: Any, max_intra_op_parallelism: int = 1
 ) -> list[Any]:
-    """Calls a function for each row of tensors, and stacks the results.
+    """Return calls a function for each row of tensors, and stacks the results.
 
     Args:
       fn: a function with an input signature, as `tf.function` makes it, from a row of each tensor

@@ -28,7 +28,7 @@ class _Mapped(UnaryDataset):
         )  # fmt: skip
 
     def _finish(self, card: Any, *more: Any, **attrs: Any) -> None:
-        """Adds the node: the dataset, captured tensors, then `more`."""
+        """Add the node: the dataset, captured tensors, then `more`."""
         function = self._map_func.function
         variant = card(
             self._input_dataset._variant_tensor, function.captured_inputs, *more, f=function,
@@ -48,7 +48,7 @@ class _Mapped(UnaryDataset):
 
 
 class MapDataset(_Mapped):
-    """What a function gives for each element."""
+    """Results of a function for each element."""
 
     def __init__(
         self, input_dataset: Any, map_func: Function, use_inter_op_parallelism: bool = True,
@@ -62,7 +62,7 @@ class MapDataset(_Mapped):
 
 
 class ParallelMapDataset(_Mapped):
-    """What a function gives for each element, several at a time."""
+    """Results of a function for each element, several at a time."""
 
     def __init__(
         self, input_dataset: Any, map_func: Function, num_parallel_calls: Any,
@@ -173,7 +173,7 @@ class FilterDataset(UnaryUnchangedStructureDataset):
 
 
 def check_predicate(wrapped: StructuredFunctionWrapper) -> None:
-    """Refuses a function that does not give a boolean.
+    """Raise an error for a function that does not return a boolean.
 
     Raises:
       ValueError: if so.

@@ -15,7 +15,7 @@ class MatchingFilesDataset(DatasetSource):
     """The names of the files that match patterns, found while they are asked for."""
 
     def __init__(self, patterns: Any) -> None:
-        """Makes a dataset for a pattern, or for one after the other of a list."""
+        """Make a dataset for a pattern, or for one after the other of a list."""
         self._patterns = convert_to_tensor(patterns, dtype=dtypes.string, name="patterns")
         super().__init__(matching_files_dataset_op(self._patterns))
 

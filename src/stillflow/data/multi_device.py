@@ -177,13 +177,13 @@ class MultiDeviceIterator:
         return dataset.with_options(options)
 
     def get_next(self, device: str | None = None) -> Any:
-        """The next element for a device; a list of those for all devices if None."""
+        """Return the next element for a device; a list of those for all devices if None."""
         if device is not None:
             return self._iterators[self._devices.index(device)].get_next()
         return self._on_all(lambda iterator: iterator.get_next())
 
     def get_next_as_optional(self) -> list[Any]:
-        """The next elements for all devices, each one or none."""
+        """Return the next elements for all devices, each one or none."""
         return self._on_all(get_next_as_optional)
 
     def _on_all(self, build: Any) -> list[Any]:
@@ -199,7 +199,7 @@ class MultiDeviceIterator:
         return no_op() if executing_eagerly() else self._initializer
 
     def _eager_reset(self) -> None:
-        """Starts another walk, where operations run when they are called."""
+        """Start another walk, where operations run when they are called."""
         with device(self._source_device):
             self._incarnation = self._start()
         self._make_iterators()

@@ -10,7 +10,7 @@ from stillflow.nest import _is_attrs, _is_namedtuple, _sequence_like, _sorted, _
 
 
 def is_sequence(value: Any) -> bool:
-    """Whether a value is a structure: a tuple, a dict or an attrs object."""
+    """Return True if a value is a structure: a tuple, a dict or an attrs object."""
     if isinstance(value, SparseTensorValue):
         return False
     return isinstance(value, (tuple, Mapping)) or (not isinstance(value, type) and _is_attrs(value))
@@ -21,14 +21,14 @@ def _values(structure: Any) -> Iterator[Any]:
 
 
 def flatten(nested: Any) -> list[Any]:
-    """The leaves of a structure; dicts in the order of their sorted keys."""
+    """Return the leaves of a structure; dicts in the order of their sorted keys."""
     if not is_sequence(nested):
         return [nested]
     return [leaf for value in _values(nested) for leaf in flatten(value)]
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Refuses structures that differ.
+    """Raise an error for structures that differ.
 
     Args:
       nest1: a structure.
@@ -92,7 +92,7 @@ def _same_type(a: Any, b: Any) -> bool:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
-    """Puts leaves into the form of a structure.
+    """Put leaves into the form of a structure.
 
     Raises:
       ValueError: if their numbers differ.
@@ -132,7 +132,7 @@ def _like(instance: Any, args: list[Any]) -> Any:
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **check_types_dict: Any) -> Any:
-    """Calls a function for the leaves of structures of the same form.
+    """Return calls a function for the leaves of structures of the same form.
 
     Args:
       func: takes one leaf of each structure.
@@ -158,7 +158,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **check_types_dict:
 
 
 def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
-    """Refuses a structure that is not at least as deep as another.
+    """Raise an error for a structure that is not at least as deep as another.
 
     Raises:
       TypeError: if a structure has another class, or is none.
@@ -191,7 +191,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
 
 
 def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
-    """The parts of `input_tree` that stand where `shallow_tree` has its leaves."""
+    """Return the parts of `input_tree` that stand where `shallow_tree` has its leaves."""
     assert_shallow_structure(shallow_tree, input_tree)
     return list(_up_to(shallow_tree, input_tree))
 
@@ -205,7 +205,7 @@ def _up_to(shallow: Any, deep: Any) -> Iterator[Any]:
 
 
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any) -> Any:
-    """Calls a function for the parts that stand where `shallow_tree` has its leaves."""
+    """Return calls a function for the parts that stand where `shallow_tree` has its leaves."""
     if not inputs:
         raise ValueError("Cannot map over no sequences")
     parts = [flatten_up_to(shallow_tree, tree) for tree in inputs]

@@ -1,4 +1,4 @@
-"""Functions that make a dataset anew, for iterators that start by themselves."""
+"""Functions that recreate a dataset, for iterators that start by themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stillflow.graph.random_seed import get_seed
 
 
 def variant_ops(dataset: Any) -> list[Operation]:
-    """The operations behind a dataset that give variants."""
+    """Return the operations behind a dataset that give variants."""
     found = []
     waiting, seen = deque([dataset._variant_tensor.op]), set()
     while waiting:
@@ -29,7 +29,7 @@ def variant_ops(dataset: Any) -> list[Operation]:
 
 
 def dataset_factory(dataset: Any) -> LibraryFunction:
-    """The function that makes a dataset, in the library of the default graph.
+    """Return the function that makes a dataset, in the library of the default graph.
 
     Raises:
       ValueError: if the dataset depends on state.

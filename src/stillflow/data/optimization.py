@@ -1,4 +1,4 @@
-"""What TensorFlow has in `tensorflow.python.data.experimental.ops.optimization`."""
+"""Functions of TensorFlow's `tensorflow.python.data.experimental.ops.optimization`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _ChooseFastestDataset(DatasetV2):
     """The elements of several datasets that have the same ones, from the fastest of them."""
 
     def __init__(self, datasets: Sequence[Any], num_experiments: int = 10) -> None:
-        """Makes one of datasets; all of them are asked for so many elements before it chooses."""
+        """Make one of datasets; all of them are asked for so many elements before it chooses."""
         self._datasets = list(datasets)
         self._element_spec = self._datasets[0].element_spec
         super().__init__(
@@ -71,7 +71,7 @@ class _ChooseFastestDataset(DatasetV2):
 
 
 class _ChooseFastestBranchDataset(UnaryDataset):
-    """What the fastest of several functions makes of a dataset."""
+    """Result of the fastest of several functions of a dataset."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class _ChooseFastestBranchDataset(UnaryDataset):
         ratio_denominator: int = 1,
         num_elements_per_branch: int | None = None,
     ) -> None:
-        """Makes one.
+        """Make one.
 
         Args:
           input_dataset: the dataset.
@@ -122,7 +122,7 @@ class _ChooseFastestBranchDataset(UnaryDataset):
 
 
 def assert_next(transformations: Any) -> Transformation:
-    """Checks which datasets the elements come to; names them without "Dataset", nearest first."""
+    """Check which datasets the elements come to; names them without "Dataset", nearest first."""
     return lambda dataset: _AssertNextDataset(dataset, transformations)
 
 
@@ -132,7 +132,7 @@ def model() -> Transformation:
 
 
 def non_serializable() -> Transformation:
-    """Keeps a dataset from being rewritten."""
+    """Keep a dataset from being rewritten."""
     return _NonSerializableDataset
 
 

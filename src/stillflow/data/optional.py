@@ -21,11 +21,11 @@ class Optional(CompositeTensor):
 
     @abc.abstractmethod
     def has_value(self, name: str | None = None) -> Any:
-        """A scalar boolean: whether there is a value."""
+        """Return a scalar boolean: whether there is a value."""
 
     @abc.abstractmethod
     def get_value(self, name: str | None = None) -> Any:
-        """The value; running it fails where there is none."""
+        """Return the value; running it fails where there is none."""
 
     @property
     @abc.abstractmethod
@@ -34,7 +34,7 @@ class Optional(CompositeTensor):
 
     @staticmethod
     def from_value(value: Any) -> Optional:
-        """An optional that has a value."""
+        """Return an optional that has a value."""
         with name_scope("optional") as scope:
             with name_scope("value"):
                 spec = structure.type_spec_from_value(value)
@@ -43,7 +43,7 @@ class Optional(CompositeTensor):
 
     @staticmethod
     def none_from_structure(value_structure: Any) -> Optional:
-        """An optional without a value.
+        """Return an optional without a value.
 
         Args:
           value_structure: the type that it would have.
@@ -112,7 +112,7 @@ class OptionalSpec(TypeSpec):
 
     @staticmethod
     def from_value(value: Any) -> OptionalSpec:
-        """The type of an optional."""
+        """Return the type of an optional."""
         return OptionalSpec(value.value_structure)
 
     def _to_legacy_output_types(self) -> Any:

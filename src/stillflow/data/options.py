@@ -13,7 +13,7 @@ export_value("data.experimental.AUTOTUNE", "contrib.data.AUTOTUNE", AUTOTUNE)
 
 
 class AutotuneAlgorithm(enum.Enum):
-    """How parameters are tuned."""
+    """Algorithms of autotuning."""
 
     HILL_CLIMB = 0
     GRADIENT_DESCENT = 1
@@ -25,7 +25,7 @@ def _flag(name: str, text: str) -> Any:
 
 @export("data.experimental.MapVectorizationOptions")
 class MapVectorizationOptions(OptionsBase):
-    """Whether map functions are turned into functions of batches."""
+    """Options of the vectorization of map functions."""
 
     enabled = _flag("enabled", "Whether to do it; by default it is not done.")
     use_choose_fastest = _flag(
@@ -51,7 +51,7 @@ _USUAL = ("map_and_batch_fusion", "noop_elimination", "shuffle_and_repeat_fusion
 
 @export("data.experimental.OptimizationOptions")
 class OptimizationOptions(OptionsBase):
-    """How pipelines are rewritten and tuned."""
+    """Options of pipelines' rewrites and tuning."""
 
     apply_default_optimizations = _flag(
         "apply_default_optimizations", "False: only what is asked for is done."
@@ -106,7 +106,7 @@ class OptimizationOptions(OptionsBase):
 
 @export("data.experimental.DistributeOptions")
 class DistributeOptions(OptionsBase):
-    """How a dataset is shared out to several workers."""
+    """Options of a dataset's distribution to workers."""
 
     auto_shard = create_option(
         "auto_shard", bool, "Whether each worker gets a part only.", default_factory=lambda: True
@@ -117,7 +117,7 @@ class DistributeOptions(OptionsBase):
 
 @export("data.experimental.StatsOptions")
 class StatsOptions(OptionsBase):
-    """What is counted while a pipeline runs."""
+    """Options of a pipeline's statistics."""
 
     aggregator = create_option("aggregator", object, "What gathers the numbers.")
     prefix = create_option("prefix", str, "What names begin with.", default_factory=lambda: "")
@@ -129,7 +129,7 @@ class StatsOptions(OptionsBase):
 
 @export("data.experimental.ThreadingOptions")
 class ThreadingOptions(OptionsBase):
-    """How many threads a pipeline uses."""
+    """Options of a pipeline's threads."""
 
     max_intra_op_parallelism = create_option(
         "max_intra_op_parallelism", int, "How many threads one operation may use."
@@ -190,7 +190,7 @@ class Options(OptionsBase):
         return result
 
     def merge(self, options: Options) -> Options:
-        """Returns options that say what both say.
+        """Return options that say what both say.
 
         Raises:
           ValueError: if they contradict each other.

@@ -34,7 +34,7 @@ class OptionsBase:
 def create_option(
     name: str, ty: Any, docstring: str, default_factory: Callable[[], Any] = lambda: None
 ) -> Any:
-    """A property of a subclass of `OptionsBase`.
+    """Return a property of a subclass of `OptionsBase`.
 
     Args:
       name: of the option.

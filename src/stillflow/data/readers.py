@@ -129,7 +129,7 @@ def _size(buffer_size: Any) -> Any:
 
 
 class _OneFile(_Strings):
-    """What is in one file."""
+    """Content of one file."""
 
     _card: Card
 
@@ -172,7 +172,7 @@ class _FixedLengthRecordDataset(_Strings):
 
 
 class _Files(_Strings):
-    """What is in several files."""
+    """Content of several files."""
 
     _filenames: Any
     _impl: Any

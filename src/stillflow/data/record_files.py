@@ -40,7 +40,7 @@ from stillflow.util.deprecation import deprecated
 def maybe_shuffle_and_repeat(
     dataset: Any, num_epochs: Any, shuffle: Any, shuffle_buffer_size: Any, shuffle_seed: Any
 ) -> Any:
-    """A dataset in random order and several times, as far as that is wished."""
+    """Return a dataset in random order and several times, as far as that is wished."""
     if num_epochs != 1 and shuffle:
         return dataset.apply(shuffle_and_repeat(shuffle_buffer_size, num_epochs, shuffle_seed))
     if shuffle:
@@ -90,7 +90,7 @@ class _ParseExampleDataset(UnaryDataset):
 
 @export("data.experimental.parse_example_dataset", "contrib.data.parse_example_dataset")
 def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transformation:
-    """Takes features out of batches of serialized `Example`s.
+    """Parse batches of serialized `Example`s.
 
     Args:
       features: descriptions by name, as `tf.io.parse_example` takes them.
@@ -116,7 +116,7 @@ def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transfo
 def read_files(
     names: Any, open_one: Callable[[Any], Any], num_threads: Any, sloppy_ordering: Any
 ) -> Any:
-    """What is in files, so many of them read at a time.
+    """Return the content of files, reading several at a time.
 
     Args:
       names: a dataset of their names.
@@ -150,7 +150,7 @@ def make_batched_features_dataset(
       batch_size: how many examples a batch has.
       features: descriptions by name, as `tf.io.parse_example` takes them.
       reader: makes the dataset of a file, whose elements are serialized examples.
-      label_key: the feature that is given beside the dict of the others.
+      label_key: the feature that is returned next to the dict of the others.
       reader_args: more arguments of `reader`.
       num_epochs: how many times files are read; for ever by default.
       shuffle, shuffle_buffer_size, shuffle_seed: whether and how examples are shuffled.
@@ -200,7 +200,7 @@ def read_batch_features(
     reader_args: Any = None, randomize_input: Any = True, num_epochs: Any = None,
     capacity: Any = 10000,
 ) -> Any:  # fmt: skip
-    """The next batch of the features of the examples in files: tensors by name.
+    """Return the next batch of the features of the examples in files: tensors by name.
 
     Args:
       file_pattern, batch_size, features, reader, reader_args, num_epochs: see
@@ -229,7 +229,7 @@ def make_tf_record_dataset(
     Args:
       file_pattern: a pattern or a list of patterns.
       batch_size: how many records a batch has.
-      parser_fn: what is made of each record, by default the record itself.
+      parser_fn: function of each record; by default the record itself.
       num_epochs, shuffle, shuffle_buffer_size, shuffle_seed, prefetch_buffer_size,
         drop_final_batch: see `make_batched_features_dataset`.
       num_parallel_reads: how many files are read at a time.

@@ -1,4 +1,4 @@
-"""What a function makes of all elements of a dataset."""
+"""Reduction of all elements of a dataset by a function."""
 
 from __future__ import annotations
 

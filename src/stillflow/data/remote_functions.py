@@ -19,7 +19,7 @@ HANDLE = [TensorSpec([], dtypes.string)]
 
 
 class SourceDevice:
-    """Makes functions that call others on a device.
+    """Functions that call others on a device.
 
     Args:
       name: of the device, a tensor.
@@ -33,7 +33,7 @@ class SourceDevice:
         return remote_call(args=arguments, Tout=types, f=function, target=self._name)
 
     def init_function(self, local: Any) -> Any:
-        """A function that gives the handle that `local` gives."""
+        """Return a function that gives the handle that `local` gives."""
 
         @defun
         def _remote_init_func() -> Any:
@@ -42,7 +42,7 @@ class SourceDevice:
         return _remote_init_func.get_concrete_function()
 
     def next_function(self, local: Any, types: Sequence[DType]) -> Any:
-        """A function of a handle that gives the element, of these types, that `local` gives."""
+        """Return a function from a handle to the element, of these types, of `local`."""
 
         @defun_with_attributes(
             input_signature=HANDLE, attributes={"experimental_ints_on_device": True}
@@ -53,7 +53,7 @@ class SourceDevice:
         return _remote_next_func.get_concrete_function()
 
     def finalize_function(self, local: Any) -> Any:
-        """A function of a handle that calls `local`, which gives a number of no meaning."""
+        """Return a function of a handle that calls `local`, which gives a number of no meaning."""
 
         @defun(input_signature=HANDLE)
         def _remote_finalize_func(string_handle: Any) -> Any:

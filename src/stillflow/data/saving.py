@@ -1,4 +1,4 @@
-"""Saving where iterators are: with a model's checkpoint, or beside it."""
+"""Saved positions of iterators: in a model's checkpoint, or in a separate one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _saveable(iterator_resource: Any) -> IteratorSaveable:
 
 @export("data.experimental.make_saveable_from_iterator", "contrib.data.make_saveable_from_iterator")
 def make_saveable_from_iterator(iterator: Any) -> IteratorSaveable:
-    """What makes a `tf.train.Saver` save where an iterator is, and restore it.
+    """Return a saveable of an iterator's position for `tf.train.Saver`.
 
     Add it to the collection `SAVEABLE_OBJECTS`, or pass it to the saver. A restored iterator goes
     on where the saved one was; it has to be initialized before.
@@ -47,14 +47,14 @@ class _StateFileSaver(Saver):
 
 @export("data.experimental.CheckpointInputPipelineHook", "contrib.data.CheckpointInputPipelineHook")
 class CheckpointInputPipelineHook(SessionRunHook):
-    """Saves where a graph's iterators are beside the model's checkpoints, and restores them.
+    """Hook that saves the positions of a graph's iterators next to the model's checkpoints.
 
     Training that is resumed then goes on with the elements that follow. The checkpoints hold
     nothing but the iterators: `input.ckpt-<step>`, listed in `checkpoint_input`.
     """
 
     def __init__(self, estimator: Any) -> None:
-        """Makes a hook that saves as often and where an estimator saves its model.
+        """Make a hook that saves as often and where an estimator saves its model.
 
         Args:
           estimator: a `tf.estimator.Estimator`.

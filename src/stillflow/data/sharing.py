@@ -80,7 +80,7 @@ class AutoShardDataset(UnaryUnchangedStructureDataset):
 
 
 def auto_shard(dataset: Any, num_workers: int, index: int) -> Any:
-    """A worker's share of a dataset, unless its options say that each gets all of it."""
+    """Return a worker's share of a dataset, unless its options say that each gets all of it."""
     if not dataset.options().experimental_distribute.auto_shard:
         return dataset
     sharded = AutoShardDataset(dataset, num_workers, index)
@@ -88,14 +88,14 @@ def auto_shard(dataset: Any, num_workers: int, index: int) -> Any:
 
 
 def clone(dataset: Any) -> Any:
-    """A dataset like another, made by operations of its own."""
+    """Return a dataset like another, made by operations of its own."""
     copies: dict[Any, Any] = {}
     variant = _copied(dataset._variant_tensor.op, copies).outputs[0]
     return _VariantDataset(variant, dataset.element_spec)
 
 
 def _copied(operation: Any, copies: dict[Any, Any]) -> Any:
-    """A copy of an operation, and of those before it that give variants."""
+    """Return a copy of an operation, and of those before it that give variants."""
     for tensor in operation.inputs:
         if tensor.dtype == dtypes.variant:
             _copied(tensor.op, copies)

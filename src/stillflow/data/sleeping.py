@@ -24,5 +24,5 @@ class _SleepDataset(UnaryUnchangedStructureDataset):
 
 
 def sleep(sleep_microseconds: Any) -> Transformation:
-    """Waits for so many microseconds before each element."""
+    """Wait for so many microseconds before each element."""
     return lambda dataset: _SleepDataset(dataset, sleep_microseconds)

@@ -54,7 +54,7 @@ def snapshot(
     pending_snapshot_expiry_seconds: Any = None, num_reader_threads: Any = None,
     reader_buffer_size: Any = None, num_writer_threads: Any = None, writer_buffer_size: Any = None,
 ) -> Transformation:  # fmt: skip
-    """Writes the elements of a dataset to files, or reads them if the same dataset did before.
+    """Write the elements of a dataset to files, or read them if the same dataset did before.
 
     Args:
       path: a folder; snapshots of different datasets may lie in it.

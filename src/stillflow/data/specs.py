@@ -45,7 +45,7 @@ class _NestedVariant(CompositeTensor):
 
 @export("data.experimental.from_variant")
 def from_variant(variant: Any, structure: Any) -> Any:
-    """The dataset that a variant holds.
+    """Return the dataset that a variant holds.
 
     Args:
       variant: a scalar tensor.
@@ -56,7 +56,7 @@ def from_variant(variant: Any, structure: Any) -> Any:
 
 @export("data.experimental.to_variant")
 def to_variant(dataset: Any) -> Any:
-    """The scalar variant tensor that holds a dataset."""
+    """Return the scalar variant tensor that holds a dataset."""
     return dataset._variant_tensor
 
 
@@ -100,7 +100,7 @@ class DatasetSpec(BatchableTypeSpec):
 
     @staticmethod
     def from_value(value: Any) -> DatasetSpec:
-        """The type of a dataset."""
+        """Return the type of a dataset."""
         return DatasetSpec(value.element_spec)
 
     def _batch(self, batch_size: Any) -> DatasetSpec:

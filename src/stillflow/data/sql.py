@@ -21,7 +21,7 @@ class SqlDatasetV2(DatasetSource):
     def __init__(
         self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any
     ) -> None:
-        """Makes a dataset with a tuple of scalars for each row.
+        """Make a dataset with a tuple of scalars for each row.
 
         Args:
           driver_name: "sqlite".
@@ -52,7 +52,7 @@ class SqlDatasetV1(DatasetV1Adapter):
     def __init__(
         self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any
     ) -> None:
-        """Makes a dataset with a tuple of scalars for each row.
+        """Make a dataset with a tuple of scalars for each row.
 
         Args:
           driver_name: "sqlite".

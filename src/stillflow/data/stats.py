@@ -20,7 +20,7 @@ _MAX_QUEUE = 10  # events wait before they are written
 
 @export("data.experimental.StatsAggregator")
 class StatsAggregatorV1:
-    """Collects numbers about the pipelines whose options name it.
+    """Aggregator of statistics of the pipelines whose options name it.
 
     Assign it to `tf.data.Options().experimental_stats.aggregator`.
     """
@@ -29,7 +29,7 @@ class StatsAggregatorV1:
         self._resource = cards.stats_aggregator_handle_op()
 
     def get_summary(self) -> Any:
-        """The numbers so far, a scalar string: a serialized `Summary`."""
+        """Return the numbers so far, a scalar string: a serialized `Summary`."""
         return cards.stats_aggregator_summary_op(self._resource)
 
 
@@ -38,7 +38,7 @@ StatsAggregator = StatsAggregatorV1
 
 @export("compat.v2.data.experimental.StatsAggregator")
 class StatsAggregatorV2:
-    """Writes numbers about the pipelines whose options name it to event files, as they come.
+    """Writer of statistics of the pipelines whose options name it to event files.
 
     Assign it to `tf.data.Options().experimental_stats.aggregator`.
     """
@@ -74,11 +74,11 @@ class _StatsDataset(UnaryUnchangedStructureDataset):
 
 @export("data.experimental.bytes_produced_stats")
 def bytes_produced_stats(tag: Any) -> Transformation:
-    """Reports how many bytes each element has, under the name `tag`."""
+    """Report how many bytes each element has, under the name `tag`."""
     return lambda dataset: _StatsDataset(dataset, cards.bytes_produced_stats_dataset_op, tag)
 
 
 @export("data.experimental.latency_stats")
 def latency_stats(tag: Any) -> Transformation:
-    """Reports how many microseconds each element took, under the name `tag`."""
+    """Report how many microseconds each element took, under the name `tag`."""
     return lambda dataset: _StatsDataset(dataset, cards.latency_stats_dataset_op, tag)

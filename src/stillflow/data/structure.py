@@ -28,19 +28,19 @@ from stillflow.util.deprecation import deprecated
 @export("data.experimental.TensorStructure")
 @deprecated(None, "Use `tf.TensorSpec` instead.")
 def _TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
-    """The type of tensors of that dtype and shape."""
+    """Return the type of tensors of that dtype and shape."""
     return TensorSpec(shape, dtype)
 
 
 @export("data.experimental.SparseTensorStructure")
 @deprecated(None, "Use `tf.SparseTensorSpec` instead.")
 def _SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
-    """The type of sparse tensors of that dtype and shape."""
+    """Return the type of sparse tensors of that dtype and shape."""
     return SparseTensorSpec(shape, dtype)
 
 
 def normalize_element(element: Any) -> Any:
-    """Makes tensors of what is none in an element."""
+    """Make tensors of what is none in an element."""
     normalized = []
     with name_scope("normalize_element"):
         for index, value in enumerate(nest.flatten(element)):
@@ -64,7 +64,7 @@ def _normalized(value: Any, name: str) -> Any:
 
 
 def convert_legacy_structure(output_types: Any, output_shapes: Any, output_classes: Any) -> Any:
-    """The types that dtypes, shapes and classes of the same structure describe.
+    """Return the types that dtypes, shapes and classes of the same structure describe.
 
     Raises:
       TypeError: if a class has no type.
@@ -106,12 +106,12 @@ def _unpack(decode: Callable[[Any, list[Any]], Any], element_spec: Any, tensors:
 
 
 def from_compatible_tensor_list(element_spec: Any, tensor_list: Any) -> Any:
-    """The element made of flat tensors whose types are known to be right."""
+    """Return the element made of flat tensors whose types are known to be right."""
     return _unpack(lambda s, v: s._from_compatible_tensor_list(v), element_spec, tensor_list)
 
 
 def from_tensor_list(element_spec: Any, tensor_list: Any) -> Any:
-    """The element made of flat tensors.
+    """Return the element made of flat tensors.
 
     Raises:
       ValueError: if they do not have the right types.
@@ -120,27 +120,27 @@ def from_tensor_list(element_spec: Any, tensor_list: Any) -> Any:
 
 
 def get_flat_tensor_specs(element_spec: Any) -> list[Any]:
-    """The types of the tensors that elements travel as."""
+    """Return the types of the tensors that elements travel as."""
     return [spec for part in nest.flatten(element_spec) for spec in part._flat_tensor_specs]
 
 
 def get_flat_tensor_shapes(element_spec: Any) -> list[Any]:
-    """The shapes of the tensors that elements travel as."""
+    """Return the shapes of the tensors that elements travel as."""
     return [spec.shape for spec in get_flat_tensor_specs(element_spec)]
 
 
 def get_flat_tensor_types(element_spec: Any) -> list[Any]:
-    """The dtypes of the tensors that elements travel as."""
+    """Return the dtypes of the tensors that elements travel as."""
     return [spec.dtype for spec in get_flat_tensor_specs(element_spec)]
 
 
 def to_tensor_list(element_spec: Any, element: Any) -> list[Any]:
-    """The tensors that an element travels as."""
+    """Return the tensors that an element travels as."""
     return _flat("_to_tensor_list", element_spec, element)
 
 
 def to_batched_tensor_list(element_spec: Any, element: Any) -> list[Any]:
-    """The tensors that a batch of elements travels as."""
+    """Return the tensors that a batch of elements travels as."""
     return _flat("_to_batched_tensor_list", element_spec, element)
 
 
@@ -153,7 +153,7 @@ def _flat(method: str, element_spec: Any, element: Any) -> list[Any]:
 
 
 def are_compatible(spec1: Any, spec2: Any) -> bool:
-    """Whether two types can describe the same elements."""
+    """Return True if two types can describe the same elements."""
     try:
         nest.assert_same_structure(spec1, spec2)
     except (TypeError, ValueError):
@@ -165,7 +165,7 @@ def are_compatible(spec1: Any, spec2: Any) -> bool:
 
 
 def type_spec_from_value(element: Any, use_fallback: bool = True) -> Any:
-    """The types of the parts of an element.
+    """Return the types of the parts of an element.
 
     Args:
       element: a structure of tensors and the like.

@@ -48,7 +48,7 @@ class DataFunction:
         return self.library_function.name
 
     def add_to_graph(self, graph: Graph) -> None:
-        """Adds it to the library of a graph."""
+        """Add it to the library of a graph."""
         self.library_function.add_to_graph(graph)
 
 
@@ -58,7 +58,7 @@ _SHARED = (
 
 
 def _share_collections(body: FuncGraph) -> None:
-    """Shows a body the collections of the graph outside; those of variables are the same ones."""
+    """Show a body the collections of the graph outside; those of variables are the same ones."""
     outer = body.outer_graph
     for name in {*outer.get_all_collection_keys(), *_SHARED}:
         if name in _SHARED:

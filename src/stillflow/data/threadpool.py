@@ -44,7 +44,7 @@ class _ThreadPoolDataset(UnaryUnchangedStructureDataset):
 
 
 def override_threadpool(dataset: Any, thread_pool: PrivateThreadPool) -> _ThreadPoolDataset:
-    """Has a pool's threads do what runs in parallel in a dataset.
+    """Run a dataset's parallel work in a pool's threads.
 
     Args:
       dataset: a `tf.data.Dataset`.

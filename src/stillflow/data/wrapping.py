@@ -119,7 +119,7 @@ class _PrivateThreadPoolDataset(UnaryUnchangedStructureDataset):
 
 
 def with_threads(dataset: Any, options: Any) -> Any:
-    """A dataset that uses as many threads as options say."""
+    """Return a dataset that uses as many threads as options say."""
     if options is None:
         return dataset
     if options.max_intra_op_parallelism is not None:

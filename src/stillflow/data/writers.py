@@ -20,7 +20,7 @@ from stillflow.ops.data.writers import dataset_to_tf_record_op
 
 @export("data.experimental.TFRecordWriter", "contrib.data.TFRecordWriter")
 class TFRecordWriter:
-    """Writes datasets of strings to a TFRecord file.
+    """Writer of datasets of strings to a TFRecord file.
 
     Args:
       filename: of the file.
@@ -35,7 +35,7 @@ class TFRecordWriter:
         )  # fmt: skip
 
     def write(self, dataset: Any) -> Any:
-        """The operation that writes a dataset.
+        """Return the operation that writes a dataset.
 
         Args:
           dataset: a dataset of scalar strings.

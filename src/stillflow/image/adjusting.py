@@ -75,7 +75,7 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
 
 @export("image.adjust_brightness")
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Adds `delta` to all values, where integers count as values in [0, 1].
+    """Add `delta` to all values, where integers count as values in [0, 1].
 
     Args:
       image: of any shape.
@@ -135,11 +135,11 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
 
 @export("image.adjust_hue")
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Turns the hues of RGB images.
+    """Turn the hues of RGB images.
 
     Args:
       image: `[..., height, width, 3]`.
-      delta: a scalar, in turns: within [-1, 1].
+      delta: a scalar, as a part of the circle: within [-1, 1].
       name: of the operation.
     """
     with tf.name_scope(name, "adjust_hue", [image]):
@@ -167,7 +167,7 @@ def random_jpeg_quality(
 
 @export("image.adjust_jpeg_quality")
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
-    """The image as JPEG coding of a given quality leaves it.
+    """Return the image as JPEG coding of a given quality leaves it.
 
     Args:
       image: `[height, width, channels]` with 1 or 3 channels.

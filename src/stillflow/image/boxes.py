@@ -38,7 +38,7 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """A box at random that covers enough of one of the objects in an image.
+    """Return a box at random that covers enough of one of the objects in an image.
 
     Args:
       image_size: `[height, width, channels]`, integers.
@@ -79,7 +79,7 @@ def non_max_suppression(
     score_threshold: Any = _LOWEST,
     name: str | None = None,
 ) -> Tensor:
-    """Indices of the best boxes, without those that a better one overlaps.
+    """Return indices of the best boxes, without those that a better one overlaps.
 
     Args:
       boxes: `[boxes, 4]`: y1, x1, y2, x2 of any two opposite corners.

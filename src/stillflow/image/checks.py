@@ -1,4 +1,4 @@
-"""What functions on images ask of them: at once where shapes are known, else while running."""
+"""Checks of images: at once where shapes are known, else at run time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ THREE_OR_FOUR = "'image' must have either 3 or 4 dimensions."
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether the value is known only when the graph runs."""
+    """Return True if the value is known only when the graph runs."""
     return isinstance(x, (Tensor, tf.Variable))
 
 
 def ensure(condition: Any, message: str) -> list[Any]:
-    """Assertions that a condition holds; none if it is known to.
+    """Return the assertion of a condition; None if it is known to hold.
 
     Raises:
       ValueError: the condition is known not to hold.
@@ -31,7 +31,7 @@ def ensure(condition: Any, message: str) -> list[Any]:
 
 
 def dimensions(image: Any, rank: int) -> list[Any]:
-    """The sizes of an image: numbers where they are known, else tensors."""
+    """Return the sizes of an image: numbers where they are known, else tensors."""
     shape = image.get_shape()
     if shape.is_fully_defined():
         known: list[Any] = shape.as_list()
@@ -42,7 +42,7 @@ def dimensions(image: Any, rank: int) -> list[Any]:
 
 
 def check_at_least_3d(image: Any) -> list[Any]:
-    """Assertions that an image has three dimensions or more, none of them empty."""
+    """Return the assertion that an image has three dimensions or more, none of them empty."""
     shape = image.get_shape()
     try:
         shape = shape.with_rank(3) if shape.ndims is None else shape.with_rank_at_least(3)
@@ -61,12 +61,12 @@ def check_at_least_3d(image: Any) -> list[Any]:
 
 
 def at_least_3d(image: Any) -> Any:
-    """The image, which is checked to have three dimensions or more."""
+    """Return the image, which is checked to have three dimensions or more."""
     return with_dependencies(check_at_least_3d(image), image)
 
 
 def grayscale(image: Any) -> Any:
-    """The image, which is checked to have one channel."""
+    """Return the image, which is checked to have one channel."""
     shape = image.get_shape()
     try:
         shape = shape.with_rank(2) if shape.ndims is None else shape.with_rank_at_least(2)
@@ -87,7 +87,7 @@ def grayscale(image: Any) -> Any:
 
 
 def batched(image: Any) -> tuple[Any, bool]:
-    """The image as a batch of one, unless it is a batch; and whether it is one."""
+    """Return the image as a batch of one, unless it is a batch; and whether it is one."""
     rank = image.get_shape().ndims
     if rank == 4:
         return image, True

@@ -13,7 +13,7 @@ from stillflow.image.types import convert_image_dtype
 
 @export("image.is_jpeg", "io.is_jpeg")
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Whether a string begins as JPEG files do.
+    """Return True if a string begins as JPEG files do.
 
     Args:
       contents: a scalar string.
@@ -93,7 +93,7 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """The image in a BMP, GIF, JPEG or PNG file.
+    """Return the image in a BMP, GIF, JPEG or PNG file.
 
     Args:
       contents: a scalar string.

@@ -1,4 +1,4 @@
-"""What `tf.compat.v2.image` has in another form than `tf.image`."""
+"""Functions of `tf.compat.v2.image` that differ from `tf.image`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stillflow.ops.image.scaling import scale_and_translate_op
 
 @export("compat.v2.image.ResizeMethod")
 class ResizeMethod:
-    """How `tf.compat.v2.image.resize` interpolates."""
+    """Interpolation methods of `tf.compat.v2.image.resize`."""
 
     BILINEAR = "bilinear"
     NEAREST_NEIGHBOR = "nearest"
@@ -86,7 +86,7 @@ def resize_image_with_pad(
     method: Any = ResizeMethod.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
-    """The image resized without distortion to fit a size, and padded with zeros to it.
+    """Return the image resized without distortion to fit a size, and padded with zeros to it.
 
     Args:
       image: `[height, width, channels]` or a batch of such.
@@ -131,7 +131,10 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """A box at random that covers enough of an object; see `tf.image`, which has two seeds."""
+    """Return a box at random that covers enough of an object.
+
+    See `tf.image`, which has two seeds.
+    """
     seeds = get_seed(seed) if seed else (0, 0)
     return _sample_v1(
         image_size, bounding_boxes, *seeds, min_object_covered, aspect_ratio_range, area_range,

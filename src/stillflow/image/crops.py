@@ -26,7 +26,7 @@ def _start_of(size: Any, dynamic: bool, fraction: float) -> Any:
 
 @export("image.central_crop")
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """The middle of an image.
+    """Return the middle of an image.
 
     Args:
       image: `[height, width, channels]` or a batch of such.
@@ -72,7 +72,7 @@ def _known(sizes: list[Any]) -> list[Any]:
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The image with zeros around it.
+    """Return the image with zeros around it.
 
     Args:
       image: `[height, width, channels]` or a batch of such.
@@ -103,7 +103,7 @@ def pad_to_bounding_box(
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """A rectangle of the image.
+    """Return a rectangle of the image.
 
     Args:
       image: `[height, width, channels]` or a batch of such.
@@ -138,7 +138,7 @@ def crop_to_bounding_box(
 
 
 def maximum(x: Any, y: Any) -> Any:
-    """The larger of two numbers, either of which may be a tensor."""
+    """Return the larger of two numbers, either of which may be a tensor."""
     return tf.maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
 
 
@@ -152,7 +152,7 @@ def _equal(x: Any, y: Any) -> Any:
 
 @export("image.resize_with_crop_or_pad", "image.resize_image_with_crop_or_pad")
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """The image cut or padded with zeros, evenly on both sides, to a size.
+    """Return the image cut or padded with zeros, evenly on both sides, to a size.
 
     Args:
       image: `[height, width, channels]` or a batch of such.

@@ -15,7 +15,7 @@ _SOBEL = [[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0,
 
 @export("image.total_variation")
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """The sum of the absolute differences of neighbouring pixels.
+    """Return the sum of the absolute differences of neighbouring pixels.
 
     Args:
       images: `[height, width, channels]`, which gives a scalar, or a batch of such, which gives
@@ -43,7 +43,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 @export("image.image_gradients")
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
-    """The differences of neighbours below and to the right, 0 in the last row and column.
+    """Return the differences of neighbours below and to the right, 0 in the last row and column.
 
     Args:
       image: `[batch, height, width, channels]`.

@@ -26,7 +26,7 @@ def _keep_shape(image: Any, result: Any) -> Any:
 
 @export("image.random_flip_up_down")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """The image, or with probability 1/2 its mirror image upside down.
+    """Return the image, or with probability 1/2 its mirror image upside down.
 
     Args:
       image: `[height, width, channels]`, or a batch of such, which are mirrored each on its own.
@@ -37,7 +37,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
 
 @export("image.random_flip_left_right")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """The image, or with probability 1/2 its mirror image.
+    """Return the image, or with probability 1/2 its mirror image.
 
     Args:
       image: `[height, width, channels]`, or a batch of such, which are mirrored each on its own.
@@ -65,13 +65,13 @@ def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> An
 
 @export("image.flip_left_right")
 def flip_left_right(image: Any) -> Tensor:
-    """The mirror image of `[height, width, channels]` or of a batch of such."""
+    """Return the mirror image of `[height, width, channels]` or of a batch of such."""
     return _flip(image, 1, "flip_left_right")
 
 
 @export("image.flip_up_down")
 def flip_up_down(image: Any) -> Tensor:
-    """The image `[height, width, channels]`, or each of a batch, upside down."""
+    """Return the image `[height, width, channels]`, or each of a batch, upside down."""
     return _flip(image, 0, "flip_up_down")
 
 
@@ -86,7 +86,7 @@ def _flip(image: Any, axis: int, scope_name: str) -> Any:
 
 @export("image.rot90")
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """The image turned counter-clockwise by `k` quarters.
+    """Return the image turned counter-clockwise by `k` quarters.
 
     Args:
       image: `[height, width, channels]` or a batch of such.
@@ -106,7 +106,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 
 
 def _rotate(image: Any, k: Any, first: int, scope: str) -> Any:
-    """Turns the dimensions `first` and `first + 1`."""
+    """Turn the dimensions `first` and `first + 1`."""
     order = [0, 2, 1, 3] if first else [1, 0, 2]
     across = [first + 1]
     cases = [
@@ -125,7 +125,7 @@ def _rotate(image: Any, k: Any, first: int, scope: str) -> Any:
 
 @export("image.transpose", "image.transpose_image")
 def transpose(image: Any, name: str | None = None) -> Tensor:
-    """The image with rows and columns exchanged.
+    """Return the image with rows and columns exchanged.
 
     Args:
       image: `[height, width, channels]` or a batch of such.

@@ -1,4 +1,4 @@
-"""How much two images differ: PSNR and structural similarity."""
+"""Differences of two images: PSNR and structural similarity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WEIGHTS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
 def verify_compatible_image_shapes(img1: Any, img2: Any) -> tuple[Any, Any, list[Any]]:
-    """The shapes of two images as tensors, and assertions that they fit together."""
+    """Return the shapes of two images as tensors, and assertions that they fit together."""
     static1 = img1.get_shape().with_rank_at_least(3)
     static2 = img2.get_shape().with_rank_at_least(3)
     static1[-3:].assert_is_compatible_with(static2[-3:])
@@ -37,7 +37,7 @@ def verify_compatible_image_shapes(img1: Any, img2: Any) -> tuple[Any, Any, list
 
 @export("image.psnr")
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """The peak signal-to-noise ratio of pairs of images, in decibels, `[...]`.
+    """Return the peak signal-to-noise ratio of pairs of images, in decibels, `[...]`.
 
     Args:
       a, b: `[..., height, width, channels]`.
@@ -62,7 +62,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
 def _similarity(
     x: Any, y: Any, blurred: Callable[[Any], Any], max_val: Any, k1: float, k2: float
 ) -> tuple[Any, Any]:
-    """How alike the means are, and how alike contrast and structure are, at every place."""
+    """Return the similarity of the means, and of contrast and structure, at every place."""
     c1 = (k1 * max_val) ** 2
     c2 = (k2 * max_val) ** 2
     mean_x = blurred(x)
@@ -77,7 +77,7 @@ def _similarity(
 
 
 def _gaussian(size: Any, sigma: Any) -> Any:
-    """A square filter [size, size, 1, 1] whose weights sum to 1."""
+    """Return a square filter [size, size, 1, 1] whose weights sum to 1."""
     size = convert_to_tensor(size, tf.int32)
     sigma = convert_to_tensor(sigma)
     places = tf.cast(tf.range(size), sigma.dtype)
@@ -140,7 +140,7 @@ def ssim(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """The structural similarity of pairs of images, `[...]`, the mean over channels.
+    """Return the structural similarity of pairs of images, `[...]`, the mean over channels.
 
     Args:
       img1, img2: `[..., height, width, channels]`.
@@ -229,6 +229,6 @@ class _Scales:
 
 
 def _mirrored(images: list[Any], rest: Any) -> list[Any]:
-    """The images with their last row and column repeated where `rest` is 1."""
+    """Return the images with their last row and column repeated where `rest` is 1."""
     padding = tf.pad(tf.expand_dims(rest, -1), [[1, 0], [1, 0]])
     return [tf.pad(image, padding, mode="SYMMETRIC") for image in images]

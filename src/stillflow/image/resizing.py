@@ -24,7 +24,7 @@ from stillflow.util.renamed import renamed_argument
 
 @export("image.ResizeMethod")
 class ResizeMethodV1:
-    """How `tf.image.resize_images` interpolates."""
+    """Interpolation methods of `tf.image.resize_images`."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -55,7 +55,7 @@ def _known_size(size: Any) -> tuple[int | None, int | None]:
 
 
 def _within(images: Any, height: Any, width: Any) -> Any:
-    """The largest size within height and width that keeps the aspect ratio."""
+    """Return the largest size within height and width that keeps the aspect ratio."""
     _, now_height, now_width, _ = dimensions(images, rank=4)
     by_height = tf.cast(height, tf.float32) / tf.cast(now_height, tf.float32)
     by_width = tf.cast(width, tf.float32) / tf.cast(now_width, tf.float32)
@@ -136,7 +136,7 @@ def resize_image_with_pad(
     method: Any = ResizeMethodV1.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
-    """The image resized without distortion to fit a size, and padded with zeros to it.
+    """Return the image resized without distortion to fit a size, and padded with zeros to it.
 
     Args:
       image: `[height, width, channels]` or a batch of such.
@@ -175,7 +175,7 @@ def resize_with_pad_by(
 
 
 def _fitting(image: Any, target_height: Any, target_width: Any) -> tuple[list[Any], Any, Any]:
-    """The size that fits, and how much is left above and to the left."""
+    """Return the size that fits, and how much is left above and to the left."""
     _, height, width, _ = dimensions(image, rank=4)
     height, width, full_height, full_width = (
         tf.cast(size, tf.float64) for size in (height, width, target_height, target_width)

@@ -16,7 +16,7 @@ from stillflow.platform import tf_logging as logging
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
-    """The image in another type, its values scaled.
+    """Return the image in another type, its values scaled.
 
     Floating-point images have values in [0, 1); integers use their whole positive range.
 

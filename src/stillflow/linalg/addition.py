@@ -25,7 +25,7 @@ _TRIANGLES = (LinearOperatorLowerTriangular, *_DIAGONALS)
 
 
 class Hints(NamedTuple):
-    """What is known of a sum."""
+    """Known properties of a sum."""
 
     is_non_singular: bool | None = None
     is_positive_definite: bool | None = None
@@ -38,7 +38,7 @@ def add_operators(
     addition_tiers: Any = None,
     name: str | None = None,
 ) -> list[Any]:
-    """Adds operators up, pair by pair, as far as the adders of the tiers can.
+    """Add operators up, pair by pair, as far as the adders of the tiers can.
 
     Args:
       operators: `LinearOperator`s.
@@ -122,7 +122,7 @@ def _sum_hints(first: Any, second: Any, given: Hints | None) -> Hints:
 
 
 class Adder(metaclass=abc.ABCMeta):
-    """Adds two operators of some classes."""
+    """Adder of two operators of some classes."""
 
     @property
     def name(self) -> str:
@@ -131,14 +131,14 @@ class Adder(metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def can_add(self, op1: Any, op2: Any) -> bool:
-        """Whether this adds such operators."""
+        """Return True if this adds such operators."""
 
     @abc.abstractmethod
     def _add(self, op1: Any, op2: Any, operator_name: str, hints: Any) -> Any:
-        """The sum."""
+        """Return the sum."""
 
     def add(self, op1: Any, op2: Any, operator_name: str | None, hints: Hints | None = None) -> Any:
-        """The sum as an operator, with what is known of it."""
+        """Return the sum as an operator with its known properties."""
         joined = _sum_hints(op1, op2, hints)
         if operator_name is None:
             operator_name = f"Add/{op1.name}__{op2.name}/"
@@ -170,7 +170,7 @@ def _dense_sum(op1: Any, op2: Any) -> Any:
 
 
 class AddAndReturnScaledIdentity(Adder):
-    """Adds identities and their multiples."""
+    """Adder of identities and their multiples."""
 
     def can_add(self, op1: Any, op2: Any) -> bool:
         return _all_of(op1, op2, _IDENTITIES)
@@ -191,7 +191,7 @@ class AddAndReturnScaledIdentity(Adder):
 
 
 class AddAndReturnDiag(Adder):
-    """Adds diagonal operators."""
+    """Adder of diagonal operators."""
 
     def can_add(self, op1: Any, op2: Any) -> bool:
         return _all_of(op1, op2, _DIAGONALS)
@@ -202,7 +202,7 @@ class AddAndReturnDiag(Adder):
 
 
 class AddAndReturnTriL(Adder):
-    """Adds diagonal and lower-triangular operators."""
+    """Adder of diagonal and lower-triangular operators."""
 
     def can_add(self, op1: Any, op2: Any) -> bool:
         return _all_of(op1, op2, _TRIANGLES)
@@ -214,7 +214,7 @@ class AddAndReturnTriL(Adder):
 
 
 class AddAndReturnMatrix(Adder):
-    """Adds any operators."""
+    """Adder of any operators."""
 
     def can_add(self, op1: Any, op2: Any) -> bool:
         return isinstance(op1, LinearOperator) and isinstance(op2, LinearOperator)

@@ -1,4 +1,4 @@
-"""Which function computes the adjoint, inverse, ... of an operator, by its class."""
+"""Registry of functions that compute the adjoint, inverse, ... of operators, by class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SOLVE: _Registry = {}
 
 
 def _registered(types: tuple[type, ...], registry: _Registry) -> Callable[..., Any] | None:
-    """The function registered for the base classes that are nearest, all distances summed."""
+    """Return the function of the nearest base classes, by the sum of distances."""
     assert registrations.value
     ancestors = [list(enumerate(inspect.getmro(kind))) for kind in types]
     best, nearest = None, 10000
@@ -47,55 +47,55 @@ def _apply(
 
 
 def adjoint(lin_op_a: Any, name: str | None = None) -> Any:
-    """The adjoint of an operator."""
+    """Return the adjoint of an operator."""
     return _apply((lin_op_a,), _ADJOINTS, "No adjoint registered for {}", (name, "Adjoint"))
 
 
 def cholesky(lin_op_a: Any, name: str | None = None) -> Any:
-    """The Cholesky factor of an operator."""
+    """Return the Cholesky factor of an operator."""
     refusal = "No cholesky decomposition registered for {}"
     return _apply((lin_op_a,), _CHOLESKY_DECOMPS, refusal, (name, "Cholesky"))
 
 
 def inverse(lin_op_a: Any, name: str | None = None) -> Any:
-    """The inverse of an operator."""
+    """Return the inverse of an operator."""
     return _apply((lin_op_a,), _INVERSES, "No inverse registered for {}", (name, "Inverse"))
 
 
 def matmul(lin_op_a: Any, lin_op_b: Any, name: str | None = None) -> Any:
-    """The product of two operators."""
+    """Return the product of two operators."""
     refusal = "No matmul registered for {}.matmul({})"
     return _apply((lin_op_a, lin_op_b), _MATMUL, refusal, (name, "Matmul"))
 
 
 def solve(lin_op_a: Any, lin_op_b: Any, name: str | None = None) -> Any:
-    """The inverse of one operator times another."""
+    """Return the inverse of one operator times another."""
     refusal = "No solve registered for {}.solve({})"
     return _apply((lin_op_a, lin_op_b), _SOLVE, refusal, (name, "Solve"))
 
 
 def registered_adjoint(type_a: type) -> Callable[..., Any] | None:
-    """What computes adjoints of operators of a class."""
+    """Return the function for adjoints of operators of a class."""
     return _registered((type_a,), _ADJOINTS)
 
 
 def registered_cholesky(type_a: type) -> Callable[..., Any] | None:
-    """What computes Cholesky factors of operators of a class."""
+    """Return the function for Cholesky factors of operators of a class."""
     return _registered((type_a,), _CHOLESKY_DECOMPS)
 
 
 def registered_inverse(type_a: type) -> Callable[..., Any] | None:
-    """What computes inverses of operators of a class."""
+    """Return the function for inverses of operators of a class."""
     return _registered((type_a,), _INVERSES)
 
 
 def registered_matmul(type_a: type, type_b: type) -> Callable[..., Any] | None:
-    """What computes products of operators of two classes."""
+    """Return the function for products of operators of two classes."""
     return _registered((type_a, type_b), _MATMUL)
 
 
 def registered_solve(type_a: type, type_b: type) -> Callable[..., Any] | None:
-    """What solves with operators of one class for those of another."""
+    """Return the function that solves with operators of one class for those of another."""
     return _registered((type_a, type_b), _SOLVE)
 
 

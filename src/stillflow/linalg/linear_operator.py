@@ -32,8 +32,8 @@ def _warn_slow(what: str, end: str = _CUBIC) -> None:
 class LinearOperator(Module, metaclass=abc.ABCMeta):
     """A batch of matrices `[..., M, N]` that may never be written out.
 
-    Subclasses define `_shape`, `_shape_tensor` and `_matmul`, and whatever they can do better than
-    by way of the dense matrix.
+    Subclasses define `_shape`, `_shape_tensor` and `_matmul`, and all methods that they can do
+    better than with the dense matrix.
 
     Args:
       dtype: of the elements, and of what the operator is applied to.
@@ -120,7 +120,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
 
     @property
     def is_square(self) -> Any:
-        """Whether there are as many rows as columns, by hint or by shape."""
+        """True if there are as many rows as columns, by hint or by shape."""
         by_shape = self.domain_dimension == self.range_dimension
         hint = self._is_square_set_or_implied_by_hints
         if hint is False and by_shape:
@@ -143,7 +143,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return self._shape()  # type: ignore[no-any-return]
 
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
-        """The shape as a tensor."""
+        """Return the shape as a tensor."""
         with self._name_scope(name):
             if self.shape.is_fully_defined():
                 return operator_util.shape_tensor(self.shape.as_list())  # type: ignore[no-any-return]
@@ -155,7 +155,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return self.shape[:-2]  # type: ignore[no-any-return]
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """The shape without rows and columns as a tensor."""
+        """Return the shape without rows and columns as a tensor."""
         with self._name_scope(name):
             if self.batch_shape.is_fully_defined():
                 return operator_util.shape_tensor(  # type: ignore[no-any-return]
@@ -170,7 +170,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             return self.shape.ndims
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
-        """The rank as a tensor."""
+        """Return the rank as a tensor."""
         with self._name_scope(name):
             rank = self.tensor_rank
             return tf.size(self.shape_tensor()) if rank is None else convert_to_tensor(rank)
@@ -182,7 +182,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return Dimension(None) if dims is None else dims[-1]
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
-        """The number of columns as a tensor."""
+        """Return the number of columns as a tensor."""
         return self._size_tensor(name, -1)
 
     @property
@@ -192,7 +192,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return dims[-2] if dims else Dimension(None)
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
-        """The number of rows as a tensor."""
+        """Return the number of rows as a tensor."""
         return self._size_tensor(name, -2)
 
     def _size_tensor(self, name: str, axis: int) -> Tensor:
@@ -227,7 +227,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             return 1.0 / (tf.cast(tf.reduce_max(sizes), self.dtype) * epsilon)
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
-        """An op that fails if there is no inverse."""
+        """Return an op that fails if there is no inverse."""
         with self._name_scope(name):
             return self._assert_non_singular()
 
@@ -239,7 +239,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return tf.debugging.assert_positive(diagonal, message="Matrix was not positive definite.")
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
-        """An op that fails if this is not positive definite."""
+        """Return an op that fails if this is not positive definite."""
         with self._name_scope(name):
             return self._assert_positive_definite()
 
@@ -251,7 +251,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         )
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
-        """An op that fails if this is not its own adjoint."""
+        """Return an op that fails if this is not its own adjoint."""
         with self._name_scope(name):
             return self._assert_self_adjoint()
 
@@ -280,7 +280,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return left, right
 
     def _argument(self, value: Any, name: str, own_axis: int, axis: int) -> Any:
-        """An argument as a tensor, if its size along `axis` is this operator's along `own_axis`."""
+        """Return an argument as a tensor, its size along `axis` checked against this operator's."""
         value = convert_to_tensor(value, name=name)
         self._check_input_dtype(value)
         own = dimension_at_index(self.shape, own_axis)
@@ -290,7 +290,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     def matmul(
         self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
     ) -> Any:
-        """The product with matrices.
+        """Return the product with matrices.
 
         Args:
           x: a tensor `[..., N, R]` or another operator.
@@ -312,7 +312,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return tf.squeeze(self.matmul(tf.expand_dims(x, axis=-1), adjoint=adjoint), axis=-1)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
-        """The product with vectors `[..., N]`."""
+        """Return the product with vectors `[..., N]`."""
         with self._name_scope(name):
             x = self._argument(x, "x", -2 if adjoint else -1, -1)
             return self._matvec(x, adjoint=adjoint)  # type: ignore[no-any-return]
@@ -332,7 +332,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             )
 
     def determinant(self, name: str = "det") -> Tensor:
-        """The determinants, of the batch's shape."""
+        """Return the determinants, of the batch's shape."""
         self._check_determinant()
         with self._name_scope(name):
             return self._determinant()  # type: ignore[no-any-return]
@@ -345,7 +345,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return tf.linalg.slogdet(self.to_dense())[1]
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
-        """The logarithms of the absolute determinants."""
+        """Return the logarithms of the absolute determinants."""
         self._check_determinant()
         with self._name_scope(name):
             return self._log_abs_determinant()  # type: ignore[no-any-return]
@@ -365,7 +365,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     def solve(
         self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
     ) -> Any:
-        """The solution X of `A X = rhs`.
+        """Return the solution X of `A X = rhs`.
 
         Args:
           rhs: a tensor `[..., M, R]` or another operator.
@@ -395,7 +395,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return tf.squeeze(self.solve(tf.expand_dims(rhs, axis=-1), adjoint=adjoint), axis=-1)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
-        """The solution x of `A x = rhs` for vectors `[..., M]`."""
+        """Return the solution x of `A x = rhs` for vectors `[..., M]`."""
         with self._name_scope(name):
             rhs = self._argument(rhs, "rhs", -1 if adjoint else -2, -1)
             return self._solvevec(rhs, adjoint=adjoint)  # type: ignore[no-any-return]
@@ -403,7 +403,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     # ---- other operators and tensors
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
-        """The conjugate transpose, itself if it is its own."""
+        """Return the conjugate transpose, itself if it is its own."""
         if self.is_self_adjoint is True:
             return self
         with self._name_scope(name):
@@ -412,7 +412,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
     H = property(adjoint, None)
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
-        """The inverse.
+        """Return the inverse.
 
         Raises:
           ValueError: if there is known to be none.
@@ -426,7 +426,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
             return algebra.inverse(self)  # type: ignore[no-any-return]
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
-        """The Cholesky factor.
+        """Return the Cholesky factor.
 
         Raises:
           ValueError: if this is not known to be self-adjoint and positive definite.
@@ -448,7 +448,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return self.matmul(tf.eye(num_rows=size, batch_shape=batch, dtype=self.dtype))
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
-        """The matrices written out."""
+        """Return the matrices written out."""
         with self._name_scope(name):
             return self._to_dense()  # type: ignore[no-any-return]
 
@@ -456,7 +456,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return tf.matrix_diag_part(self.to_dense())
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
-        """The diagonals."""
+        """Return the diagonals."""
         with self._name_scope(name):
             return self._diag_part()  # type: ignore[no-any-return]
 
@@ -464,7 +464,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return tf.reduce_sum(self.diag_part(), axis=-1)
 
     def trace(self, name: str = "trace") -> Tensor:
-        """The sums of the diagonals."""
+        """Return the sums of the diagonals."""
         with self._name_scope(name):
             return self._trace()  # type: ignore[no-any-return]
 
@@ -472,7 +472,7 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         return self.to_dense() + x  # type: ignore[operator]
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
-        """The sum with matrices."""
+        """Return the sum with matrices."""
         with self._name_scope(name):
             x = convert_to_tensor(x, name="x")
             self._check_input_dtype(x)

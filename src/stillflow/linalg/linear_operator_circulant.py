@@ -79,11 +79,11 @@ class _BaseLinearOperatorCirculant(LinearOperator):
 
     @property
     def block_depth(self) -> int:
-        """How deep circulant blocks are nested."""
+        """The nesting depth of circulant blocks."""
         return self._block_depth
 
     def block_shape_tensor(self) -> Any:
-        """The sizes of the nested blocks as a tensor."""
+        """Return the sizes of the nested blocks as a tensor."""
         return self._block_shape_tensor
 
     @property
@@ -125,7 +125,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         return getattr(tf.signal, "i" + _TRANSFORMS[self.block_depth])(to_complex(x))
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Any:
-        """What this convolves with: the inverse transform of the spectrum."""
+        """Return the convolution kernel: the inverse transform of the spectrum."""
         with self._name_scope(name):
             return tf.cast(self._ifft(self._spectrum_complex), self.dtype)
 
@@ -144,7 +144,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         return tf.concat((batch, [count, count]), 0)
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> Any:
-        """An op that fails if the matrix is not real."""
+        """Return an op that fails if the matrix is not real."""
         epsilon = np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps
         with self._name_scope(name):
             limit = epsilon * self.domain_dimension_tensor()  # type: ignore[operator]

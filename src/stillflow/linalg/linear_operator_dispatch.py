@@ -1,4 +1,4 @@
-"""What functions of matrices do with operators."""
+"""Matrix functions for operators."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _FUNCTIONS = {
 
 
 def register_operators(kind: type) -> None:
-    """Makes the functions of matrices in `tf.linalg` take operators, objects of class `kind`."""
+    """Make the functions of matrices in `tf.linalg` take operators, objects of class `kind`."""
     for name, function in _FUNCTIONS.items():
         register(getattr(tf.linalg, name), _handler(function, kind))
 

@@ -30,25 +30,25 @@ def broadcast_to_batch(operator: Any, x: Any) -> Any:
 
 
 def smaller_side(operator: Any) -> int | None:
-    """The static length of the diagonal."""
+    """Return the static length of the diagonal."""
     sides = dimension_value(operator.domain_dimension), dimension_value(operator.range_dimension)
     return None if None in sides else min(sides)
 
 
 def smaller_side_tensor(operator: Any) -> Any:
-    """The length of the diagonal as a tensor."""
+    """Return the length of the diagonal as a tensor."""
     return tf.reduce_min(operator.shape_tensor()[-2:])
 
 
 def diagonal_shape(operator: Any) -> Any:
-    """The shape of the diagonals."""
+    """Return the shape of the diagonals."""
     if operator.shape.is_fully_defined():
         return operator.batch_shape.concatenate([smaller_side(operator)])
     return tf.concat([operator.batch_shape_tensor(), [smaller_side_tensor(operator)]], axis=0)
 
 
 class _Identity(LinearOperator):
-    """What both kinds of identity share."""
+    """Base of both kinds of identity."""
 
     _assert_proper_shapes: bool
 
@@ -184,7 +184,7 @@ class LinearOperatorIdentity(_Identity):
         return self._ones_diag()
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
-        """The sum with matrices."""
+        """Return the sum with matrices."""
         return self._add_to_diagonal(mat, name, lambda: 1)
 
 
@@ -291,5 +291,5 @@ class LinearOperatorScaledIdentity(_Identity):
         return self._ones_diag() * self.multiplier[..., tf.newaxis]
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
-        """The sum with matrices."""
+        """Return the sum with matrices."""
         return self._add_to_diagonal(mat, name, lambda: tf.expand_dims(self.multiplier, -1))

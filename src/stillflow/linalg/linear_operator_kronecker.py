@@ -31,7 +31,7 @@ def _columns_of(x: Any, count: Any) -> Any:
 
 
 def _rotate(x: Any, last_to_front: bool) -> Any:
-    """Moves the last dimension to the front, or the first to the end."""
+    """Move the last dimension to the front, or the first to the end."""
     rank = tf.rank(x)
     if last_to_front:
         order = tf.concat([[rank - 1], tf.range(0, rank - 1)], axis=0)
@@ -121,7 +121,7 @@ class LinearOperatorKronecker(LinearOperator):
     def _factor_by_factor(
         self, method: str, vector_method: str, x: Any, adjoint: bool, adjoint_arg: bool
     ) -> Any:
-        """Applies each factor to its share of the rows, which are cut to columns in turn."""
+        """Apply each factor to its share of the rows, which then become columns."""
         if adjoint_arg:
             x = tf.linalg.adjoint(x)
         batch = tf.concat([tf.ones_like(self.batch_shape_tensor()), [1, 1]], 0)

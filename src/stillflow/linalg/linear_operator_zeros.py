@@ -151,5 +151,5 @@ class LinearOperatorZeros(LinearOperator):
         return tf.zeros(shape=diagonal_shape(self), dtype=self.dtype)
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
-        """The sum with matrices."""
+        """Return the sum with matrices."""
         return broadcast_to_batch(self, mat)

@@ -1,4 +1,4 @@
-"""What operators share: checks, hints, and solvers that broadcast over batches."""
+"""Shared parts of operators: checks, hints, and solvers that broadcast over batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stillflow.variables.base import VariableV2
 def convert_nonref_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Any:
-    """A tensor of `value`; variables, which change, and None stay as they are.
+    """Return a tensor of `value`; variables, which change, and None stay as they are.
 
     Raises:
       TypeError: if a variable has another type than `dtype`.
@@ -31,24 +31,24 @@ def convert_nonref_to_tensor(
 
 
 def base_dtype(dtype: Any) -> Any:
-    """The type without reference."""
+    """Return the type without reference."""
     return tf.as_dtype(dtype).base_dtype
 
 
 def dtype_name(dtype: Any) -> str:
-    """The name of a type."""
+    """Return the name of a type."""
     return tf.as_dtype(dtype).name  # type: ignore[no-any-return]
 
 
 def is_ref(x: Any) -> bool:
-    """Whether `x` is a variable, or a module that stands for a tensor."""
+    """Return True if `x` is a variable, or a module that acts as a tensor."""
     if isinstance(x, VariableV2):
         return True
     return isinstance(x, tf.Module) and hasattr(x, "dtype") and hasattr(x, "shape")
 
 
 def assert_not_ref_type(x: Any, arg_name: str) -> None:
-    """Refuses variables.
+    """Raise an error for variables.
 
     Raises:
       TypeError: if `x` is one.
@@ -60,7 +60,7 @@ def assert_not_ref_type(x: Any, arg_name: str) -> None:
 def assert_no_entries_with_modulus_zero(
     x: Any, message: str | None = None, name: str = "assert_no_entries_with_modulus_zero"
 ) -> Any:
-    """An op that fails where an element is zero."""
+    """Return an op that fails where an element is zero."""
     with tf.name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
         modulus = tf.abs(x)
@@ -71,7 +71,7 @@ def assert_no_entries_with_modulus_zero(
 def assert_zero_imag_part(
     x: Any, message: str | None = None, name: str = "assert_zero_imag_part"
 ) -> Any:
-    """An op that fails where an element has an imaginary part."""
+    """Return an op that fails where an element has an imaginary part."""
     with tf.name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
         dtype = x.dtype.base_dtype
@@ -82,7 +82,7 @@ def assert_zero_imag_part(
 
 
 def assert_compatible_matrix_dimensions(operator: Any, x: Any) -> Any:
-    """An op that fails if `operator` cannot be applied to `x`."""
+    """Return an op that fails if `operator` cannot be applied to `x`."""
     return tf.debugging.assert_equal(
         tf.shape(x)[-2],
         operator.domain_dimension_tensor(),
@@ -92,7 +92,7 @@ def assert_compatible_matrix_dimensions(operator: Any, x: Any) -> Any:
 
 
 def assert_is_batch_matrix(tensor: Any) -> None:
-    """Refuses vectors and scalars.
+    """Raise an error for vectors and scalars.
 
     Raises:
       ValueError: if `tensor` is one.
@@ -104,7 +104,7 @@ def assert_is_batch_matrix(tensor: Any) -> None:
 
 
 def shape_tensor(shape: Any, name: str | None = None) -> Any:
-    """A shape as a tensor, of int32 where it is empty."""
+    """Return a shape as a tensor, of int32 where it is empty."""
     empty = isinstance(shape, (tuple, list)) and not shape
     return convert_to_tensor(shape, dtype=tf.int32 if empty else None, name=name)
 
@@ -187,7 +187,7 @@ def _unchanged(x: Any) -> Any:
 def _reshape_for_efficiency(
     a: Any, b: Any, adjoint: bool
 ) -> tuple[Any, Any, Callable[[Any], Any], bool]:
-    """Makes batch dimensions that only `b` has further columns of it, which saves copies of `a`.
+    """Make batch dimensions that only `b` has further columns of it, which saves copies of `a`.
 
     Returns:
       `a`, transposed if it was reshaped, `b`, what turns a solution back, and whether reshaped.
@@ -221,7 +221,7 @@ def _reshape_for_efficiency(
 def use_operator_or_provided_hint_unless_contradicting(
     operator: Any, hint_attr_name: str, provided_hint_value: Any, message: str
 ) -> bool | None:
-    """Joins what an operator says of itself with what the user says.
+    """Join what an operator says of itself with what the user says.
 
     Raises:
       ValueError: with `message`, if they contradict each other.
@@ -236,7 +236,7 @@ def use_operator_or_provided_hint_unless_contradicting(
 
 
 def common_dtype(operators: list[Any]) -> Any:
-    """The type that all operators have.
+    """Return the type that all operators have.
 
     Raises:
       TypeError: if they differ.
@@ -249,12 +249,12 @@ def common_dtype(operators: list[Any]) -> Any:
 
 
 def graph_parents(operators: list[Any]) -> list[Any]:
-    """The tensors that operators are made from."""
+    """Return the tensors that operators are made from."""
     return [parent for operator in operators for parent in operator.graph_parents]
 
 
 def implied(operators: list[Any], hint: str, given: bool | None, message: str) -> bool | None:
-    """A hint that holds for a combination if it holds for all its operators.
+    """Return a hint that holds for a combination if it holds for all its operators.
 
     Raises:
       ValueError: with `message`, if the user denies it.
@@ -267,7 +267,7 @@ def implied(operators: list[Any], hint: str, given: bool | None, message: str) -
 
 
 def broadcast_batch_shape(operators: list[Any]) -> Any:
-    """The static batch shape of a combination of operators."""
+    """Return the static batch shape of a combination of operators."""
     shape = operators[0].batch_shape
     for operator in operators[1:]:
         shape = tf.broadcast_static_shape(shape, operator.batch_shape)
@@ -275,7 +275,7 @@ def broadcast_batch_shape(operators: list[Any]) -> Any:
 
 
 def batch_shape_by_addition(operators: list[Any]) -> Any:
-    """The batch shape of a combination, found by adding zeros."""
+    """Return the batch shape of a combination, found by adding zeros."""
     zeros = tf.zeros(shape=operators[0].batch_shape_tensor())
     for operator in operators[1:]:
         zeros += tf.zeros(shape=operator.batch_shape_tensor())

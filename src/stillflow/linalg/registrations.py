@@ -1,4 +1,4 @@
-"""What adjoints, inverses, ... of the operators here are, where their structure is kept."""
+"""Adjoints, inverses, ... of the operators here that keep the structure."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ RegisterAdjoint(LinearOperatorHouseholder)(_itself)
 
 
 def _each(method: str, combination: type) -> Callable[[Any], Any]:
-    """The same of each operator that a block diagonal or Kronecker product is made of."""
+    """Return the same of each operator that a block diagonal or Kronecker product is made of."""
 
     def apply(operator: Any) -> Any:
         results = [getattr(part, method)() for part in operator.operators]
@@ -174,7 +174,7 @@ RegisterInverse(LinearOperatorHouseholder)(_itself)
 
 
 def combined_commuting_self_adjoint_hint(operator_a: Any, operator_b: Any) -> bool | None:
-    """Whether the product of two operators that commute is self-adjoint."""
+    """Return True if the product of two operators that commute is self-adjoint."""
     hints = (operator_a.is_self_adjoint, operator_b.is_self_adjoint)
     if all(hints):
         return True
@@ -182,7 +182,7 @@ def combined_commuting_self_adjoint_hint(operator_a: Any, operator_b: Any) -> bo
 
 
 def is_square(operator_a: Any, operator_b: Any) -> Any:
-    """Whether the product of two operators is square."""
+    """Return True if the product of two operators is square."""
     square_a, square_b = operator_a.is_square, operator_b.is_square
     if square_a and square_b:
         return True
@@ -196,7 +196,7 @@ def is_square(operator_a: Any, operator_b: Any) -> Any:
 
 
 def combined_commuting_positive_definite_hint(operator_a: Any, operator_b: Any) -> bool | None:
-    """Whether the product of two operators that commute is positive definite."""
+    """Return True if the product of two operators that commute is positive definite."""
     hints = [
         (operator.is_positive_definite, operator.is_self_adjoint)
         for operator in (operator_a, operator_b)
@@ -205,7 +205,7 @@ def combined_commuting_positive_definite_hint(operator_a: Any, operator_b: Any) 
 
 
 def combined_non_singular_hint(operator_a: Any, operator_b: Any) -> Any:
-    """Whether the product of two operators has an inverse."""
+    """Return True if the product of two operators has an inverse."""
     if operator_a.is_non_singular is False or operator_b.is_non_singular is False:
         return False
     return operator_a.is_non_singular and operator_b.is_non_singular
@@ -267,7 +267,7 @@ RegisterMatmul(LinearOperator, LinearOperatorZeros)(lambda other, zeros: _zeros(
 
 
 def _diagonals(kind: type, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator of `kind` made of what `function` makes of both."""
+    """Return an operator of `kind` made of what `function` makes of both."""
 
     def apply(a: Any, b: Any) -> Any:
         return kind(function(a, b), **_product_hints(a, b))

@@ -11,7 +11,7 @@ from stillflow.ops.control import with_dependencies
 
 
 def checked(value: Any, static: Any, argument: str, rank: int, assert_proper: bool) -> Any:
-    """A size (rank 0) or shape (rank 1) tensor, with assertions if asked for.
+    """Return a size (rank 0) or shape (rank 1) tensor, with assertions if asked for.
 
     Args:
       value: the tensor.

@@ -30,7 +30,7 @@ from stillflow.util.deprecation import deprecated
 
 @export("contrib.lookup.HasherSpec")
 class HasherSpec(NamedTuple):
-    """How strings are hashed: "fasthash", "legacy" or "stronghash", and the latter's key."""
+    """Hash function of strings: "fasthash", "legacy" or "stronghash", and the latter's key."""
 
     hasher: str
     key: Any
@@ -114,7 +114,7 @@ class Bucketed(LookupInterface):
         return self._table_name
 
     def size(self, name: str | None = None) -> Any:
-        """The number of ids, an int64 scalar tensor."""
+        """Return the number of ids, an int64 scalar tensor."""
         with name_scope(name, f"{self.name}_Size"):
             known = self._table.size() if self._table else convert_to_tensor(0, dtypes.int64)
             return known + self._num_oov_buckets
@@ -133,7 +133,7 @@ class Bucketed(LookupInterface):
         return where_v2(not_equal(ids, self._table.default_value), ids, buckets)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The ids of keys.
+        """Return the ids of keys.
 
         Args:
           keys: a tensor or a SparseTensor.

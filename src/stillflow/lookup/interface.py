@@ -1,4 +1,4 @@
-"""What lookup tables of every kind share."""
+"""Base of lookup tables of every kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.train.tracking.resources import TrackableResource
 
 
 def signature_mismatch(expected: Any, got: Any) -> TypeError:
-    """The error for keys of another type."""
+    """Return the error for keys of another type."""
     return TypeError(f"Signature mismatch. Keys must be dtype {expected}, got {got}.")
 
 
@@ -44,9 +44,9 @@ class LookupInterface(TrackableResource):
         return NotImplementedError
 
     def size(self, name: str | None = None) -> Any:
-        """The number of elements, an int64 scalar tensor."""
+        """Return the number of elements, an int64 scalar tensor."""
         raise NotImplementedError
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of keys."""
+        """Return the values of keys."""
         raise NotImplementedError

@@ -35,7 +35,7 @@ class TableSaveable(SaveableObject):
         super().__init__(table, specs, name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any, name: Any = None) -> Any:
-        """Puts what was read in place of what the table has."""
+        """Replace the table's content by the read one."""
         with (
             name_scope(name, f"{self.name}_table_restore"),
             colocate_with(self.op.resource_handle),
@@ -45,7 +45,7 @@ class TableSaveable(SaveableObject):
 
 
 class ChangingTable(LookupInterface):
-    """What both kinds share.
+    """Base of both kinds of mutable tables.
 
     Args:
       key_dtype, value_dtype: types.
@@ -75,7 +75,7 @@ class ChangingTable(LookupInterface):
         return {"table": functools.partial(_saveable, self, self._name)}
 
     def _op_name(self, scope: str) -> str | None:
-        """How an operation in a scope of its own is called; by its type if None."""
+        """Return the name of an operation in its own scope; None for its type."""
         return None
 
     @property
@@ -84,13 +84,13 @@ class ChangingTable(LookupInterface):
         return self._table_name
 
     def size(self, name: str | None = None) -> Any:
-        """The number of elements, an int64 scalar tensor."""
+        """Return the number of elements, an int64 scalar tensor."""
         handle = self.resource_handle
         with name_scope(name, f"{self.name}_Size", [handle]) as scope, colocate_with(handle):
             return lookup_table_size_v2_op(handle, name=self._op_name(scope))
 
     def remove(self, keys: Any, name: str | None = None) -> Any:
-        """An operation that forgets keys; those that are not there do no harm.
+        """Return an operation that forgets keys; those that are not there do no harm.
 
         Raises:
           TypeError: for keys of another type.
@@ -102,7 +102,7 @@ class ChangingTable(LookupInterface):
             return lookup_table_remove_v2_op(self.resource_handle, keys)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of keys; that of keys that are not there is the default.
+        """Return the values of keys; that of keys that are not there is the default.
 
         Raises:
           TypeError: for keys of another type.
@@ -116,7 +116,7 @@ class ChangingTable(LookupInterface):
                 )
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
-        """An operation that sets the values of keys.
+        """Return an operation that sets the values of keys.
 
         Raises:
           TypeError: for keys or values of another type.

@@ -53,12 +53,12 @@ class FilledTable(LookupInterface):
         return self._default_value
 
     def size(self, name: str | None = None) -> Any:
-        """The number of elements, an int64 scalar tensor."""
+        """Return the number of elements, an int64 scalar tensor."""
         with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
             return lookup_table_size_v2_op(self.resource_handle)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of keys.
+        """Return the values of keys.
 
         Args:
           keys: a tensor or a SparseTensor.

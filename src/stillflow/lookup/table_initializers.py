@@ -1,4 +1,4 @@
-"""Where the entries of a table come from: two tensors, or a text file."""
+"""Sources of a table's entries: two tensors, or a text file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from stillflow.train.tracking.base import Trackable
 
 
 def in_control_flow() -> bool:
-    """Whether the current place is inside a loop or a branch."""
+    """Return True if the current place is inside a loop or a branch."""
     return get_default_graph()._get_control_flow_context() is not None
 
 
 @export("contrib.lookup.TableInitializerBase")
 class TableInitializerBase(Trackable):
-    """What fills a table.
+    """Initializer of a table.
 
     Args:
       key_dtype, value_dtype: types of keys and values.
@@ -47,7 +47,7 @@ class TableInitializerBase(Trackable):
         return self._value_dtype
 
     def initialize(self, table: Any) -> Any:
-        """The operation that fills `table`."""
+        """Return the operation that fills `table`."""
         raise NotImplementedError
 
     @property
@@ -89,7 +89,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
         self._values = convert_to_tensor(values, dtype=value_dtype, name="values")
 
     def initialize(self, table: Any) -> Any:
-        """The operation that fills `table`.
+        """Return the operation that fills `table`.
 
         Raises:
           TypeError: if types differ.
@@ -103,7 +103,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
 @export("lookup.TextFileIndex", "contrib.lookup.TextFileIndex")
 class TextFileIndex:
-    """What stands for a whole line, or its number, in place of the index of a column."""
+    """Constants that mean a whole line, or its number, instead of a column's index."""
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
@@ -185,7 +185,7 @@ class TextFileInitializer(TableInitializerBase):
         super().__init__(key_dtype, value_dtype)
 
     def initialize(self, table: Any) -> Any:
-        """The operation that fills `table`.
+        """Return the operation that fills `table`.
 
         Raises:
           TypeError: if types differ.

@@ -59,7 +59,7 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:
-    """A table of ids by words, from a file with a word on each line.
+    """Return a table of ids by words, from a file with a word on each line.
 
     Args:
       vocabulary_file: its name, a string or a string tensor.
@@ -106,7 +106,7 @@ def index_table_from_tensor(
     dtype: Any = dtypes.string,
     name: str | None = None,
 ) -> Any:
-    """A table of ids by words, from a vector of words.
+    """Return a table of ids by words, from a vector of words.
 
     Args:
       vocabulary_list: [n], the words.
@@ -148,7 +148,7 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> Any:
-    """A table of words by ids, from a file with a word on each line.
+    """Return a table of words by ids, from a file with a word on each line.
 
     Args:
       default_value: the word for other ids.
@@ -172,7 +172,7 @@ def index_to_string_table_from_file(
 def index_to_string_table_from_tensor(
     vocabulary_list: Any, default_value: Any = "UNK", name: str | None = None
 ) -> Any:
-    """A table of words by ids, from a vector of words.
+    """Return a table of words by ids, from a vector of words.
 
     Args:
       vocabulary_list: [n], strings.

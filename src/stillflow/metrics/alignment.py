@@ -16,7 +16,7 @@ from stillflow.ops.math.confusion import remove_squeezable_dimensions
 
 
 def align(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
-    """Drops or adds a last axis of size 1, so that the ranks of all three are equal.
+    """Drop or add a last axis of size 1, so that the ranks of all three are equal.
 
     Args:
       predictions: a tensor.

@@ -40,7 +40,7 @@ def average_precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean, over labels and examples, of the precision at each label that was found.
+    """Return the mean, over labels and examples, of the precision at each label that was found.
 
     Args:
       labels: numbers of classes, int64, `[..., number of labels]`, dense or sparse; or `[...]`.
@@ -123,7 +123,7 @@ def streaming_average_precision(
 
 
 def average_precision_of(labels: Any, predictions_idx: Any) -> Tensor:
-    """The average precision of each example, float64."""
+    """Return the average precision of each example, float64."""
     with name_scope(None, "average_precision", (predictions_idx, labels)) as scope:
         predictions_idx = cast(predictions_idx, dtypes.int64, name="predictions_idx")
         if predictions_idx.shape.ndims == 0:

@@ -41,7 +41,7 @@ _COUNTED: dict[str, Callable[[Any, Any], SparseTensor]] = {
 
 
 def at_k_name(name: str, k: int | None = None, class_id: int | None = None) -> str:
-    """The name of a metric of the `k` best predictions, perhaps of one class alone."""
+    """Return the name of a metric of the `k` best predictions, perhaps of one class alone."""
     name = f"{name}_at_k" if k is None else f"{name}_at_{k:d}"
     return name if class_id is None else f"{name}_class{class_id:d}"
 
@@ -85,7 +85,7 @@ def expand_labels(labels: Any, predictions: Tensor) -> Any:
 
 
 def _select_class(ids: Any, class_id: int) -> SparseTensor:
-    """The sets without all other classes."""
+    """Return the sets without all other classes."""
     ids = convert_to_tensor_or_sparse_tensor(ids)
     if isinstance(ids, SparseTensor):
         selected: SparseTensor = rearranging.sparse_retain(ids, equal(ids.values, class_id))
@@ -105,7 +105,7 @@ def count_in_sets(
     weights: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """How many classes of each pair of sets are of a kind, times weights.
+    """Return the number of classes of the given kind in each pair of sets, times weights.
 
     Args:
       which: "true_positive", "false_positive" or "false_negative".
@@ -139,7 +139,7 @@ def streaming_count_in_sets(
     weights: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Tensor]:
-    """The sum of `count_in_sets` over all steps, a float64 variable, and what adds to it."""
+    """Return the sum of `count_in_sets` over all steps, a float64 variable, and what adds to it."""
     inputs = (predictions_idx, labels, weights)
     with name_scope(name, at_k_name(which, k, class_id=class_id), inputs) as scope:
         count = count_in_sets(which, labels, predictions_idx, class_id, weights)
@@ -149,7 +149,7 @@ def streaming_count_in_sets(
 
 
 def repeat(tensor: Any, multiple: int, dim: int = 0, name: str | None = None) -> Any:
-    """A tensor with a new axis along which it is repeated.
+    """Return a tensor with a new axis along which it is repeated.
 
     Args:
       tensor: dense or sparse.
@@ -189,7 +189,7 @@ def _repeat_sparse(tensor: SparseTensor, multiple: int, dim: int, scope: str) ->
 
 
 def count_relevant(labels: Any, k: int) -> Tensor:
-    """How many labels each set has, at most `k`; negative ones do not count.
+    """Return the number of labels in each set, at most `k`; negative ones do not count.
 
     Raises:
       ValueError: if `k` is not positive.

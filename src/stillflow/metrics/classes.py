@@ -29,7 +29,7 @@ def _vector(tensor: Any) -> Any:
 def streaming_confusion_matrix(
     labels: Any, predictions: Any, num_classes: Any, weights: Any = None
 ) -> tuple[Any, Tensor]:
-    """The confusion matrix of all steps, a float64 variable, and what adds to it.
+    """Return the confusion matrix of all steps, a float64 variable, and what adds to it.
 
     Args:
       labels, predictions: numbers of classes, of any known rank.
@@ -108,7 +108,7 @@ def mean_per_class_accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many labels of each class were predicted, averaged over classes.
+    """Return the share of correctly predicted labels of each class, averaged over classes.
 
     Args:
       labels: numbers of classes, of any known rank.

@@ -45,7 +45,7 @@ def confusion_matrix_at_thresholds(
     includes: Sequence[str] | None = None,
     in_range: bool = True,
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """How often predictions above each threshold, and the others, are right and wrong.
+    """Count the right and wrong predictions above and below each threshold.
 
     Args:
       labels: the truth, cast to bool, of any shape.
@@ -103,7 +103,7 @@ def _checked(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, 
 def _tables(
     predictions: Tensor, labels: Any, thresholds: Sequence[float], sides: list[_Count]
 ) -> tuple[dict[bool, Tensor], dict[bool, Tensor], Tensor]:
-    """Whether predictions are above thresholds, and the truth, by row of a threshold.
+    """Return predictions above thresholds, and the truth, as bools by row of a threshold.
 
     Returns:
       Both by what is asked (True: is it so? False: is it not?), and the thresholds, all as

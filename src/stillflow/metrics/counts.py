@@ -1,4 +1,4 @@
-"""How often a yes or a no was right, and the precision and recall that follow."""
+"""Counts of true and false positives and negatives, with precision and recall."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def count_condition(
     metrics_collections: Any = None,
     updates_collections: Any = None,
 ) -> Pair:
-    """How many of all values are True.
+    """Count the values that are True.
 
     Args:
       values: bool, of any shape.
@@ -122,7 +122,7 @@ def precision(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of the predictions that are yes are right, 0 to 1.
+    """Return the share of positive predictions that are right, 0 to 1.
 
     Args:
       labels: the truth, cast to bool, of any shape.
@@ -155,7 +155,7 @@ def recall(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of the labels that are yes were predicted, 0 to 1.
+    """Return the share of positive labels that were predicted, 0 to 1.
 
     Args:
       labels: the truth, cast to bool, of any shape.

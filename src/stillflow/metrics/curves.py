@@ -50,7 +50,7 @@ def auc(
     summation_method: str = "trapezoidal",
     thresholds: Sequence[float] | None = None,
 ) -> Pair:
-    """The area under a curve of two rates, drawn through their values at thresholds.
+    """Return the area under a curve of two rates, drawn through their values at thresholds.
 
     Args:
       labels: the truth, cast to bool, of any shape.
@@ -103,7 +103,7 @@ def _area(
 
 
 def rates(curve: str, tp: Any, fn: Any, tn: Any, fp: Any) -> tuple[Any, Any]:
-    """The curve's two coordinates at each threshold."""
+    """Return the curve's two coordinates at each threshold."""
     recall = div(tp + _SMOOTHING, tp + fn + _SMOOTHING)
     if curve == "ROC":
         return div(fp, fp + tn + _SMOOTHING), recall
@@ -111,7 +111,7 @@ def rates(curve: str, tp: Any, fn: Any, tn: Any, fp: Any) -> tuple[Any, Any]:
 
 
 def _interpolated(tp: Any, fp: Any, fn: Any, strips: int) -> Any:
-    """The area of precision over recall, true positives growing linearly with all positives.
+    """Return the area of precision over recall, true positives growing linearly with all positives.
 
     Between two thresholds precision is then `slope + intercept / positives`, whose integral has a
     logarithm; a straight line would promise too much (Davis and Goadrich, 2006).

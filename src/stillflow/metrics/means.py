@@ -32,7 +32,7 @@ def mean(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean of all elements of all steps.
+    """Return the mean of all elements of all steps.
 
     Args:
       values: numbers of any shape.
@@ -73,7 +73,7 @@ def mean_tensor(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean of each element over all steps.
+    """Return the mean of each element over all steps.
 
     Args:
       values: numbers of any shape, the same at every step.
@@ -114,7 +114,7 @@ def percentage_below(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of all values are below a threshold, 0 to 1.
+    """Return the share of values below a threshold, 0 to 1.
 
     Args:
       values: numbers of any shape.
@@ -148,7 +148,7 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of all predictions equal their labels, 0 to 1.
+    """Return the share of predictions that equal their labels, 0 to 1.
 
     Args:
       labels: the truth, of any shape.
@@ -180,7 +180,7 @@ def mean_absolute_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean of `|predictions - labels|`.
+    """Return the mean of `|predictions - labels|`.
 
     Args:
       labels: the truth, of any shape.
@@ -211,7 +211,7 @@ def mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean of `(predictions - labels)**2`.
+    """Return the mean of `(predictions - labels)**2`.
 
     Args:
       labels: the truth, of any shape.
@@ -242,7 +242,7 @@ def root_mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The square root of the mean of `(predictions - labels)**2`.
+    """Return the square root of the mean of `(predictions - labels)**2`.
 
     Args:
       labels: the truth, of any shape.
@@ -275,7 +275,7 @@ def mean_relative_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean of `|labels - predictions| / normalizer`, 0 where that is 0.
+    """Return the mean of `|labels - predictions| / normalizer`, 0 where that is 0.
 
     Args:
       labels: the truth, of any shape.

@@ -32,7 +32,7 @@ def _at_top_k(
     updates_collections: Any,
     name: str | None,
 ) -> Pair:
-    """True positives as a share of them and the count `others`."""
+    """Return true positives as a share of the sum of them and `others`."""
     inputs = (predictions_idx, labels, weights)
     with name_scope(name, at_k_name(which, k, class_id=class_id), inputs) as scope:
         labels = expand_labels(labels, predictions_idx)
@@ -62,7 +62,7 @@ def recall_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of the labels are among the best `k` predictions, 0 to 1.
+    """Return the share of labels among the best `k` predictions, 0 to 1.
 
     Args:
       labels: numbers of classes, int64, `[..., number of labels]`, dense or sparse; or `[...]`.
@@ -105,7 +105,7 @@ def recall_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of the labels are among the best `k` predictions, 0 to 1.
+    """Return the share of labels among the best `k` predictions, 0 to 1.
 
     Args:
       labels: numbers of classes, int64, `[..., number of labels]`, dense or sparse; or `[...]`.
@@ -149,7 +149,7 @@ def precision_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of the best `k` predictions are among the labels, 0 to 1.
+    """Return the share of the best `k` predictions among the labels, 0 to 1.
 
     Args:
       labels: numbers of classes, int64, `[..., number of labels]`, dense or sparse; or `[...]`.
@@ -192,7 +192,7 @@ def precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of the best `k` predictions are among the labels, 0 to 1.
+    """Return the share of the best `k` predictions among the labels, 0 to 1.
 
     Args:
       labels: numbers of classes, int64, `[..., number of labels]`, dense or sparse; or `[...]`.

@@ -23,7 +23,7 @@ EPSILON = 1e-7
 
 
 def even_thresholds(count: int) -> list[float]:
-    """The thresholds between 0 and 1, of `count` that are equally far apart."""
+    """Return the thresholds between 0 and 1, of `count` that are equally far apart."""
     return [(i + 1) * 1.0 / (count - 1) for i in range(count - 2)]
 
 
@@ -34,7 +34,7 @@ def from_counts(
     metrics_collections: Any,
     updates_collections: Any,
 ) -> Pair:
-    """The metric that `compute` makes of the counts named in `order`."""
+    """Return the metric that `compute` makes of the counts named in `order`."""
     variables, updates = ([each[count] for count in order] for each in counts)
     return value_and_update(compute, variables, updates, metrics_collections, updates_collections)
 
@@ -153,7 +153,7 @@ def sensitivity_at_specificity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The share of yeses found, at the threshold that finds a share of noes closest to a given one.
+    """Return the sensitivity at the threshold whose specificity is closest to a given one.
 
     Args:
       labels: the truth, cast to bool, of any shape.
@@ -197,7 +197,7 @@ def specificity_at_sensitivity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The share of noes found, at the threshold that finds a share of yeses closest to a given one.
+    """Return the specificity at the threshold whose sensitivity is closest to a given one.
 
     Args:
       labels: the truth, cast to bool, of any shape.

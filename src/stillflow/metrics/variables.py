@@ -1,4 +1,4 @@
-"""What all metrics share: the variables they add up in, and the pair that they give."""
+"""Shared parts of metrics: their variables, and the pair that they return."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pair = tuple[Tensor, Tensor]
 def metric_variable(
     shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
 ) -> Any:
-    """A variable of zeros among the local and the metric variables.
+    """Return a variable of zeros among the local and the metric variables.
 
     Args:
       shape, dtype: of the variable.
@@ -41,14 +41,14 @@ def metric_variable(
 
 
 def collect(collections: Any, value: Any) -> Any:
-    """Adds `value` to the collections, if there are any, and gives it back."""
+    """Add `value` to the collections, if there are any, and give it back."""
     if collections:
         add_to_collections(collections, value)
     return value
 
 
 def across_replicas(collections: Any, compute: Callable[..., Any], *values: Any) -> Any:
-    """What `compute(strategy, *values)` makes once of the values of all replicas, collected."""
+    """Return `compute(strategy, *values)`, run once on the values of all replicas."""
 
     def once(strategy: Any, *whole: Any) -> Any:
         with _outside_of_steps(strategy.extended):
@@ -59,7 +59,7 @@ def across_replicas(collections: Any, compute: Callable[..., Any], *values: Any)
 
 @contextlib.contextmanager
 def _outside_of_steps(extended: Any) -> Iterator[None]:
-    """Where several steps run in a loop, a context around the loop."""
+    """Return a context around the loop, where several steps run in one."""
     if not hasattr(extended, "_outer_control_flow_context"):
         yield
         return
@@ -74,7 +74,7 @@ def _outside_of_steps(extended: Any) -> Iterator[None]:
 
 
 def read(variable: Any, collections: Any) -> Tensor:
-    """The variable's value, collected."""
+    """Return the variable's value, collected."""
     value: Tensor = across_replicas(
         collections, lambda strategy, whole: strategy.extended.read_var(whole), variable
     )
@@ -89,7 +89,7 @@ def value_and_update(
     updates_collections: Any,
     names: tuple[str | None, str | None] = ("value", "update_op"),
 ) -> Pair:
-    """The metric of what the variables hold and of what their updates leave in them.
+    """Return the metric of what the variables hold and of what their updates leave in them.
 
     Args:
       compute: makes the metric of one value per variable, and of the node's name.

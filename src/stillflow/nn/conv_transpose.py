@@ -19,7 +19,7 @@ from stillflow.util.renamed import renamed_argument
 
 
 def _sequence_layout(data_format: str | None, old_names: bool) -> tuple[str, int]:
-    """The format of images of height 1 that stand for sequences, and where their width is."""
+    """Return the format of images of height 1 that hold sequences, and the axis of their width."""
     if data_format in (None, "NWC") or (old_names and data_format == "NHWC"):
         return "NHWC", 1
     if data_format == "NCW" or (old_names and data_format == "NCHW"):
@@ -83,7 +83,7 @@ def conv1d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `conv1d`: the gradient for an input of `output_shape`.
+    """Return the transpose of `conv1d`: the gradient for an input of `output_shape`.
 
     Args:
       input: [batch, width, channels], or [batch, channels, width] under "NCW".
@@ -122,7 +122,7 @@ def conv2d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose of `conv2d`: the gradient for an input of `output_shape`.
+    """Return the transpose of `conv2d`: the gradient for an input of `output_shape`.
 
     Args:
       value: [batch, height, width, channels], or channels second under "NCHW".
@@ -170,7 +170,7 @@ def conv_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transposed convolution of one, two or three dimensions, by the length of `output_shape`.
+    """Transpose a convolution of one, two or three dimensions, by the length of `output_shape`.
 
     Raises:
       ValueError: if `output_shape` has no length or one that is not 3, 4 or 5.

@@ -47,7 +47,7 @@ def convolution(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The convolution of one, two or three dimensions, by the rank of the input.
+    """Return the convolution of one, two or three dimensions, by the rank of the input.
 
     Args:
       input: [batch, spatial dimensions ..., channels], or channels second under "NC...".
@@ -201,7 +201,7 @@ def atrous_conv2d(
 def atrous_conv2d_transpose(
     value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """The transpose of `atrous_conv2d`: the gradient for an input of `output_shape`.
+    """Return the transpose of `atrous_conv2d`: the gradient for an input of `output_shape`.
 
     Args:
       value: [batch, height, width, channels].
@@ -266,7 +266,7 @@ def _atrous_output_shape(output_shape: Any, filters: Tensor) -> Any:
 
 
 def _atrous_padding(filters: Tensor, rate: int, padding: str) -> tuple[Any, Any, Any, Any]:
-    """What SAME adds above, below, left and right of the output."""
+    """Return the SAME padding above, below, left and right of the output."""
     if padding == "VALID":
         return 0, 0, 0, 0
     if padding != "SAME":

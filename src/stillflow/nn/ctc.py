@@ -27,7 +27,7 @@ def ctc_loss(
     time_major: bool = True,
     logits: Any = None,
 ) -> Any:
-    """The loss of connectionist temporal classification (Graves et al., 2006).
+    """Return the loss of connectionist temporal classification (Graves et al., 2006).
 
     Args:
       labels: int32 SparseTensor [batch, labels].
@@ -150,7 +150,7 @@ def ctc_loss_dense(
 
 
 def dense_labels_to_sparse(dense: Any, length: Any) -> SparseTensor:
-    """The first labels of every row as a SparseTensor.
+    """Return the first labels of every row as a SparseTensor.
 
     Args:
       dense: int [batch, labels].
@@ -174,7 +174,7 @@ def dense_labels_to_sparse(dense: Any, length: Any) -> SparseTensor:
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True
 ) -> tuple[list[Any], Any]:
-    """The labels of the likeliest class at every step.
+    """Return the labels of the most likely class at every step.
 
     Args:
       inputs: [time, batch, classes]; the last class is the blank.
@@ -199,7 +199,7 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[list[Any], Any]:
-    """The likeliest labels.
+    """Return the most likely labels.
 
     Args:
       inputs: [time, batch, classes]; the last class is the blank.
@@ -232,7 +232,7 @@ def ctc_beam_search_decoder_v2(
 
 @export("nn.collapse_repeated")
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Any, Any]:
-    """Makes repeated labels one.
+    """Make repeated labels one.
 
     Args:
       labels: [batch, labels].
@@ -267,7 +267,7 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
 
 @export("nn.ctc_unique_labels")
 def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
-    """The different labels of every row, in front, and where each label stands among them.
+    """Return the distinct labels of every row, and the index of each label among them.
 
     Args:
       labels: [batch, labels].

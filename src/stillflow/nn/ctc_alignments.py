@@ -18,14 +18,14 @@ from stillflow.ops.arrays.inplace import empty_op, inplace_add_op, inplace_updat
 
 
 def size(tensor: Any, axis: int) -> Any:
-    """A dimension, as a number where it is known."""
+    """Return a dimension, as a number where it is known."""
     return dimension_value(tensor.shape[axis]) or tf.shape(tensor)[axis]
 
 
 def loss_and_gradient(
     logits: Any, labels: Any, label_length: Any, logit_length: Any, unique: Any = None
 ) -> tuple[Any, Any]:
-    """The losses, and their gradient by the logits.
+    """Return the losses, and their gradient by the logits.
 
     Args:
       logits: [time, batch, classes]; the first class is the blank.
@@ -80,7 +80,7 @@ def transitions(labels: Any) -> Any:
 
 
 def ends(lengths: Any, longest: Any) -> tuple[Any, Any]:
-    """In which states alignments begin and end: two of [batch, states]."""
+    """Return the states in which alignments begin and end: two of [batch, states]."""
     batch = size(lengths, 0)
     of_labels = longest + 1
     states = 2 * of_labels
@@ -95,7 +95,7 @@ def ends(lengths: Any, longest: Any) -> tuple[Any, Any]:
 
 
 def _of_states(labels: Any, classes: Any, class_probs: Any) -> Any:
-    """What is observed of each state, given what is of each class: [time, batch, states]."""
+    """Return the observations of states from those of classes: [time, batch, states]."""
     count = size(labels, 1)
     blank = tf.tile(class_probs[:, :, :1], [1, 1, count + 1])
     chosen = tf.expand_dims(tf.one_hot(labels, depth=classes), axis=0)
@@ -105,7 +105,7 @@ def _of_states(labels: Any, classes: Any, class_probs: Any) -> Any:
 
 
 def of_classes(labels: Any, classes: Any, states: Any) -> Any:
-    """The sums over the states of each class: [time, batch, classes]."""
+    """Return the sums over the states of each class: [time, batch, classes]."""
     of_labels = size(labels, 1) + 1
     label_states, blank_states = states[:, :, 1:of_labels], states[:, :, of_labels:]
     chosen = tf.one_hot(labels - 1, depth=classes - 1, on_value=0.0, off_value=tf.log(0.0))
@@ -135,7 +135,7 @@ def of_classes_by_unique_labels(labels: Any, classes: Any, states: Any, unique: 
 
 
 def sum_of_equal(positions: Any, states: Any) -> Any:
-    """Adds up the states of a row that have the same position: [time, batch, labels]."""
+    """Add up the states of a row that have the same position: [time, batch, labels]."""
     with tf.name_scope("sum_states"):
         positions = tf.convert_to_tensor(positions, name="idx")
         count = size(states, 2)
@@ -147,7 +147,7 @@ def sum_of_equal(positions: Any, states: Any) -> Any:
 def forward_backward(
     moves: Any, start: Any, end: Any, observed: Any, lengths: Any
 ) -> tuple[Any, Any]:
-    """How likely each state is at each step, and how likely the labels are.
+    """Return the probability of each state at each step, and of the labels.
 
     Args:
       moves: [states, states], or [batch, states, states].
@@ -253,7 +253,7 @@ def scan(
 
 
 def _loop(given: list[Any], cond: Any, body: Any) -> list[Any]:
-    """What `body` makes of values, called as long as `cond` says so of them."""
+    """Apply `body` to values while `cond` is True."""
     if tf.executing_eagerly():
         while cond(*given):
             given = body(*given)

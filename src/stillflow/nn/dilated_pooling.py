@@ -23,7 +23,7 @@ _POOLS = {
 
 
 def _sequence_format(data_format: str | None) -> str:
-    """The format of images of height 1 for that of sequences."""
+    """Return the format of images of height 1 for that of sequences."""
     if data_format in (None, "NWC"):
         return "NHWC"
     if data_format == "NCW":
@@ -43,7 +43,7 @@ def pool(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """A pool over sequences, images or volumes, whose windows may be dilated.
+    """Return a pool over sequences, images or volumes, whose windows may be dilated.
 
     Args:
       window_shape: the window's size along every spatial dimension.

@@ -20,7 +20,7 @@ from stillflow.util.renamed import renamed_argument
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
-    """The shape of the random choices: None elements are those of x."""
+    """Return the shape of the random choices: None elements are those of x."""
     if noise_shape is None:
         return shape(x)
     try:
@@ -46,7 +46,7 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """Sets elements of `x` to zero with probability `rate` and scales up the others.
+    """Set elements of `x` to zero with probability `rate` and scales up the others.
 
     Args:
       x: floating-point.

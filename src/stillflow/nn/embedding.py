@@ -59,7 +59,7 @@ def _rank(x: Any) -> tuple[Any, bool]:
 
 
 def as_list(params: Any) -> list[Any]:
-    """A table, its parts or a partitioned variable as a list of parts."""
+    """Return a table, its parts or a partitioned variable as a list of parts."""
     if isinstance(params, PartitionedVariable):
         params = list(params)
     return params if isinstance(params, list) else [params]
@@ -72,7 +72,7 @@ def _rows(params: Any) -> int | None:
 def assign_ids(
     flat_ids: Any, params: list[Any], strategy: str, by_products: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Which part each id is in, and its number there.
+    """Return the part of each id, and its number there.
 
     `by_products` chooses between numbers by multiplying them with 0 and 1, as some lookups do.
     """
@@ -96,7 +96,7 @@ def assign_ids(
 def ids_by_part(
     ids: Tensor, params: list[Any], strategy: str, by_products: bool = False
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """For each part the ids that are in it, by their numbers there, and where they stood.
+    """Return for each part its ids, as numbers there, and their original positions.
 
     `by_products`: see `assign_ids`.
     """
@@ -109,7 +109,7 @@ def ids_by_part(
 
 
 def _total_rows(flat_ids: Tensor, params: list[Any]) -> Tensor:
-    """The number of rows of all parts, of the ids' type."""
+    """Return the number of rows of all parts, of the ids' type."""
     rows = [_rows(each) for each in params]
     known = None if None in rows else sum(rows)  # type: ignore[arg-type]
     if known:
@@ -144,7 +144,7 @@ def _lookup_parts(
 
 
 def _element_shape(params: list[Any], found: Tensor, transform: Any) -> tuple[TensorShape, Any]:
-    """The shape of one embedding, as far as it is known and for use in the graph."""
+    """Return the shape of one embedding, as far as it is known and for use in the graph."""
     if transform is None:
         static = params[0].shape[1:]
         for each in params[1:]:
@@ -272,7 +272,7 @@ def embedding_lookup_sparse(
     combiner: str | None = None,
     max_norm: Any = None,
 ) -> Tensor:
-    """For every row of a sparse matrix of ids, its embeddings combined to one.
+    """Look up embeddings of a sparse matrix of ids, and combine those of each row to one.
 
     Args:
       params: the table, or a list of its parts.

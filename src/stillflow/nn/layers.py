@@ -53,7 +53,7 @@ def _count_nonzero(value: Tensor, dtype: Any) -> Tensor:
 
 @export("math.zero_fraction", "nn.zero_fraction")
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The fraction of elements that are zero, a float32 scalar."""
+    """Return the fraction of elements that are zero, a float32 scalar."""
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
         count = size(value, out_type=dtypes.int64)

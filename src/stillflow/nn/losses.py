@@ -40,7 +40,7 @@ def _require_same_shape(names: str, first: Tensor, second: Tensor) -> None:
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """The Poisson log-likelihood loss, `exp(log_input) - log_input * targets`.
+    """Return the Poisson log-likelihood loss, `exp(log_input) - log_input * targets`.
 
     Args:
       targets: counts, of the type and shape of `log_input`.
@@ -117,7 +117,7 @@ def weighted_cross_entropy_with_logits(
 
 
 def _rank_checks(loss: Tensor) -> list[Any]:
-    """What has to run first so that a loss has one value per example at least."""
+    """Return the checks that a loss has at least one value per example."""
     refusal = "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1"
     if loss.shape.ndims == 0:
         raise ValueError(f"{refusal}, received: {loss}")
@@ -140,7 +140,7 @@ def _weighted(loss: Tensor, weights: Any) -> Tensor:
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
 ) -> Tensor:
-    """The sum of the losses of all examples, divided by the size of the whole batch.
+    """Return the sum of the losses of all examples, divided by the size of the whole batch.
 
     Args:
       sample_weight: weights of the examples.
@@ -159,12 +159,12 @@ def compute_average_loss(
 
 @export("nn.scale_regularization_loss")
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of regularization losses, divided by the number of replicas."""
+    """Return the sum of regularization losses, divided by the number of replicas."""
     replicas = _replicas("scale_regularization_loss")
     return reduce_sum(regularization_loss) / replicas
 
 
 def _replicas(function: str) -> int:
-    """How many copies of the model run: one, as long as no distribution strategy is in scope."""
+    """Return the number of replicas: one, outside of a distribution strategy's scope."""
     del function
     return 1

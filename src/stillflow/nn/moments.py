@@ -51,7 +51,7 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """What mean and variance of `x` along `axes` can be computed from.
+    """Return the sums from which mean and variance of `x` along `axes` can be computed.
 
     Args:
       shift: a value near the mean that is subtracted first, for precision.
@@ -76,7 +76,7 @@ def sufficient_statistics(
 
 
 def _count(x: Tensor, axes: Sequence[int]) -> Tensor:
-    """How many elements are reduced to one."""
+    """Return the number of elements that are reduced to one."""
     sizes = x._dims
     if sizes is not None and all(sizes[axis] is not None for axis in axes):
         count = 1

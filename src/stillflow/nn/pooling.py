@@ -44,7 +44,7 @@ def image_pool(
     card: Card, scope: str, value: Any, ksize: Any, strides: Any, padding: str, data_format: Any,
     name: str | None,
 ) -> Tensor:  # fmt: skip
-    """A pool over images."""
+    """Return a pool over images."""
     return _pool(card, scope, value, ksize, strides, padding, data_format, name, 2, "NHWC")
 
 
@@ -52,7 +52,7 @@ def _pool1d(
     card: Card, scope: str, value: Any, ksize: Any, strides: Any, padding: str, data_format: Any,
     name: str | None,
 ) -> Tensor:  # fmt: skip
-    """A pool over sequences: over images of height 1."""
+    """Return a pool over sequences: over images of height 1."""
     with name_scope(name, scope, [value]) as inner:
         data_format = data_format or "NWC"
         axis = _channel(data_format, 2)
@@ -71,7 +71,7 @@ def _any_rank(
     cards: tuple[Any, Card, Card], value: Any, ksize: Any, strides: Any, padding: str,
     data_format: Any, name: str | None,
 ) -> Tensor:  # fmt: skip
-    """The pool over sequences, images or volumes, by the rank of the value."""
+    """Return the pool over sequences, images or volumes, by the rank of the value."""
     if value.shape is not None:
         count = len(value.shape) - 2
     elif data_format is not None:

@@ -29,13 +29,13 @@ from stillflow.ops.sparse.dense import sparse_to_dense_op
 
 
 def _sum_rows(x: Tensor) -> Tensor:
-    """The sum of every row, by a product with ones."""
+    """Return the sum of every row, by a product with ones."""
     columns = shape(x)[1]
     return reshape(matmul(x, ones(stack([columns, 1]), x.dtype)), [-1])
 
 
 def _true_logits(inputs: Tensor, true_w: Tensor, num_true: int) -> Tensor:
-    """The products of every input with the weights of its own classes, [batch, num_true]."""
+    """Return the products of every input with the weights of its own classes, [batch, num_true]."""
     dim = shape(true_w)[1:2]
     target = concat([[-1, num_true], dim], 0)
     dots = multiply(expand_dims(inputs, 1), reshape(true_w, target))
@@ -135,7 +135,7 @@ def nce_loss(
     partition_strategy: str = "mod",
     name: str = "nce_loss",
 ) -> Tensor:
-    """The noise-contrastive training loss: an example's classes against sampled ones.
+    """Return the noise-contrastive training loss: an example's classes against sampled ones.
 
     Args:
       weights: [num_classes, dim], or a list of parts.

@@ -66,7 +66,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """A depthwise convolution, then one of size 1 that mixes the channels.
+    """Return a depthwise convolution, then one of size 1 that mixes the channels.
 
     Args:
       depthwise_filter: [height, width, channels, multiplier].

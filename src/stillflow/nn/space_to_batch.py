@@ -63,7 +63,7 @@ def with_space_to_batch(
     spatial_dims: Any = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Applies `op` as if its windows were dilated.
+    """Apply `op` as if its windows were dilated.
 
     Args:
       dilation_rate: one positive integer per dilated dimension.
@@ -186,7 +186,7 @@ def _require_rank(shape: TensorShape, axes: Sequence[int], data_format: str | No
 
 
 def _base_paddings(padding: str, filter_shape: Any, count: int, rate: Any) -> Any:
-    """What the dilated window needs around the image; a function of the filter if not yet known."""
+    """Return the padding of a dilated window, a function of the filter if not yet known."""
     if padding == "VALID":
         return np.zeros([count, 2], np.int32)
     if padding != "SAME":
@@ -228,7 +228,7 @@ def _spread(values: Tensor, fill: int, axes: Sequence[int]) -> Any:
 
 
 def _restore_channels(result: Tensor, filter: Any) -> None:
-    """The number of channels gets lost on the way; the filter has it."""
+    """Restore the static number of channels from the filter."""
     if filter is not None and not result.shape.dims[1].value:
         sizes = result.shape.as_list()
         sizes[1] = filter.shape[-1]

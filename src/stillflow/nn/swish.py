@@ -15,7 +15,7 @@ from stillflow.variables.custom_gradient import custom_gradient
 @export("nn.swish")
 @custom_gradient
 def swish(features: Any) -> Any:
-    """`features * sigmoid(features)`; the gradient computes the sigmoid anew to save memory.
+    """Compute `features * sigmoid(features)`; the gradient recomputes the sigmoid.
 
     Raises:
       ValueError: in graphs, for arguments by name.

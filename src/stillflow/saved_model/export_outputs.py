@@ -1,4 +1,4 @@
-"""What a served model answers: outputs that become signatures of a SavedModel."""
+"""Outputs of a served model, which become signatures of a SavedModel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ExportOutput:
     """Outputs of a model, which make a signature with the tensors it receives."""
 
     def as_signature_def(self, receiver_tensors: dict[str, Any]) -> Any:
-        """The `SignatureDef` from `receiver_tensors`, {name: tensor}, to the outputs.
+        """Return the `SignatureDef` from `receiver_tensors`, {name: tensor}, to the outputs.
 
         Raises:
           ValueError: if the receivers do not suit the outputs.
@@ -133,7 +133,7 @@ class EvalOutput(SupervisedOutput):
 
 
 def with_default_output(export_outputs: Any, predictions: Any) -> dict[str, Any]:
-    """Outputs by signature, one of which is the default for serving.
+    """Return outputs by signature; one of them is the default for serving.
 
     Args:
       export_outputs: {signature: `ExportOutput`}; None for all predictions.

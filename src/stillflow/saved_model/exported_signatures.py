@@ -22,7 +22,9 @@ _METHODS = {
 def signatures_of(
     receivers: Any, outputs: Any, alternatives: Any = None, serving_only: bool = True
 ) -> dict[str, Any]:
-    """The signatures from what a model receives to what it answers; those that do not fit are left.
+    """Return the signatures from what a model receives to what it answers.
+
+    Those that do not fit are left.
 
     Args:
       receivers: {name: tensor}, or a tensor.

@@ -1,4 +1,4 @@
-"""tf.saved_model.main_op: what is run after a SavedModel was loaded."""
+"""tf.saved_model.main_op: operations to run after a SavedModel was loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stillflow.variables.collections import (
     "tf.compat.v1.saved_model.main_op.main_op.",
 )
 def main_op() -> Any:
-    """An operation that initializes variables, local variables and tables."""
+    """Return an operation that initializes variables, local variables and tables."""
     first = global_variables_initializer()
     return group(first, local_variables_initializer(), tables_initializer())
 
@@ -35,7 +35,7 @@ def main_op() -> Any:
     "tf.compat.v1.saved_model.main_op.main_op_with_restore.",
 )
 def main_op_with_restore(restore_op_name: Any) -> Any:
-    """As `main_op`, and then restores.
+    """Return `main_op` followed by the restore operation.
 
     Args:
       restore_op_name: The operation that restores.

@@ -28,7 +28,7 @@ class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
         self._signatures = dict(signatures or {})
 
     def add(self, name: str, function: ConcreteFunction) -> None:
-        """Adds one."""
+        """Add one."""
         self._signatures[name] = function
 
     def __getitem__(self, key: str) -> ConcreteFunction:
@@ -45,7 +45,7 @@ class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
 
 
 def functions_of(thing: Any) -> dict[str, Any]:
-    """The functions of the library that an object has as attributes or methods, by name."""
+    """Return the functions of the library that an object has as attributes or methods, by name."""
     if isinstance(thing, SignatureMap):
         return dict(thing)
     found: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def functions_of(thing: Any) -> dict[str, Any]:
 
 
 def concrete_functions(function: Any) -> list[ConcreteFunction]:
-    """What a function was traced for; if its signature is fixed, that."""
+    """Return the traces of a function; for a fixed signature, only that one."""
     if isinstance(function, ConcreteFunction):
         return [function]
     if isinstance(function, RestoredFunction):
@@ -72,7 +72,7 @@ def concrete_functions(function: Any) -> list[ConcreteFunction]:
 
 
 def argument_names(function: ConcreteFunction) -> list[str]:
-    """The names under which a function takes its tensors, in order, each another."""
+    """Return the names under which a function takes its tensors, in order, each another."""
     made: list[str] = []
     for tensor in function.graph.arguments:
         own = name = _argument_name(tensor)
@@ -89,7 +89,7 @@ def _argument_name(placeholder: Tensor) -> str:
 
 
 def signatures_to_export(root: Any, signatures: Any) -> dict[str, ConcreteFunction]:
-    """The signatures of a SavedModel.
+    """Return the signatures of a SavedModel.
 
     Args:
       root: The object that is saved.
@@ -129,7 +129,7 @@ def _is_signature(function: ConcreteFunction) -> bool:
 
 
 def _fixed(function: Any) -> ConcreteFunction | None:
-    """The function for its fixed signature; None if it has none."""
+    """Return the function for its fixed signature; None if it has none."""
     if isinstance(function, (Function, RestoredFunction)) and function.input_signature is not None:
         function = function.get_concrete_function()
     return function if isinstance(function, ConcreteFunction) else None
@@ -206,6 +206,6 @@ def placeholders_of(key: str, function: ConcreteFunction) -> dict[str, Tensor]:
 def call_in_default_graph(
     function: ConcreteFunction, inputs: Sequence[Tensor], captures: Sequence[Tensor]
 ) -> Any:
-    """Adds a call with other tensors for those that the function has captured."""
+    """Add a call with other tensors for those that the function has captured."""
     operation = function.add_call(get_default_graph(), [*inputs, *captures])
     return function._structured(operation._outputs, operation)

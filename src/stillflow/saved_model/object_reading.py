@@ -33,7 +33,7 @@ from stillflow.variables.resource_variable import UninitializedVariable, is_reso
 
 @export("compat.v2.saved_model.load", "saved_model.load_v2")
 def load(export_dir: Any, tags: Any = None) -> Any:
-    """The object that `tf.saved_model.save` wrote, made anew in the default graph.
+    """Load the object that `tf.saved_model.save` wrote into the default graph.
 
     Initializing its variables (`tf.global_variables_initializer()`) gives them the values that
     were saved. In the context of `stillflow.graph.trust.limited` its functions are limited, for
@@ -75,7 +75,7 @@ def load(export_dir: Any, tags: Any = None) -> Any:
 
 
 class _Resource(AutoTrackable):
-    """A table: what makes it and what fills it are functions of the SavedModel."""
+    """Table of a SavedModel whose functions create and fill it."""
 
     _handle: Tensor | None = None
 
@@ -191,7 +191,7 @@ class _Objects:
             add_to_collection(GraphKeys.TABLE_INITIALIZERS, filled.op)
 
     def _attach(self) -> None:
-        """Makes objects attributes of others. What lists hold comes first: then it is tracked."""
+        """Make objects attributes of others. What lists hold comes first: then it is tracked."""
         pairs = list(zip(self._objects, self._message.nodes, strict=True))
         inner = [pair for pair in reversed(pairs) if isinstance(pair[0], (list, dict))]
         for thing, entry in inner + [pair for pair in pairs if pair not in inner]:
@@ -211,7 +211,7 @@ class _Objects:
             body.variables = [thing for thing in used if is_resource_variable(thing)]
 
     def _restore(self) -> None:
-        """Lets variables start with the values that were saved."""
+        """Make variables start with the saved values."""
         path = os.path.join(self._export_dir, names.VARIABLES_DIRECTORY, names.VARIABLES_FILENAME)
         _, graph = open_checkpoint(path)
         with device("CPU"):

@@ -66,7 +66,7 @@ _KINDS = ((SignatureMap, "signature_map"), (DictWrapper, "trackable_dict_wrapper
 
 @export("saved_model.save", "saved_model.experimental.save", "compat.v2.saved_model.save")
 def save(obj: Any, export_dir: Any, signatures: Any = None) -> None:
-    """Writes an object with its variables and functions as a SavedModel.
+    """Write an object with its variables and functions as a SavedModel.
 
     The variables have the values of the default session, else of Keras' session.
 
@@ -111,7 +111,7 @@ def _write(obj: Any, export_dir: str, found: dict[str, ConcreteFunction]) -> Non
 
 
 def _has_signatures(obj: Any) -> bool:
-    """Whether an object that was loaded has its signatures with it.
+    """Return True if an object that was loaded has its signatures with it.
 
     Raises:
       ValueError: If it has something else of that name.
@@ -128,7 +128,7 @@ def _has_signatures(obj: Any) -> bool:
 
 
 class _Export:
-    """Objects with a number each, the functions among them too, and a graph for all of it.
+    """Numbered objects, including functions, and a graph for all of them.
 
     Args:
       objects: The objects.
@@ -142,7 +142,7 @@ class _Export:
         objects.write_nodes(self._message)
         self._concrete: dict[str, ConcreteFunction] = {}
         self._nodes: dict[Tensor, int] = {}  # of what functions capture
-        self._inside: dict[Tensor, Tensor] = {}  # what stands for it in the graph
+        self._inside: dict[Tensor, Tensor] = {}  # stand-ins in the graph
         self._copies: dict[int, Any] = {}  # variables of the graph, by the id of the object's
         self._fillings: list[ConcreteFunction] = []  # of tables
         self.assets = table_writing.Assets()
@@ -179,7 +179,7 @@ class _Export:
         described.input_signature.CopyFrom(encode(function.input_signature))
 
     def meta_graph(self) -> Any:
-        """The `MetaGraphDef`.
+        """Return the `MetaGraphDef`.
 
         Raises:
           AssertionError: If a function captures what the objects do not lead to.
@@ -216,7 +216,7 @@ class _Export:
     # ---- The graph
 
     def _add_state(self) -> None:
-        """Adds variables and constants like those that the functions use."""
+        """Add variables and constants like those that the functions use."""
         for node, thing in enumerate(self._objects.objects):
             if is_resource_variable(thing):
                 copy = self._copies[id(thing)] = copy_to_graph_uninitialized(thing)
@@ -263,7 +263,7 @@ class _Export:
         )
 
     def _add_saver(self) -> Any:
-        """Adds what saves and restores the variables for programs without the objects."""
+        """Add what saves and restore the variables for programs without the objects."""
         filename = placeholder(dtypes.string, shape=[], name="saver_filename")
         for thing in self._objects.objects:
             if isinstance(thing, VariableV2) and id(thing) not in self._copies:
@@ -334,7 +334,7 @@ def _after(operations: list[Any], tensor: Tensor) -> Tensor:
 
 
 def _signature_of(function: ConcreteFunction) -> Any:
-    """What a function takes, each tensor with the name of its argument."""
+    """Return the arguments of a function, each tensor with the name of its argument."""
     placeholders = iter(zip(function.graph.arguments, argument_names(function), strict=True))
 
     def one(leaf: Any) -> Any:
@@ -352,7 +352,7 @@ def _signature_of(function: ConcreteFunction) -> Any:
 
 
 def _specs(structure: Any) -> Any:
-    """A structure with a `TensorSpec` for each tensor, named by where it is."""
+    """Return a structure with a `TensorSpec` for each tensor, named by where it is."""
 
     def one(path: tuple[Any, ...], leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):

@@ -22,7 +22,7 @@ from stillflow.variables.collections import all_saveable_objects
 
 
 def parse_saved_model(export_dir: Any) -> Any:
-    """Reads the `SavedModel` message of a directory.
+    """Read the `SavedModel` message of a directory.
 
     Raises:
       IOError: If there is none, or it is damaged.
@@ -61,7 +61,7 @@ def parse_saved_model(export_dir: Any) -> Any:
     "saved_model.loader.maybe_saved_model_directory",
 )
 def maybe_saved_model_directory(export_dir: Any) -> bool:
-    """Whether a directory holds a SavedModel."""
+    """Return True if a directory holds a SavedModel."""
     directory = os.fsdecode(export_dir)
     files = (names.SAVED_MODEL_FILENAME_PBTXT, names.SAVED_MODEL_FILENAME_PB)
     return any(whole_file.exists(os.path.join(directory, name)) for name in files)
@@ -81,7 +81,7 @@ def load(
     import_scope: str | None = None,
     **saver_kwargs: Any,
 ) -> Any:
-    """Adds a graph of a SavedModel to a session's graph, with its variables, and initializes it.
+    """Add a graph of a SavedModel to a session's graph, with its variables, and initialize it.
 
     Args:
       sess: The session.
@@ -100,7 +100,7 @@ def load(
 
 
 class SavedModelLoader:
-    """Reads a SavedModel, in one step or several.
+    """Loader of a SavedModel, in one step or several.
 
     Args:
       export_dir: The directory.
@@ -114,7 +114,7 @@ class SavedModelLoader:
         self.saved_model = parse_saved_model(export_dir)
 
     def get_meta_graph_def_from_tags(self, tags: Sequence[str]) -> Any:
-        """The graph with exactly these tags.
+        """Return the graph with exactly these tags.
 
         Raises:
           RuntimeError: If there is none.
@@ -132,7 +132,7 @@ class SavedModelLoader:
     def load_graph(
         self, graph: Any, tags: Sequence[str], import_scope: str | None = None, **kwargs: Any
     ) -> tuple[Any, Any]:
-        """Adds the nodes; gives the saver, and the elements that `return_elements` names."""
+        """Add the nodes; give the saver, and the elements that `return_elements` names."""
         message = self.get_meta_graph_def_from_tags(tags)
         with graph.as_default():
             return import_meta_graph_with_return_elements(
@@ -140,7 +140,7 @@ class SavedModelLoader:
             )
 
     def restore_variables(self, sess: Any, saver: Any, import_scope: str | None = None) -> None:
-        """Gives the variables their values.
+        """Restore the variables.
 
         Raises:
           ValueError: If there are variables and no saver.
@@ -160,7 +160,7 @@ class SavedModelLoader:
                 )
 
     def run_init_ops(self, sess: Any, tags: Sequence[str], import_scope: str | None = None) -> None:
-        """Runs what has to run after loading."""
+        """Run what has to run after loading."""
         message = self.get_meta_graph_def_from_tags(tags)
         with sess.graph.as_default():
             assets = get_asset_tensors(self.export_dir, message, import_scope)
@@ -183,7 +183,7 @@ class SavedModelLoader:
 def get_asset_tensors(
     export_dir: str, message: Any, import_scope: str | None = None
 ) -> dict[str, str]:
-    """The paths of a SavedModel's assets, by the tensors that take them."""
+    """Return the paths of a SavedModel's assets, by the tensors that take them."""
     assets = list(message.asset_file_def)
     if not assets and names.ASSETS_KEY in message.collection_def:
         packed = message.collection_def[names.ASSETS_KEY].any_list.value
@@ -206,7 +206,7 @@ def check_inside(directory: str, files: Sequence[str]) -> None:
 
 
 def get_init_op(message: Any, import_scope: str | None = None) -> Any:
-    """What a `MetaGraphDef` wants run after loading, or None."""
+    """Return the op of a `MetaGraphDef` to run after loading, or None."""
     for found in (
         _op_of_signature(message, names.INIT_OP_SIGNATURE_KEY, import_scope),
         _op_of_collection(message, names.MAIN_OP_KEY),
@@ -218,7 +218,7 @@ def get_init_op(message: Any, import_scope: str | None = None) -> Any:
 
 
 def get_train_op(message: Any, import_scope: str | None = None) -> Any:
-    """What runs a step of training in a `MetaGraphDef`, or None."""
+    """Return the training op of a `MetaGraphDef`, or None."""
     found = _op_of_signature(message, names.TRAIN_OP_SIGNATURE_KEY, import_scope)
     return _op_of_collection(message, names.TRAIN_OP_KEY) if found is None else found
 

@@ -21,7 +21,7 @@ from stillflow.variables.resource_variable import is_resource_variable
 
 
 class _Body:
-    """What a concrete function knows of its body, and what of it a SavedModel says."""
+    """Body of a concrete function, and its description in a SavedModel."""
 
     dense_gradients = True
 
@@ -41,7 +41,7 @@ class _Body:
 
     @property
     def watched_variables(self) -> list[Any]:
-        """What tapes are told of when it is called."""
+        """The variables that tapes watch when it is called."""
         return self.variables
 
     def __getattr__(self, name: str) -> Any:
@@ -69,7 +69,7 @@ class RestoredConcreteFunction(ConcreteFunction):
         return list(self.graph.variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call of a signature.
+        """Add a call of a signature.
 
         Raises:
           TypeError: If there are too many arguments, or others than it takes.
@@ -95,7 +95,7 @@ class RestoredConcreteFunction(ConcreteFunction):
     def add_call(
         self, graph: Graph, inputs: Sequence[Tensor], config: bytes | None = None
     ) -> Operation:
-        """Adds the operation; its gradient is that of the body."""
+        """Add the operation; its gradient is that of the body."""
         operation = super().add_call(graph, inputs, config)
         del operation.attrs["_gradient_op_type"]
         specs = [
@@ -130,7 +130,7 @@ class RestoredFunction:
         self.concrete_functions = list(functions)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call of the function that takes such arguments.
+        """Add a call of the function that takes such arguments.
 
         Raises:
           TypeError: If there are more arguments than its signature has.
@@ -155,7 +155,7 @@ class RestoredFunction:
         )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> RestoredConcreteFunction:
-        """The traced function for these arguments; a `TensorSpec` may stand for a tensor.
+        """Return the traced function for these arguments; a `TensorSpec` may stand for a tensor.
 
         Raises:
           ValueError: If it was not traced for such.
@@ -198,7 +198,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _takes(function: ConcreteFunction, inputs: Any, converted: bool) -> bool:
-    """Whether a function was traced for such arguments; `converted`, once they are tensors."""
+    """Return True if a function was traced for such arguments; `converted`: they are tensors."""
     expected = function.structured_input_signature
     try:
         flat = nest.flatten_up_to(expected, inputs)
@@ -242,7 +242,7 @@ def _call(function: ConcreteFunction, inputs: Any) -> Any:
 
 
 def load_library(library: Any) -> dict[str, RestoredConcreteFunction]:
-    """The functions of a SavedModel, under names of their own in the default graph.
+    """Return the functions of a SavedModel, under names of their own in the default graph.
 
     Args:
       library: A `FunctionDefLibrary`.
@@ -278,7 +278,7 @@ def _new_name(name: str) -> str:
 
 
 def _rename(node: Any, new_names: dict[str, str], suffix: bytes) -> None:
-    """Lets a node call functions by their new names, and share state within this model alone."""
+    """Make a node call functions by their new names, and share state within this model only."""
     node.op = new_names.get(node.op, node.op)
     for named in _named_functions(node):
         named.name = new_names.get(named.name, named.name)

@@ -27,7 +27,7 @@ _V1_ONLY = (
 @export("saved_model.build_tensor_info", "saved_model.utils.build_tensor_info")
 @deprecated(date=None, instructions=_V1_ONLY.format("build_tensor_info"))
 def build_tensor_info(tensor: Any) -> Any:
-    """A `TensorInfo` that names a tensor, its type and shape.
+    """Return a `TensorInfo` that names a tensor, its type and shape.
 
     Args:
       tensor: A `Tensor`, or a composite such as a `SparseTensor`.
@@ -41,7 +41,7 @@ def build_tensor_info(tensor: Any) -> Any:
 
 
 def tensor_info(tensor: Any) -> Any:
-    """As `build_tensor_info`."""
+    """Return a `TensorInfo`; see `build_tensor_info`."""
     if isinstance(tensor, CompositeTensor) and not isinstance(tensor, SparseTensor):
         return _composite_info(tensor)
     info = TensorInfo(
@@ -66,7 +66,7 @@ def _composite_info(tensor: CompositeTensor) -> Any:
 
 
 def tensor_info_of_op(op: Operation) -> Any:
-    """A `TensorInfo` that names an operation."""
+    """Return a `TensorInfo` that names an operation."""
     return TensorInfo(dtype=0, tensor_shape={"unknown_rank": True}, name=op.name)
 
 
@@ -75,7 +75,7 @@ def tensor_info_of_op(op: Operation) -> Any:
 def get_tensor_from_tensor_info(
     tensor_info: Any, graph: Any = None, import_scope: str | None = None
 ) -> Any:
-    """The tensor that a `TensorInfo` names.
+    """Return the tensor that a `TensorInfo` names.
 
     Args:
       tensor_info: The message.
@@ -113,7 +113,7 @@ def get_tensor_from_tensor_info(
 def build_signature_def(
     inputs: Any = None, outputs: Any = None, method_name: str | None = None
 ) -> Any:
-    """A `SignatureDef`.
+    """Return a `SignatureDef`.
 
     Args:
       inputs, outputs: `TensorInfo`s by name.
@@ -133,7 +133,7 @@ def build_signature_def(
     "saved_model.signature_def_utils.regression_signature_def",
 )
 def regression_signature_def(examples: Any, predictions: Any) -> Any:
-    """The signature of a regression: examples in, float32 predictions out.
+    """Return the signature of a regression: examples in, float32 predictions out.
 
     Raises:
       ValueError: If a tensor is missing or of the wrong type.
@@ -156,7 +156,7 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
     "saved_model.signature_def_utils.classification_signature_def",
 )
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
-    """The signature of a classification: examples in, names of classes and scores out.
+    """Return the signature of a classification: examples in, names of classes and scores out.
 
     Raises:
       ValueError: If a tensor is missing or of the wrong type.
@@ -193,7 +193,7 @@ def _input_info(examples: Any, what: str) -> Any:
     "saved_model.predict_signature_def", "saved_model.signature_def_utils.predict_signature_def"
 )
 def predict_signature_def(inputs: Any, outputs: Any) -> Any:
-    """The signature of anything: tensors in and out, by name.
+    """Return the signature of anything: tensors in and out, by name.
 
     Raises:
       ValueError: If there are none.
@@ -212,7 +212,7 @@ def predict_signature_def(inputs: Any, outputs: Any) -> Any:
 def supervised_signature_def(
     method_name: str, inputs: Any, loss: Any, predictions: Any = None, metrics: Any = None
 ) -> Any:
-    """The signature of training or evaluation: tensors in, loss, predictions and metrics out.
+    """Return the signature of training or evaluation: inputs, loss, predictions and metrics.
 
     Raises:
       ValueError: If there are no inputs.
@@ -235,7 +235,7 @@ supervised_eval_signature_def = partial(supervised_signature_def, names.SUPERVIS
 
 @export("saved_model.is_valid_signature", "saved_model.signature_def_utils.is_valid_signature")
 def is_valid_signature(signature_def: Any) -> bool:
-    """Whether a server can serve a signature."""
+    """Return True if a server can serve a signature."""
     if signature_def is None:
         return False
     inputs, outputs = dict(signature_def.inputs), dict(signature_def.outputs)
@@ -262,15 +262,15 @@ def _types(infos: dict[str, Any]) -> dict[str, int]:
 
 
 def op_signature_def(op: Operation, key: str) -> Any:
-    """A signature whose only output is an operation."""
+    """Return a signature whose only output is an operation."""
     return build_signature_def(outputs={key: tensor_info_of_op(op)})
 
 
 def load_op_from_signature_def(signature: Any, key: str, import_scope: str | None = None) -> Any:
-    """The operation that such a signature names.
+    """Return the operation that such a signature names.
 
     Raises:
-      NotFoundError: If the graph lacks it.
+      NotFoundError: If it is missing in the graph.
     """
     from stillflow import errors
 

@@ -85,7 +85,7 @@ _KINDS: list[tuple[str, _Is, Callable[[Any], Any], Callable[[Any], Any]]] = [
 
 
 def encode(structure: Any) -> Any:
-    """A `StructuredValue` that says what `structure` is made of.
+    """Return a `StructuredValue` that says what `structure` is made of.
 
     Raises:
       NotEncodableError: if there is something in it that has no such form.
@@ -97,7 +97,7 @@ def encode(structure: Any) -> Any:
 
 
 def decode(message: Any) -> Any:
-    """The structure that a `StructuredValue` describes.
+    """Return the structure that a `StructuredValue` describes.
 
     Raises:
       NotEncodableError: if it describes none.
@@ -122,7 +122,7 @@ class StructureCoder:
         return decode(proto)
 
     def can_encode(self, nested_structure: Any) -> bool:
-        """Whether `encode` takes a structure."""
+        """Return True if `encode` takes a structure."""
         try:
             encode(nested_structure)
         except NotEncodableError:

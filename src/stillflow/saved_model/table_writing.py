@@ -1,4 +1,4 @@
-"""What a SavedModel of objects holds of tables and of the files they are filled from."""
+"""Tables of an object-based SavedModel, and their asset files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from stillflow.variables.resource_variable import ResourceVariable
 
 
 def is_table(thing: Any) -> bool:
-    """Whether an object is one that makes and fills a resource of the graph."""
+    """Return True if an object creates and fills a resource of the graph."""
     return hasattr(thing, "_create_resource") and thing.resource_handle is not None
 
 
 def table_functions(table: Any) -> dict[str, Any]:
-    """What makes a table, fills it and removes it, as functions without arguments, by name.
+    """Return functions without arguments that create, fill and remove a table, by name.
 
     Raises:
       ValueError: If it is filled otherwise, key by key.
@@ -61,7 +61,7 @@ def table_functions(table: Any) -> dict[str, Any]:
 
 
 def new_resource(table: Any) -> Tensor:
-    """A resource like a table's in the default graph; the table keeps its own."""
+    """Return a resource like a table's in the default graph; the table keeps its own."""
     known = getattr(table, "_table_name", None)
     made: Tensor = table._create_resource()
     if known is not None:
@@ -70,7 +70,7 @@ def new_resource(table: Any) -> Tensor:
 
 
 def filling(table: Any) -> ConcreteFunction:
-    """The function that fills a table when the model is loaded as a graph."""
+    """Return the function that fills a table when the model is loaded as a graph."""
 
     def fill_table() -> Tensor:
         with control_dependencies([table._initialize()]):
@@ -80,7 +80,7 @@ def filling(table: Any) -> ConcreteFunction:
 
 
 def fill(function: ConcreteFunction, captures: Sequence[Tensor]) -> Any:
-    """Calls what `filling` gave in the default graph; returns the operation."""
+    """Return calls what `filling` gave in the default graph; returns the operation."""
     outputs = call_in_default_graph(function, [], captures)
     return outputs.op
 
@@ -101,7 +101,7 @@ class Assets:
         self._numbers: dict[int, int] = {}
 
     def add(self, asset: TrackableAsset) -> Tensor:
-        """Adds a file; gives its path in the default graph, where whoever loads it says so.
+        """Add a file; return its path in the default graph, which a loader sets.
 
         Raises:
           ValueError: If the path is none that is known.
@@ -122,11 +122,11 @@ class Assets:
         return held
 
     def number_of(self, asset: TrackableAsset) -> int:
-        """Which of the messages is of a file."""
+        """Return the index of a file's message."""
         return self._numbers[id(asset)]
 
     def copy(self, export_dir: str) -> None:
-        """Copies the files into the directory of a SavedModel."""
+        """Copy the files into the directory of a SavedModel."""
         directory = os.path.join(export_dir, names.ASSETS_DIRECTORY)
         gfile.recursive_create_dir_v2(directory)
         for name, source in self.sources.items():

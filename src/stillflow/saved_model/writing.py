@@ -24,7 +24,7 @@ from stillflow.variables.collections import all_saveable_objects
 
 @export("saved_model.Builder", "saved_model.builder.SavedModelBuilder")
 class SavedModelBuilder:
-    """Writes a SavedModel: `add_meta_graph_and_variables`, `add_meta_graph` for more, `save`.
+    """Builder of a SavedModel: `add_meta_graph_and_variables`, `add_meta_graph` for more, `save`.
 
     Args:
       export_dir: The directory; it must be empty or not exist.
@@ -59,7 +59,7 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Any = None,
     ) -> None:
-        """Adds the default graph, and saves the variables of a session.
+        """Add the default graph, and save the variables of a session.
 
         Args:
           sess: The session.
@@ -101,7 +101,7 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Any = None,
     ) -> None:
-        """Adds the default graph, for the variables that were saved; see the method above.
+        """Add the default graph, for the variables that were saved; see the method above.
 
         Raises:
           AssertionError: If no variables were saved, or a signature is not complete.
@@ -117,7 +117,7 @@ class SavedModelBuilder:
         self._add(saver, tags, signature_def_map, clear_devices, strip_default_attrs)
 
     def save(self, as_text: bool = False) -> bytes:
-        """Writes the file that makes the directory a SavedModel; gives its path."""
+        """Write the file that makes the directory a SavedModel; give its path."""
         name = names.SAVED_MODEL_FILENAME_PBTXT if as_text else names.SAVED_MODEL_FILENAME_PB
         path = os.path.join(self._export_dir, name)
         gfile.recursive_create_dir_v2(self._export_dir)
@@ -178,7 +178,7 @@ class InternalBuilder(SavedModelBuilder):
         strip_default_attrs: bool = False,
         saver: Any = None,
     ) -> None:
-        """As in `SavedModelBuilder`; `init_op` is `main_op`, `train_op` one step of training."""
+        """Do as in `SavedModelBuilder`; `init_op` is `main_op`, `train_op` one step of training."""
         signatures = self._with_ops(signature_def_map, init_op, train_op)
         super().add_meta_graph_and_variables(
             sess,
@@ -201,7 +201,7 @@ class InternalBuilder(SavedModelBuilder):
         train_op: Any = None,
         saver: Any = None,
     ) -> None:
-        """As in `SavedModelBuilder`; attributes with their default values are left out."""
+        """Do as in `SavedModelBuilder`, without attributes with default values."""
         signatures = self._with_ops(signature_def_map, init_op, train_op)
         super().add_meta_graph(
             tags, signatures, clear_devices=clear_devices, strip_default_attrs=True, saver=saver
@@ -294,7 +294,7 @@ def _asset_path(tensor: Any) -> str:
 
 
 def free_name(source: str, sources: dict[str, str]) -> str:
-    """A file's own name, unless another file has it already."""
+    """Return a file's own name, unless another file has it already."""
     base = name = os.path.basename(source)
     other = sources.get(base)
     if other is None or other == source or gfile.filecmp(source, other):
@@ -315,7 +315,7 @@ def free_name(source: str, sources: dict[str, str]) -> str:
 def simple_save(
     session: Any, export_dir: Any, inputs: Any, outputs: Any, legacy_init_op: Any = None
 ) -> None:
-    """Writes a SavedModel that serves one prediction.
+    """Write a SavedModel that serves one prediction.
 
     Args:
       session: The session whose variables are saved.

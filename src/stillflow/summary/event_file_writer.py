@@ -24,11 +24,11 @@ _GATHERING = 0.05  # seconds
 
 
 class EventFileWriter:
-    """Writes events into a file in a directory.
+    """Writer of events into a file in a directory.
 
     Args:
       logdir: the directory; made if it is not there.
-      max_queue: how many events may wait, whatever their size.
+      max_queue: number of events that may wait, of any size.
       flush_secs: how long events may wait to be seen by others, in seconds.
       filename_suffix: what the file's name ends with.
     """
@@ -65,27 +65,27 @@ class EventFileWriter:
         self._worker.start()
 
     def __del__(self) -> None:
-        """Lets the thread write what is left, and end; the file closes with it."""
+        """End the thread after the last event; the file closes with it."""
         pile = getattr(self, "_pile", None)  # missing where the directory could not be made
         if pile is not None:
             pile.end()
 
     def get_logdir(self) -> str:
-        """Returns the directory."""
+        """Return the directory."""
         return self._logdir
 
     def reopen(self) -> None:
-        """Takes events again after `close`, into a new file; does nothing if not closed."""
+        """Reopen after `close`, with a new file; do nothing if not closed."""
         if self._closed:
             self._start()
             self._closed = False
 
     def add_event(self, event: Any) -> None:
-        """Adds an `Event`; does nothing if closed."""
+        """Add an `Event`; does nothing if closed."""
         self.add_serialized(event.SerializeToString())
 
     def add_serialized(self, *parts: bytes) -> None:
-        """Adds an event that is serialized already, in parts; does nothing if closed."""
+        """Add an event that is serialized already, in parts; does nothing if closed."""
         if self._closed:
             return
         if not self._file_made:
@@ -100,13 +100,13 @@ class EventFileWriter:
                 self._file_made = True
 
     def flush(self) -> None:
-        """Waits until all events are with the operating system."""
+        """Wait until all events are with the operating system."""
         self._pile.wait(self._worker)
         if not self._closed:
             self._losses.log_errors_of(self._events.Flush)
 
     def close(self) -> None:
-        """Writes what is left and closes the file."""
+        """Write what is left and close the file."""
         if self._closed:
             return
         self._closed = True
@@ -116,7 +116,7 @@ class EventFileWriter:
 
 
 class _Losses:
-    """Says once what hinders events from being written.
+    """Warning, given once, about events that cannot be written.
 
     As in TensorFlow, a full disk or a folder that cannot be written to costs the log alone: a
     program that trains goes on, and saves what it has learned.
@@ -126,7 +126,7 @@ class _Losses:
         self._told = False
 
     def log_errors_of(self, call: Callable[..., Any], *arguments: Any) -> None:
-        """Calls what may be unable to write."""
+        """Call a function, and log its errors."""
         try:
             call(*arguments)
         except Exception as error:
@@ -142,7 +142,7 @@ _workers: weakref.WeakKeyDictionary[threading.Thread, _Pile] = weakref.WeakKeyDi
 
 @atexit.register
 def _close_all() -> None:
-    """Writes what programs have left open when they end."""
+    """Write what programs have left open when they end."""
     for writer in list(_open):
         try:
             writer.close()
@@ -184,7 +184,7 @@ class _Pile:
             self._changed.notify_all()
 
     def wait(self, worker: threading.Thread) -> None:
-        """Waits until everything is written."""
+        """Wait until everything is written."""
         with self._changed:
             while self._unwritten and worker.is_alive():
                 if not self._hurry:
@@ -193,7 +193,7 @@ class _Pile:
                 self._changed.wait(1)
 
     def take(self, timeout: float) -> list[Sequence[bytes]] | None:
-        """Returns the events that wait, after `timeout` seconds none; None after the end."""
+        """Return the events that wait, after `timeout` seconds none; None after the end."""
         with self._changed:
             if not self._events and not self._ended:
                 self._changed.wait(timeout)
@@ -215,7 +215,7 @@ class _Pile:
 
 
 def _write(pile: _Pile, writer: EventsWriter, flush_secs: float, losses: _Losses) -> None:
-    """Writes events as they come: the work of the thread."""
+    """Write events as they arrive, in the thread."""
     # The first event is shown at once, later ones after `flush_secs`.
     next_flush, waiting = 0.0, False
     while True:

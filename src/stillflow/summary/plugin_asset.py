@@ -1,4 +1,4 @@
-"""Files that TensorBoard's plugins find beside the events."""
+"""Files of TensorBoard's plugins next to the events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COLLECTION = "__tensorboard_plugin_asset__"
 
 
 class PluginAsset(abc.ABC):
-    """What one plugin keeps with a graph.
+    """Assets that one plugin keeps with a graph.
 
     Attributes:
       plugin_name: the plugin's name, the directory of its files.
@@ -21,12 +21,12 @@ class PluginAsset(abc.ABC):
 
     @abc.abstractmethod
     def assets(self) -> dict[str, Any]:
-        """Returns {name of a file: its contents}."""
+        """Return {name of a file: its contents}."""
         raise NotImplementedError
 
 
 def get_plugin_asset(plugin_asset_cls: Any, graph: Any = None) -> Any:
-    """Returns the graph's asset of a class, and makes it if there is none.
+    """Return the graph's asset of a class, and make it if there is none.
 
     Args:
       plugin_asset_cls: a subclass of `PluginAsset`.
@@ -54,7 +54,7 @@ def get_plugin_asset(plugin_asset_cls: Any, graph: Any = None) -> Any:
 
 
 def get_all_plugin_assets(graph: Any = None) -> list[Any]:
-    """Returns all assets of a graph, by default of the default graph."""
+    """Return all assets of a graph, by default of the default graph."""
     graph = graph or get_default_graph()
     return [each for name in graph.get_collection(_COLLECTION) for each in _only(graph, name)]
 

@@ -1,7 +1,7 @@
 """Summaries of `tf.compat.v2.summary` by kind, as TensorBoard's plugins want them.
 
 TensorFlow 1.15 has these functions of an installed TensorBoard. Each writes a tensor in its
-plugin's form, with the plugin's name beside it.
+plugin's form, with the plugin's name in the metadata.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WAV = b"\x10\x0b"  # AudioPluginData with the encoding WAV; other plugins' data
 
 
 def _metadata(plugin: str, description: str | None, content: bytes = b"") -> SummaryMetadata:
-    """Tells TensorBoard which plugin shows a summary."""
+    """Return the metadata that names the plugin of a summary."""
     told = SummaryMetadata(summary_description=description or "")
     told.plugin_data.plugin_name = plugin
     told.plugin_data.content = content
@@ -28,7 +28,7 @@ def _metadata(plugin: str, description: str | None, content: bytes = b"") -> Sum
 
 @export("compat.v2.summary.scalar")
 def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
-    """Writes a number.
+    """Write a number.
 
     Args:
       name: the summary's name.
@@ -54,7 +54,7 @@ def histogram(
     name: str, data: Any, step: Any = None, buckets: int | None = None,
     description: str | None = None,
 ) -> Any:  # fmt: skip
-    """Writes how often values are found in ranges of equal width.
+    """Write how often values are found in ranges of equal width.
 
     Args:
       name: the summary's name.
@@ -113,7 +113,7 @@ def _count_some(values: Any, buckets: Any) -> Any:
 def image(
     name: str, data: Any, step: Any = None, max_outputs: Any = 3, description: str | None = None
 ) -> Any:
-    """Writes pictures, as PNG.
+    """Write pictures, as PNG.
 
     Args:
       name: the summary's name.
@@ -148,7 +148,7 @@ def audio(
     name: str, data: Any, sample_rate: Any, step: Any = None, max_outputs: Any = 3,
     encoding: str | None = None, description: str | None = None,
 ) -> Any:  # fmt: skip
-    """Writes sounds, as WAV.
+    """Write sounds, as WAV.
 
     Args:
       name: the summary's name.
@@ -189,7 +189,7 @@ def _coded(encode: Any, parts: Any, name: str) -> Any:
 
 @export("compat.v2.summary.text")
 def text(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
-    """Writes texts.
+    """Write texts.
 
     Args:
       name: the summary's name.

@@ -1,4 +1,4 @@
-"""Whether, where to and for which step operations write summaries: a state of each thread."""
+"""Summary state of each thread: on or off, the writer and the step."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ state = _State()
 
 
 def wanted(default: bool) -> Any:
-    """A bool tensor: whether to record; `default` where nothing was said."""
+    """Return a bool tensor: whether to record; `default` where nothing was said."""
     condition = state.condition() if callable(state.condition) else state.condition
     return tf.logical_and(True, default if condition is None else condition)
 
 
 @export("contrib.summary.should_record_summaries")
 def should_record_summaries() -> Any:
-    """Returns a bool tensor: whether summaries are recorded, which they are not by default."""
+    """Return a bool tensor: whether summaries are recorded, which they are not by default."""
     return wanted(default=False)
 
 
@@ -49,12 +49,12 @@ def record_if(condition: Any) -> Iterator[None]:
 
 @export("contrib.summary.record_summaries_every_n_global_steps")
 def record_summaries_every_n_global_steps(n: Any, global_step: Any = None) -> Any:
-    """Returns a context in which summaries are recorded at every n-th step.
+    """Return a context in which summaries are recorded at every n-th step.
 
     Args:
       n: how many steps apart.
-      global_step: the step, by default the graph's, which is made if there is none; looked at
-        anew by each summary in eager execution.
+      global_step: the step, by default the graph's, which is made if there is none; read again by
+        each summary in eager execution.
     """
     step = tf.train.get_or_create_global_step() if global_step is None else global_step
 
@@ -69,19 +69,19 @@ def record_summaries_every_n_global_steps(n: Any, global_step: Any = None) -> An
 
 @export("contrib.summary.always_record_summaries")
 def always_record_summaries() -> Any:
-    """Returns a context in which summaries are recorded."""
+    """Return a context in which summaries are recorded."""
     return record_if(True)
 
 
 @export("contrib.summary.never_record_summaries")
 def never_record_summaries() -> Any:
-    """Returns a context in which summaries are not recorded."""
+    """Return a context in which summaries are not recorded."""
     return record_if(False)
 
 
 @export("compat.v2.summary.experimental.get_step")
 def get_step() -> Any:
-    """Returns the step that `set_step` was given in this thread, or None."""
+    """Return the step that `set_step` was given in this thread, or None."""
     return state.step
 
 

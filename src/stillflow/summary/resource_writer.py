@@ -31,26 +31,26 @@ _USER = re.compile(r"^[a-z]([-a-z0-9]{0,29}[a-z0-9])?$", re.IGNORECASE)
 
 @export("contrib.summary.SummaryWriter", "compat.v2.summary.SummaryWriter")
 class SummaryWriter(abc.ABC):
-    """Takes the summaries of operations."""
+    """Writer of operations' summaries."""
 
     @abc.abstractmethod
     def set_as_default(self) -> None:
-        """Makes it the writer of this thread."""
+        """Make it the writer of this thread."""
 
     @abc.abstractmethod
     def as_default(self) -> Any:
-        """Returns a context in which it is the writer of this thread."""
+        """Return a context in which it is the writer of this thread."""
 
     def init(self) -> Any:
-        """Returns the operation that makes the writer."""
+        """Return the operation that makes the writer."""
         raise NotImplementedError
 
     def flush(self) -> Any:
-        """Returns an operation that writes what waits."""
+        """Return an operation that writes what waits."""
         raise NotImplementedError
 
     def close(self) -> Any:
-        """Returns an operation that writes what waits and closes the writer."""
+        """Return an operation that writes what waits and close the writer."""
         raise NotImplementedError
 
 
@@ -137,7 +137,7 @@ class NoopSummaryWriter(SummaryWriter):
 
 @export("compat.v2.summary.create_noop_writer")
 def create_noop_writer() -> SummaryWriter:
-    """Returns a writer that writes nothing."""
+    """Return a writer that writes nothing."""
     return NoopSummaryWriter()
 
 
@@ -160,15 +160,15 @@ def create_file_writer(
     logdir: Any, max_queue: Any = None, flush_millis: Any = None, filename_suffix: Any = None,
     name: str | None = None,
 ) -> SummaryWriter:  # fmt: skip
-    """Makes a writer to a new event file.
+    """Make a writer to a new event file.
 
     Args:
       logdir: the directory; a writer that writes nothing if None.
       max_queue: how many events may wait, 10 by default.
       flush_millis: how long they may wait, in milliseconds, two minutes by default.
       filename_suffix: what the file's name ends with, ".v2" by default.
-      name: under which the session knows the writer, by default "logdir:" and the directory. If
-        there is one of that name already it is taken, whatever the other arguments.
+      name: name of the writer in the session, by default "logdir:" and the directory. An existing
+        writer of that name is used, and the other arguments have no effect.
     """
     if logdir is None:
         return NoopSummaryWriter()
@@ -190,7 +190,7 @@ def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
 
 
 def _check_not_of_a_graph(given: dict[str, Any], in_function: bool) -> None:
-    """Refuses arguments that have no value where the writer is made."""
+    """Raise an error for arguments that have no value where the writer is made."""
     from stillflow.eager.eager_tensor import EagerTensor  # which brings torch along
 
     for name, value in given.items():
@@ -211,7 +211,7 @@ def create_file_writer_v2(
     logdir: Any, max_queue: Any = None, flush_millis: Any = None, filename_suffix: Any = None,
     name: str | None = None,
 ) -> SummaryWriter:  # fmt: skip
-    """Makes a writer to a new event file.
+    """Make a writer to a new event file.
 
     Args:
       logdir: the directory, a string or a tensor.
@@ -237,7 +237,7 @@ def create_file_writer_v2(
         limits = _limits(max_queue, flush_millis)
         suffix = tf.constant(_SUFFIX) if filename_suffix is None else filename_suffix
         unique = tf.constant(f".{os.getpid()}.{next(_numbers)}")
-        # What is made at once is shared with nothing, whatever else has its name.
+        # An eager writer is never shared, even with one of the same name.
         shared = "" if tf.executing_eagerly() else scope.rstrip("/")
         return _file_writer(shared, logdir, *limits, unique + suffix, name=name, v2=True)
 
@@ -247,7 +247,7 @@ def create_db_writer(
     db_uri: Any, experiment_name: Any = None, run_name: Any = None, user_name: Any = None,
     name: str | None = None,
 ) -> SummaryWriter:  # fmt: skip
-    """Makes a writer to a database. Only the graph is: making the database is refused.
+    """Make the node of a writer to a database; running it is not supported.
 
     Args:
       db_uri: what SQLite calls the database.
@@ -279,7 +279,7 @@ def create_db_writer(
 
 @export("contrib.summary.summary_writer_initializer_op")
 def summary_writer_initializer_op() -> list[Any]:
-    """Returns the operations that make all writers of the graph.
+    """Return the operations that make all writers of the graph.
 
     Raises:
       RuntimeError: in eager execution.
@@ -293,13 +293,13 @@ def summary_writer_initializer_op() -> list[Any]:
 
 @export("summary.all_v2_summary_ops", "contrib.summary.all_summary_ops")
 def all_v2_summary_ops() -> list[Any] | None:
-    """Returns all operations of the graph that write summaries; None in eager execution."""
+    """Return all operations of the graph that write summaries; None in eager execution."""
     return None if tf.executing_eagerly() else list(tf.get_collection(SUMMARIES))
 
 
 @export("summary.initialize", "contrib.summary.initialize")
 def initialize(graph: Any = None, session: Any = None) -> None:
-    """Makes the writers of the default graph, in a session; does nothing in eager execution.
+    """Make the writers of the default graph, in a session; does nothing in eager execution.
 
     Args:
       graph: a `Graph` or `GraphDef` to write, for step 0.
@@ -326,7 +326,7 @@ def initialize(graph: Any = None, session: Any = None) -> None:
 
 
 def serialized(graph: Any) -> bytes:
-    """A `Graph` or `GraphDef` as bytes."""
+    """Return a `Graph` or `GraphDef` as bytes."""
     if isinstance(graph, tf.Graph):
         graph = graph.as_graph_def(add_shapes=True)
     content: bytes = graph.SerializeToString()
@@ -335,7 +335,7 @@ def serialized(graph: Any) -> bytes:
 
 @export("contrib.summary.flush", "compat.v2.summary.flush")
 def flush(writer: Any = None, name: str | None = None) -> Any:
-    """Returns an operation that writes what waits; one that does nothing if there is no writer.
+    """Return an operation that writes what waits; one that does nothing if there is no writer.
 
     Args:
       writer: a `SummaryWriter` or its handle, by default that of this thread.
@@ -351,7 +351,7 @@ def flush(writer: Any = None, name: str | None = None) -> Any:
 
 @export("contrib.summary.eval_dir")
 def eval_dir(model_dir: str, name: str | None = None) -> str:
-    """Returns the directory for the summaries of an evaluation.
+    """Return the directory for the summaries of an evaluation.
 
     Args:
       model_dir: the directory of the model.

@@ -12,7 +12,7 @@ from stillflow.summary.writing import import_event
 
 
 class EventFileWriterV2:
-    """Writes events into a file that operations of the session may write to as well.
+    """Writer of events into a file that operations of the session may write to as well.
 
     Args:
       session: a `Session`; operations are added to its graph.
@@ -43,26 +43,26 @@ class EventFileWriterV2:
             session.run(self._init_op)
 
     def get_logdir(self) -> str:
-        """Returns the directory."""
+        """Return the directory."""
         return self._logdir
 
     def reopen(self) -> None:
-        """Takes events again after `close`, into a new file; does nothing if not closed."""
+        """Reopen after `close`, with a new file; do nothing if not closed."""
         if self._closed:
             self._closed = False
             self._session.run(self._init_op)
 
     def add_event(self, event: Any) -> None:
-        """Adds an `Event`; does nothing if closed."""
+        """Add an `Event`; does nothing if closed."""
         if not self._closed:
             self._session.run(self._add, {self._event: event.SerializeToString()})
 
     def flush(self) -> None:
-        """Hands all events to the operating system."""
+        """Hand all events to the operating system."""
         self._session.run(self._flush)
 
     def close(self) -> None:
-        """Writes what is left and closes the file."""
+        """Write what is left and close the file."""
         if not self._closed:
             self.flush()
             self._session.run(self._close)

@@ -11,7 +11,9 @@ _Bounds = ctypes.c_int64 * (2 * _MOST)
 
 
 def tags_of(summary: bytes) -> list[str] | None:
-    """The tags of a serialized `Summary`; None if it is not one of scalars and histograms alone.
+    """Return the tags of a serialized `Summary`.
+
+    None if it is not one of scalars and histograms alone.
 
     These have no metadata and are often written at every step, with hundreds of numbers each.
     """
@@ -42,7 +44,7 @@ class PlainTags:
         self._digests: set[int] = set()
 
     def note(self, summary: bytes) -> bool:
-        """Adds the tags of a serialized `Summary`; False, and none, if it has other values."""
+        """Add the tags of a serialized `Summary`; False, and none, if it has other values."""
         library = native.library()
         digest = -1 if library is None else library.digest_tags(summary, len(summary))
         if digest in self._digests:

@@ -25,7 +25,7 @@ PLUGINS = "plugins"
 
 
 class SummaryToEventTransformer:
-    """Makes events of what it is given, and hands them to a writer of events.
+    """Converter of summaries, graphs and run metadata to events for a writer.
 
     Args:
       event_writer: an `EventFileWriter`, or anything with its methods.
@@ -45,7 +45,7 @@ class SummaryToEventTransformer:
             self.add_meta_graph(create_meta_graph_def(graph_def=graph_def or message))
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Adds a summary.
+        """Add a summary.
 
         Args:
           summary: a `Summary`, or one serialized, as running a summary operation gives it. The
@@ -64,11 +64,11 @@ class SummaryToEventTransformer:
         self._add_event(event, global_step)
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
-        """Adds a `SessionLog`: that training began, ended or wrote a checkpoint."""
+        """Add a `SessionLog`: that training began, ended or wrote a checkpoint."""
         self._add_event(Event(session_log=session_log), global_step)
 
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
-        """Adds a graph.
+        """Add a graph.
 
         Args:
           graph: a `Graph`.
@@ -77,7 +77,7 @@ class SummaryToEventTransformer:
 
         Raises:
           ValueError: If both are given.
-          TypeError: If what is given is neither.
+          TypeError: If the argument is neither.
         """
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
@@ -109,7 +109,7 @@ class SummaryToEventTransformer:
                 gfile.write_string_to_file(os.path.join(folder, name), content)
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
-        """Adds a `MetaGraphDef`.
+        """Add a `MetaGraphDef`.
 
         Raises:
           TypeError: If it is something else.
@@ -122,7 +122,7 @@ class SummaryToEventTransformer:
         self._add_event(event, global_step)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Adds the `RunMetadata` of one session run.
+        """Add the `RunMetadata` of one session run.
 
         Args:
           run_metadata: the message.
@@ -147,12 +147,12 @@ class SummaryToEventTransformer:
 
 @export("summary.FileWriter")
 class FileWriter(SummaryToEventTransformer):
-    """Writes events into a file; usable in a `with` block.
+    """Writer of events into a file; usable in a `with` block.
 
     Args:
       logdir: the directory of the file; TensorBoard is pointed at it.
       graph: a `Graph` to write at once.
-      max_queue: how many events may wait, whatever their size.
+      max_queue: number of events that may wait, of any size.
       flush_secs: how long events may wait to be seen by others, in seconds.
       graph_def: an old form of `graph`.
       filename_suffix: what the file's name ends with; ".v2" by default where a session writes.
@@ -198,11 +198,11 @@ class FileWriter(SummaryToEventTransformer):
         self.close()
 
     def get_logdir(self) -> str:
-        """Returns the directory."""
+        """Return the directory."""
         return str(self.event_writer.get_logdir())
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Adds a summary, as `SummaryToEventTransformer.add_summary` says."""
+        """Add a summary, as `SummaryToEventTransformer.add_summary` says."""
         writer = self.event_writer
         takes_bytes = isinstance(writer, EventFileWriter) and type(summary) is bytes
         if not (takes_bytes and self._plain_tags.note(summary)):
@@ -226,22 +226,22 @@ class FileWriter(SummaryToEventTransformer):
         super()._add_event(event, step)
 
     def add_event(self, event: Any) -> None:
-        """Adds an `Event` as it is."""
+        """Add an `Event` as it is."""
         self._warn_if_closed()
         self.event_writer.add_event(event)
 
     def flush(self) -> None:
-        """Waits until all events can be seen by others."""
+        """Wait until all events can be seen by others."""
         self._warn_if_closed()
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Writes what is left and closes the file."""
+        """Write what is left and close the file."""
         self.event_writer.close()
         self._closed = True
 
     def reopen(self) -> None:
-        """Takes events again after `close`, into a new file; does nothing if not closed."""
+        """Reopen after `close`, with a new file; do nothing if not closed."""
         self.event_writer.reopen()
         self._closed = False
 
@@ -255,7 +255,7 @@ class FileWriterCache:
 
     @staticmethod
     def clear() -> None:
-        """Closes and forgets all writers."""
+        """Close and forget all writers."""
         with FileWriterCache._lock:
             for item in FileWriterCache._cache.values():
                 item.close()
@@ -263,7 +263,7 @@ class FileWriterCache:
 
     @staticmethod
     def get(logdir: Any) -> FileWriter:
-        """Returns the writer of a directory; makes it, with the default graph, if there is none."""
+        """Return the writer of a directory; make it, with the default graph, if there is none."""
         with FileWriterCache._lock:
             if logdir not in FileWriterCache._cache:
                 FileWriterCache._cache[logdir] = FileWriter(logdir, graph=get_default_graph())
@@ -272,7 +272,7 @@ class FileWriterCache:
 
 @export("train.summary_iterator")
 def summary_iterator(path: Any) -> Any:
-    """Yields the `Event` messages of an event file.
+    """Yield the `Event` messages of an event file.
 
     Raises:
       DataLossError: If a checksum is wrong, or a record is no event.

@@ -20,7 +20,7 @@ _ILLEGAL = re.compile(r"[^-_/.A-Za-z0-9]")
 
 
 def _if_wanted(condition: Any, record: Callable[[], Any], name: str) -> Any:
-    """Adds what records under a condition; gives a bool tensor."""
+    """Add what records under a condition; give a bool tensor."""
     with tf.device("cpu:0"):
         written = smart_cond(condition, record, lambda: tf.constant(False), name=name)
         if not tf.executing_eagerly():
@@ -34,7 +34,7 @@ def _true_after(written: Any) -> Any:
 
 
 def _write(name: str, tensor: Any, family: str | None, operation: Callable[..., Any]) -> Any:
-    """Adds an operation that writes, if there is a writer.
+    """Add an operation that writes, if there is a writer.
 
     Args:
       operation: makes it, of the handle, the tag and the name scope.
@@ -64,7 +64,7 @@ def _chosen(step: Any) -> Any:
 def generic(
     name: str, tensor: Any, metadata: Any = None, family: str | None = None, step: Any = None
 ) -> Any:
-    """Writes a tensor as it is.
+    """Write a tensor as it is.
 
     Args:
       name: with its scopes it is the tag.
@@ -91,7 +91,7 @@ def generic(
 
 @export("contrib.summary.scalar")
 def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) -> Any:
-    """Writes a number.
+    """Write a number.
 
     Args:
       name: with its scopes it is the tag.
@@ -112,7 +112,7 @@ def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) 
 
 @export("contrib.summary.histogram")
 def histogram(name: str, tensor: Any, family: str | None = None, step: Any = None) -> Any:
-    """Writes how numbers are spread.
+    """Write how numbers are spread.
 
     Args:
       name: with its scopes it is the tag.
@@ -136,7 +136,7 @@ def image(
     name: str, tensor: Any, bad_color: Any = None, max_images: int = 3, family: str | None = None,
     step: Any = None,
 ) -> Any:  # fmt: skip
-    """Writes pictures.
+    """Write pictures.
 
     Args:
       name: with its scopes it is what the tags begin with.
@@ -167,7 +167,7 @@ def audio(
     name: str, tensor: Any, sample_rate: Any, max_outputs: int, family: str | None = None,
     step: Any = None,
 ) -> Any:  # fmt: skip
-    """Writes sounds.
+    """Write sounds.
 
     Args:
       name: with its scopes it is what the tags begin with.
@@ -192,7 +192,7 @@ def audio(
 
 @export("contrib.summary.graph")
 def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
-    """Writes a graph, whether or not summaries are recorded.
+    """Write a graph, whether or not summaries are recorded.
 
     Args:
       param: a serialized `GraphDef`, a string tensor; where operations run when they are called,
@@ -224,7 +224,7 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
 
 @export("contrib.summary.import_event")
 def import_event(tensor: Any, name: str | None = None) -> Any:
-    """Writes an event as it is, whether or not summaries are recorded.
+    """Write an event as it is, whether or not summaries are recorded.
 
     Args:
       tensor: a serialized `Event`, a string.
@@ -284,7 +284,7 @@ def _write_v2(default_name: str, name: str | None, step: Any, operation: Callabl
 def write(
     tag: Any, tensor: Any, step: Any = None, metadata: Any = None, name: str | None = None
 ) -> Any:
-    """Writes a tensor as it is.
+    """Write a tensor as it is.
 
     Args:
       tag: a string.
@@ -313,7 +313,7 @@ def write(
 
 @export("compat.v2.summary.experimental.write_raw_pb")
 def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
-    """Writes serialized summaries.
+    """Write serialized summaries.
 
     Args:
       tensor: serialized `Summary` messages, strings.

@@ -56,7 +56,7 @@ class AdagradOptimizer(Optimizer):
             )
 
     def _init_constant_op(self, v: Any, dtype: Any) -> Callable[[], Any]:
-        """The initializer of a slot whose shape is known when it runs."""
+        """Return the initializer of a slot whose shape is known when it runs."""
 
         def initial() -> Any:
             return cast(fill_op(shape(v), self._initial_accumulator_value), dtype)

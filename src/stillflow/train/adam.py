@@ -52,7 +52,7 @@ class AdamOptimizer(Optimizer):
         self._epsilon_t: Any = None
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
-        """The variables that hold `beta1` and `beta2` to the power of the step's number."""
+        """Return the variables that hold `beta1` and `beta2` to the power of the step's number."""
         with init_scope():
             graph = get_default_graph()
             return (
@@ -90,7 +90,7 @@ class AdamOptimizer(Optimizer):
         )
 
     def _cast_scalars(self, var: Any) -> list[Any]:
-        """The hyperparameters in the order of the training op, in the variable's type."""
+        """Return the hyperparameters in the order of the training op, in the variable's type."""
         dtype = var.dtype.base_dtype
         return [cast(value, dtype) for value in self._step(var).scalars.values()]
 
@@ -136,7 +136,7 @@ def update_of_rows(
     scalars: Sequence[Any],
     use_locking: bool,
 ) -> Operation:
-    """The operation that changes a variable by gradients of some of its rows.
+    """Return the operation that changes a variable by gradients of some of its rows.
 
     Args:
       grad: of the rows.

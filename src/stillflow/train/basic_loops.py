@@ -17,7 +17,7 @@ def basic_train_loop(
     kwargs: Any = None,
     master: str = "",
 ) -> None:
-    """Calls a function again and again until the supervisor says stop.
+    """Call a function repeatedly until the supervisor stops.
 
     Where it raises `AbortedError`, a new session takes over from the last checkpoint.
 

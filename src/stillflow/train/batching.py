@@ -1,4 +1,4 @@
-"""What the batching functions of tf.train share: a queue, what fills it, and what comes out."""
+"""Shared parts of tf.train's batching functions: the queue, its input and its output."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _as_lists(tensors_list: Any) -> Any:
 
 
 def as_given(given: Any, taken: Any) -> Any:
-    """What came out of the queue, in a dictionary if components went in so."""
+    """Return the dequeued components, in a dictionary if they were given in one."""
     if not isinstance(given, dict):
         return taken
     values = [taken] if len(given) == 1 else taken
@@ -100,7 +100,7 @@ def _merged(column: list[Any], enqueue_many: bool) -> list[int | None]:
     if enqueue_many:
         shapes = [shape.with_rank_at_least(1)[1:] for shape in shapes]
     for shape in shapes[1:]:
-        shapes[0].merge_with(shape)  # refuses what does not go together
+        shapes[0].merge_with(shape)  # raises an error for incompatible shapes
     merged: list[int | None] = shapes[0].as_list()
     return merged
 
@@ -109,7 +109,7 @@ def _merged(column: list[Any], enqueue_many: bool) -> list[int | None]:
 
 
 def _kept(tensors: Sequence[Any], keep: Any) -> list[Any]:
-    """The rows that are to be kept."""
+    """Return the rows that are to be kept."""
     choice = cast(keep, dtypes.int32)
     return [dynamic_partition(tensor, choice, num_partitions=2)[1] for tensor in tensors]
 
@@ -122,7 +122,7 @@ def _enqueue_op(queue: QueueBase, tensors: Sequence[Any], enqueue_many: bool, ke
 
 
 class Batches:
-    """What a batching function was asked for.
+    """Arguments of a batching function.
 
     Args:
       batch_size: how many elements make a batch, an int or a tensor.
@@ -164,7 +164,7 @@ class Batches:
         )
 
     def _summarize(self, queue: QueueBase) -> None:
-        """How full the queue is."""
+        """Add a summary of the queue's fullness."""
         if self.reserved is None:
             full = cast(queue.size(), dtypes.float32) * (1.0 / self.capacity)
             scalar(f"fraction_of_{self.capacity}_full", full)

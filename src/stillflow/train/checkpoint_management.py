@@ -30,7 +30,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> Any:
-    """A `CheckpointState` that lists checkpoints.
+    """Return a `CheckpointState` that lists checkpoints.
 
     Args:
       save_dir: Their directory; if it is relative, so are the paths written.
@@ -82,7 +82,7 @@ def update_checkpoint_state(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
-    """Writes the file that lists the checkpoints of a directory.
+    """Write the file that lists the checkpoints of a directory.
 
     Args:
       save_dir: The directory.
@@ -112,7 +112,10 @@ def update_checkpoint_state_internal(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
-    """As `update_checkpoint_state`; with `save_relative_paths`, paths are those from there."""
+    """Update the state file like `update_checkpoint_state`.
+
+    `save_relative_paths` makes paths relative.
+    """
     target = checkpoint_state.state_path(save_dir, latest_filename)
     given = model_checkpoint_path
     if save_relative_paths:
@@ -140,7 +143,9 @@ def _relative(path: str, directory: str) -> str:
 
 @export("train.get_checkpoint_state")
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
-    """The `CheckpointState` of a directory, with whole paths; None if there is none to be read.
+    """Return the `CheckpointState` of a directory, with whole paths.
+
+    None if there is none to be read.
 
     Args:
       checkpoint_dir: The directory.
@@ -172,7 +177,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 
 def _matching(pattern: str) -> list[str]:
-    """The files a pattern names; brackets of a plain path mean themselves."""
+    """Return the files a pattern names; brackets of a plain path mean themselves."""
     if is_remote(pattern):
         return gfile.get_matching_files_v2(pattern)
     if pattern.endswith("/"):  # directories are listed, which gives no name of that form
@@ -188,13 +193,13 @@ def _matching(pattern: str) -> list[str]:
 
 
 def checkpoint_file(prefix: str, version: int) -> str:
-    """The file that makes `prefix` a checkpoint of this format."""
+    """Return the file that makes `prefix` a checkpoint of this format."""
     return prefix + ".index" if version == SaverDef.V2 else prefix
 
 
 @export("train.latest_checkpoint")
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The latest checkpoint of a directory, by its state file; None if there is none.
+    """Return the latest checkpoint of a directory, by its state file; None if there is none.
 
     Where a loss of power has cut off the latest, or the state file, it is the last that is whole,
     and a warning says so.
@@ -215,7 +220,7 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 
 def _whole(latest: str, kept: Sequence[str]) -> str:
-    """The latest checkpoint, or the last of those kept that is whole if this one is not."""
+    """Return the latest checkpoint, or the last of those kept that is whole if this one is not."""
     if is_remote(latest) or not is_cut_off(plain_prefix(latest)):
         return latest
     for path in reversed(kept):
@@ -228,7 +233,7 @@ def _whole(latest: str, kept: Sequence[str]) -> str:
 
 
 def _newest(directory: str, state_path: str) -> str:
-    """The newest whole checkpoint in a directory whose state file has lost what it said."""
+    """Return the newest whole checkpoint in a directory whose state file has lost what it said."""
     found = _matching(os.path.join(directory, "*.index"))
     found = [path for path in found if not is_cut_off(path.removesuffix(".index"))]
     if not found:
@@ -239,7 +244,7 @@ def _newest(directory: str, state_path: str) -> str:
 
 
 def checkpoint_exists_internal(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of either format."""
+    """Return True if there is a checkpoint of either format."""
     return bool(
         _matching(checkpoint_file(checkpoint_prefix, SaverDef.V2)) or _matching(checkpoint_prefix)
     )
@@ -248,7 +253,7 @@ def checkpoint_exists_internal(checkpoint_prefix: str) -> bool:
 @export("train.checkpoint_exists")
 @deprecated(date=None, instructions="Use standard file APIs to check for files with this prefix.")
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of either format.
+    """Return True if there is a checkpoint of either format.
 
     Args:
       checkpoint_prefix: What `Saver.save` has given back.
@@ -264,7 +269,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
 
 
 def checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
-    """As `get_checkpoint_mtimes`."""
+    """Return modification times; see `get_checkpoint_mtimes`."""
     times = []
     for prefix in checkpoint_prefixes:
         found = _matching(checkpoint_file(prefix, SaverDef.V2)) or _matching(prefix)
@@ -286,7 +291,7 @@ def remove_checkpoint(
     checkpoint_format_version: int = SaverDef.V2,
     meta_graph_suffix: str = "meta",
 ) -> None:
-    """Deletes the files of a checkpoint.
+    """Delete the files of a checkpoint.
 
     Args:
       checkpoint_prefix: The checkpoint.
@@ -301,7 +306,7 @@ def delete_checkpoint(
     checkpoint_format_version: int = SaverDef.V2,
     meta_graph_suffix: str = "meta",
 ) -> None:
-    """As `remove_checkpoint`."""
+    """Delete a checkpoint; see `remove_checkpoint`."""
     write_back.forget(checkpoint_prefix)
     _delete(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))
     if checkpoint_format_version == SaverDef.V2:
@@ -322,7 +327,7 @@ def _delete(pattern: str) -> None:
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
-    """The file that holds the graph of a checkpoint."""
+    """Return the file that holds the graph of a checkpoint."""
     base = re.sub(r"-[\d\?]+-of-\d+$", "", checkpoint_filename)
     return f"{base}.{meta_graph_suffix}"
 
@@ -405,7 +410,7 @@ class CheckpointManager:
         return self._checkpoint_prefix
 
     def _sweep(self) -> None:
-        """Deletes what is too old."""
+        """Delete what is too old."""
         if not self._max_to_keep:
             return
         while len(self._maybe_delete) > self._max_to_keep:
@@ -433,7 +438,7 @@ class CheckpointManager:
         )
 
     def save(self, checkpoint_number: Any = None) -> str:
-        """Saves, records it, and deletes what is too old.
+        """Save, record the checkpoint, and delete old ones.
 
         Args:
           checkpoint_number: What to put into the name: an integer, variable or tensor; by default

@@ -31,7 +31,7 @@ def load_and_remap_matrix(
     num_col_oov_buckets: int = 0,
     max_rows_in_memory: int = -1,
 ) -> Tensor:
-    """The rows of a stored matrix that belong to some words of a vocabulary.
+    """Return the rows of a stored matrix that belong to some words of a vocabulary.
 
     Args:
       ckpt_path: the checkpoint, of format V2.
@@ -39,7 +39,7 @@ def load_and_remap_matrix(
       new_row_vocab_offset: which word the first row belongs to.
       num_rows_to_load: how many rows.
       new_col_vocab_size: how many columns.
-      initializer: makes the values that the checkpoint lacks.
+      initializer: makes values that are missing in the checkpoint.
       old_row_vocab_size: how many words of the old vocabulary count; -1 for all.
       old_row_vocab_file: the words of the stored rows, a line each; None if rows stay in order.
       new_row_vocab_file: the words of the new rows.
@@ -108,7 +108,7 @@ def load_and_remap_matrix(
 
 
 def _is_pair(axis: str, old: Any, new: Any, *buckets: int) -> bool:
-    """Whether the two vocabularies of an axis are given; ValueError if one is."""
+    """Return True if the two vocabularies of an axis are given; ValueError if only one is."""
     for name, count in zip(("row", "col"), buckets):
         if count < 0:
             raise ValueError(f"num_{name}_oov_buckets must be >= 0, but received {count}")
@@ -129,7 +129,7 @@ def _with_buckets(
     more_columns: int,
     initializer: Initializer,
 ) -> Tensor:
-    """A matrix with new rows below and new columns beside it."""
+    """Return a matrix with new rows at the bottom and new columns at the right."""
     from stillflow.ops.arrays.join import concat
 
     if more_rows > 0:
@@ -157,7 +157,7 @@ def load_and_remap_matrix_initializer(
     initializer: Initializer | None = None,
     max_rows_in_memory: int = -1,
 ) -> Initializer:
-    """An initializer that reads a matrix from a checkpoint, its rows and columns by vocabulary.
+    """Return an initializer that reads a matrix from a checkpoint, by vocabularies of its axes.
 
     Args:
       ckpt_path: the checkpoint, of format V2.
@@ -171,7 +171,7 @@ def load_and_remap_matrix_initializer(
       new_col_vocab_file: the words of the new columns.
       num_row_oov_buckets: how many rows there are for words that no vocabulary has.
       num_col_oov_buckets: how many columns there are for them.
-      initializer: makes the values that the checkpoint lacks; zeros by default.
+      initializer: makes values that are missing in the checkpoint; zeros by default.
       max_rows_in_memory: how many rows to read at once; -1 for all.
 
     Returns:
@@ -238,7 +238,10 @@ def _check_request(shape: Sequence[int], dtype: Any, columns: int, oov_columns: 
 
 
 def _oov_rows(rows: int, offset: int, words: int, buckets: int) -> int:
-    """How many of the rows from `offset` belong to no word; ValueError if there are too many."""
+    """Return the number of rows from `offset` that belong to no word.
+
+    ValueError if it is too large.
+    """
     if offset + rows > words + buckets:
         raise ValueError(
             f"Trying to initialize {rows} additional rows after {offset} rows have already been "
@@ -261,7 +264,7 @@ def load_embedding_initializer(
     initializer: Initializer | None = None,
     max_rows_in_memory: int = -1,
 ) -> Initializer:
-    """An initializer that reads the embeddings of a new vocabulary's words from a checkpoint.
+    """Return an initializer that reads embeddings of a new vocabulary from a checkpoint.
 
     Args:
       ckpt_path: the checkpoint, of format V2.
@@ -272,7 +275,7 @@ def load_embedding_initializer(
       new_vocab_file: the words of the new rows.
       old_vocab_size: how many words of the old vocabulary count; -1 for all.
       num_oov_buckets: how many rows there are for words that no vocabulary has.
-      initializer: makes the values that the checkpoint lacks; normal ones by default.
+      initializer: makes values that are missing in the checkpoint; normal ones by default.
       max_rows_in_memory: how many rows to read at once; -1 for all.
 
     Returns:
@@ -307,7 +310,7 @@ def load_linear_multiclass_bias_initializer(
     initializer: Initializer | None = None,
     max_rows_in_memory: int = -1,
 ) -> Initializer:
-    """An initializer that reads the biases [classes, 1] of new classes from a checkpoint.
+    """Return an initializer that reads the biases [classes, 1] of new classes from a checkpoint.
 
     Args:
       ckpt_path: the checkpoint, of format V2.
@@ -316,7 +319,7 @@ def load_linear_multiclass_bias_initializer(
       old_class_vocab_file: the stored classes, a line each.
       new_class_vocab_file: the new classes.
       num_class_oov_buckets: how many rows there are for classes that no vocabulary has.
-      initializer: makes the values that the checkpoint lacks; zeros by default.
+      initializer: makes values that are missing in the checkpoint; zeros by default.
       max_rows_in_memory: how many rows to read at once; -1 for all.
 
     Returns:
@@ -365,7 +368,7 @@ def load_variable_slot_initializer(
       new_col_vocab_file: the words of the new columns.
       num_row_oov_buckets: how many rows there are for words that no vocabulary has.
       num_col_oov_buckets: how many columns there are for them.
-      initializer: makes the values that the checkpoint lacks; zeros by default.
+      initializer: makes values that are missing in the checkpoint; zeros by default.
       max_rows_in_memory: how many rows to read at once; -1 for all.
 
     Returns:

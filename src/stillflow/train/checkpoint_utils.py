@@ -20,7 +20,7 @@ class CheckpointReader(FileReader):
     """The tensors in a checkpoint; what `tf.train.NewCheckpointReader` gives."""
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """The type of each tensor, by name."""
+        """Return the type of each tensor, by name."""
         return {name: dtypes.as_dtype(number) for name, number in self.type_numbers().items()}
 
     _GetVariableToDataTypeMap = FileReader.type_numbers
@@ -29,7 +29,7 @@ class CheckpointReader(FileReader):
 
 @export("train.NewCheckpointReader")
 def new_checkpoint_reader(filepattern: Any) -> CheckpointReader:
-    """Opens a checkpoint of either format to read single tensors from it.
+    """Open a checkpoint of either format to read single tensors from it.
 
     Args:
       filepattern: What `Saver.save` has given back.
@@ -43,7 +43,7 @@ def new_checkpoint_reader(filepattern: Any) -> CheckpointReader:
 
 @export("train.load_checkpoint")
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
-    """Opens a checkpoint, or the latest one of a directory.
+    """Open a checkpoint, or the latest one of a directory.
 
     Raises:
       ValueError: If the directory has none.
@@ -52,7 +52,7 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
 
 
 def checkpoint_filename(ckpt_dir_or_file: Any) -> str:
-    """A checkpoint's prefix: what is given, or the latest in it if that is a directory.
+    """Return a checkpoint's prefix: the given one, or the latest in a directory.
 
     Raises:
       ValueError: If the directory has none.
@@ -70,7 +70,7 @@ def checkpoint_filename(ckpt_dir_or_file: Any) -> str:
 
 @export("train.load_variable")
 def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
-    """The value of one tensor in a checkpoint, as an array.
+    """Return the value of one tensor in a checkpoint, as an array.
 
     Args:
       ckpt_dir_or_file: The checkpoint or its directory.
@@ -81,7 +81,7 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
 
 @export("train.list_variables")
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """The names and shapes of all tensors in a checkpoint, in the order of their names."""
+    """Return the names and shapes of all tensors in a checkpoint, in the order of their names."""
     shapes = load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map()
     return sorted(shapes.items())
 
@@ -96,7 +96,7 @@ def wait_for_new_checkpoint(
     seconds_to_sleep: float = _POLL_SECONDS,
     timeout: float | None = None,
 ) -> str | None:
-    """Waits until the latest checkpoint of a directory is another one.
+    """Wait until the latest checkpoint of a directory is another one.
 
     Args:
       checkpoint_dir: The directory.
@@ -126,7 +126,7 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Iterator[str]:
-    """Gives each new checkpoint of a directory as it appears; some may be missed.
+    """Yield each new checkpoint of a directory as it appears; some may be missed.
 
     Args:
       checkpoint_dir: The directory.

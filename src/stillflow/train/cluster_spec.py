@@ -1,4 +1,4 @@
-"""Which tasks a cluster has, by job, and their network addresses."""
+"""Tasks of a cluster, by job, and their network addresses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ClusterSpec:
         return result
 
     def as_cluster_def(self) -> Any:
-        """This as a `ClusterDef`."""
+        """Return this as a `ClusterDef`."""
         return self._cluster_def
 
     @property
@@ -76,7 +76,7 @@ class ClusterSpec:
             raise ValueError(f"No such job in cluster: {job_name!r}") from None
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has.
+        """Return the number of tasks of a job.
 
         Raises:
           ValueError: if there is no such job.
@@ -84,11 +84,11 @@ class ClusterSpec:
         return len(self._job(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The indices of a job's tasks, sorted."""
+        """Return the indices of a job's tasks, sorted."""
         return sorted(self._job(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """The address of a task.
+        """Return the address of a task.
 
         Raises:
           ValueError: if there is no such job or task.
@@ -99,7 +99,7 @@ class ClusterSpec:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}") from None
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """The addresses of a job's tasks by index, None where one is missing."""
+        """Return the addresses of a job's tasks by index, None where one is missing."""
         tasks = self._job(job_name)
         return [tasks.get(index) for index in range(max(tasks) + 1)]
 

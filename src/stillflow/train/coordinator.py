@@ -18,7 +18,7 @@ _FIRST_PAUSE = 0.001
 
 @export("train.Coordinator")
 class Coordinator:
-    """Ends a set of threads when one of them asks for it.
+    """Coordinator of a set of threads that stop together.
 
     Args:
       clean_stop_exception_types: exceptions that ask for the end without being errors;
@@ -63,30 +63,30 @@ class Coordinator:
             self._stop_event.set()
 
     def clear_stop(self) -> None:
-        """Forgets that the end was asked for, so that new threads can run."""
+        """Forget that the end was asked for, so that new threads can run."""
         with self._lock:
             self._joined = False
             self._exc_info_to_raise = None
             self._stop_event.clear()
 
     def should_stop(self) -> bool:
-        """Whether the end was asked for."""
+        """Return True if the end was asked for."""
         return self._stop_event.is_set()
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """A context whose exceptions ask for the end instead of being raised."""
+        """Stop the threads on an exception inside, instead of raising it."""
         try:
             yield
         except BaseException:
             self.request_stop(ex=sys.exc_info())
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Waits, at most `timeout` seconds, and says whether the end was asked for."""
+        """Wait, at most `timeout` seconds, and return True if a stop was requested."""
         return self._stop_event.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Adds a thread for `join` to wait for."""
+        """Add a thread for `join` to wait for."""
         with self._lock:
             self._registered_threads.add(thread)
 
@@ -96,7 +96,7 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Waits for the threads to end and raises what was reported.
+        """Wait for the threads to end and raise what was reported.
 
         Args:
           threads: more threads than the registered ones.
@@ -105,7 +105,7 @@ class Coordinator:
 
         Raises:
           RuntimeError: if threads live on.
-          BaseException: what was given to `request_stop`.
+          BaseException: the exception given to `request_stop`.
         """
         with self._lock:
             waited = list(self._registered_threads.union(threads or ()))
@@ -133,18 +133,18 @@ class Coordinator:
 
     @property
     def joined(self) -> bool:
-        """Whether `join` was called and has ended."""
+        """True if `join` was called and has returned."""
         return self._joined
 
     def raise_requested_exception(self) -> None:
-        """Raises what was given to `request_stop`, if anything."""
+        """Raise the exception given to `request_stop`, if any."""
         with self._lock:
             if self._exc_info_to_raise:
                 _raise(self._exc_info_to_raise)
 
 
 def _exc_info(ex: Any) -> Any:
-    """What is kept of a reported exception, which is logged."""
+    """Log a reported exception and return the stored form of it."""
     if isinstance(ex, tuple):
         logging.info("Error reported to Coordinator: %s", ex[1], exc_info=ex)
         info: Any = ex
@@ -210,7 +210,7 @@ class LooperThread(threading.Thread):
         args: Any = None,
         kwargs: Any = None,
     ) -> LooperThread:
-        """Makes a looper and starts it."""
+        """Make a looper and start it."""
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
@@ -230,12 +230,12 @@ class LooperThread(threading.Thread):
             self.stop_loop()
 
     def start_loop(self) -> None:
-        """Called once before the first turn."""
+        """Prepare the loop; called once before the first iteration."""
 
     def stop_loop(self) -> None:
-        """Called once after the last turn, unless one has failed."""
+        """Finish the loop; called once after the last iteration, unless one has failed."""
 
     def run_loop(self) -> None:
-        """One turn."""
+        """Run one iteration."""
         if self._target:
             self._target(*self._args, **self._kwargs)

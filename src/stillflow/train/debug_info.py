@@ -1,4 +1,4 @@
-"""Where a program made the nodes of its graph, as a `GraphDebugInfo` message."""
+"""Origins of a graph's nodes in the program, as a `GraphDebugInfo` message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stillflow.protos import GraphDebugInfo
 
 
 def create_graph_debug_info_def(operations: Iterable[tuple[str, Operation]]) -> Any:
-    """The stack of calls that made each of some operations.
+    """Return the stack of calls that made each of some operations.
 
     Args:
       operations: Each with the name of the function that it is in; "" for the graph itself.

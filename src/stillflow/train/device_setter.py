@@ -42,7 +42,7 @@ class RoundRobin:
 
 
 class DeviceChooser:
-    """Sends operations to parameter servers or to the worker.
+    """Device function that sends operations to parameter servers or to the worker.
 
     Args:
       ps_tasks: the number of parameter servers.
@@ -69,7 +69,7 @@ class DeviceChooser:
         self._ps_strategy = ps_strategy
 
     def device_function(self, op: Any) -> str:
-        """The device of an `Operation` or `NodeDef`."""
+        """Return the device of an `Operation` or `NodeDef`."""
         if not self._merge_devices and op.device:
             return str(op.device)
         current = DeviceSpec.from_string(op.device or "")
@@ -92,7 +92,7 @@ def replica_device_setter(
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Callable[[Any], int] | None = None,
 ) -> Callable[[Any], str] | None:
-    """A function for `tf.device` that puts state on parameter servers and all else on the worker.
+    """Return a device function: state on parameter servers, all else on the worker.
 
     Args:
       ps_tasks: the number of parameter servers; ignored if `cluster` is given.
@@ -100,7 +100,7 @@ def replica_device_setter(
       worker_device: where the worker is.
       merge_devices: whether devices are merged with those of scopes around and inside, rather
         than only given to operations that have none.
-      cluster: a `ClusterSpec` or what makes one.
+      cluster: a `ClusterSpec`, or an argument for one.
       ps_ops: types of operations that hold state.
       ps_strategy: chooses a parameter server for an operation; one after the other by default.
 

@@ -12,7 +12,7 @@ from stillflow.variables.state_ops import assign_add
 
 
 def apply_in_replica(optimizer: Any, grads_and_vars: Any, global_step: Any, name: Any) -> Any:
-    """What `apply_gradients()` does in a replica: asks for an update of all of them.
+    """Ask for an update of all variables, as `apply_gradients()` does in a replica.
 
     Raises:
       RuntimeError: outside of a replica.
@@ -30,7 +30,7 @@ def apply_in_replica(optimizer: Any, grads_and_vars: Any, global_step: Any, name
 def apply_in_all_replicas(
     optimizer: Any, strategy: Any, grads_and_vars: Any, global_step: Any, name: str | None
 ) -> Any:
-    """The operation that changes all parts of variables by the sums of replicas' gradients."""
+    """Return the operation that updates all replicas' variables by the sums of their gradients."""
     from stillflow.train.optimizer import as_gradient, as_train_op
 
     extended = strategy.extended

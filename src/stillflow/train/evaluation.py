@@ -26,7 +26,7 @@ _MANY = 20
 
 @export("contrib.training.StopAfterNEvalsHook")
 class StopAfterNEvalsHook(SessionRunHook):
-    """Ends an evaluation after some rounds, and logs how far it is.
+    """Hook that ends an evaluation after some rounds, and logs its progress.
 
     Args:
       num_evals: how many rounds; None for as long as there is input.
@@ -62,7 +62,7 @@ class StopAfterNEvalsHook(SessionRunHook):
 
 @export("contrib.training.get_or_create_eval_step")
 def get_or_create_eval_step() -> Any:
-    """The local variable `eval_step` that counts the rounds of an evaluation.
+    """Return the local variable `eval_step` that counts the rounds of an evaluation.
 
     Raises:
       ValueError: if the graph has several.
@@ -92,7 +92,7 @@ def evaluate_once(
       feed_dict: fed to it.
       final_ops: what to run at the end, in any structure.
       final_ops_feed_dict: fed to that.
-      hooks: `SessionRunHook`s; a `StopAfterNEvalsHook` among them gets the counter.
+      hooks: `SessionRunHook`s; a `StopAfterNEvalsHook` in it gets the counter.
       config: a `ConfigProto`.
 
     Returns:
@@ -121,7 +121,7 @@ def evaluate_once(
 
 
 def with_counter(eval_ops: Any, update: Any) -> Any:
-    """What a round runs, and the counter's update with it."""
+    """Return the fetches of a round, with the counter's update."""
     if isinstance(eval_ops, dict):
         eval_ops["update_eval_step"] = update
         return eval_ops
@@ -129,6 +129,6 @@ def with_counter(eval_ops: Any, update: Any) -> Any:
 
 
 def _counter_after(eval_ops: Any) -> Any:
-    """The counter as it stands once a round is done."""
+    """Return the counter as it stands once a round is done."""
     with control_dependencies(list(eval_ops.values()) if isinstance(eval_ops, dict) else eval_ops):
         return identity(get_or_create_eval_step().read_value())

@@ -14,7 +14,7 @@ _CLOSED = (errors.OutOfRangeError, errors.CancelledError)
 
 @export("contrib.training.FeedingQueueRunner")
 class FeedingQueueRunner(QueueRunner):
-    """Runs each enqueue operation in a thread of its own, with what its function feeds.
+    """QueueRunner whose threads feed the result of a function to each enqueue operation.
 
     Args:
       queue: the queue to fill.

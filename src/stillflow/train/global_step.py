@@ -24,7 +24,7 @@ GLOBAL_STEP_READ_KEY = "global_step_read_op_cache"
 
 @export("train.global_step")
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The number of steps so far, by running `global_step_tensor` in `sess`."""
+    """Return the number of steps so far, by running `global_step_tensor` in `sess`."""
     if executing_eagerly():
         return int(global_step_tensor)
     return int(np.asarray(sess.run(global_step_tensor)).item())
@@ -32,7 +32,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
 @export("train.get_global_step")
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph (the default one); None if it has none, or several.
+    """Return the global step of a graph (the default one); None if it has none, or several.
 
     Raises:
       TypeError: if it is not an integer scalar.
@@ -55,7 +55,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
 
 @export("train.create_global_step")
 def create_global_step(graph: Graph | None = None) -> Any:
-    """Makes the global step, an int64 variable `global_step`.
+    """Make the global step, an int64 variable `global_step`.
 
     Raises:
       ValueError: if the graph has one.
@@ -64,7 +64,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def new_global_step(graph: Graph | None, **options: Any) -> Any:
-    """Makes the global step as `create_global_step` does, with more `options` of the variable."""
+    """Make the global step as `create_global_step` does, with more `options` of the variable."""
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
@@ -82,7 +82,7 @@ def new_global_step(graph: Graph | None, **options: Any) -> Any:
 
 @export("train.get_or_create_global_step")
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph (the default one), made if it has none."""
+    """Return the global step of a graph (the default one), made if it has none."""
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step
@@ -90,7 +90,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 
 @export("train.assert_global_step")
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Refuses what cannot be a global step.
+    """Raise an error for tensors that cannot be a global step.
 
     Raises:
       TypeError: if it is not an integer scalar.
@@ -106,7 +106,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
 
 
 def get_global_step_read(graph: Graph | None = None) -> Any:
-    """The tensor with which hooks read the global step, if it was made.
+    """Return the tensor with which hooks read the global step, if it was made.
 
     Raises:
       RuntimeError: if there are several.
@@ -122,7 +122,7 @@ def get_global_step_read(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step_read(graph: Graph | None = None) -> Any:
-    """The tensor with which hooks read the global step; None if there is no global step."""
+    """Return the tensor with which hooks read the global step; None if there is no global step."""
     graph = graph or get_default_graph()
     read = get_global_step_read(graph)
     if read is not None:
@@ -137,7 +137,7 @@ def get_or_create_global_step_read(graph: Graph | None = None) -> Any:
 
 
 def increment_global_step(increment: Any, graph: Graph | None = None) -> Any:
-    """Adds to the global step when run, after `get_or_create_global_step_read` was.
+    """Add to the global step when run, after `get_or_create_global_step_read` was.
 
     Raises:
       ValueError: if there is no global step.

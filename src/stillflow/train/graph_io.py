@@ -12,7 +12,7 @@ from stillflow.graph.graph import Graph
 
 @export("train.write_graph", "io.write_graph")
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
-    """Writes a graph to a file, which is there as a whole or not at all.
+    """Write a graph to a file, which is there as a whole or not at all.
 
     Args:
       graph_or_graph_def: A `Graph`, `GraphDef`, or any other message.

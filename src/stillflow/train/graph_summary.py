@@ -1,4 +1,4 @@
-"""How the nodes of a GraphDef hang together, and parts of one as a single node."""
+"""Structure of a GraphDef's nodes, and replacement of a part by a single node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stillflow.train.graph_util import needed_by, node_name
 def extract_graph_summary(
     graph_def: Any,
 ) -> tuple[dict[str, list[str]], dict[str, Any], dict[str, int]]:
-    """For each node's name: the names of what it needs, the node, and its place in the list."""
+    """Return by node name: the names of its inputs, the node, and its place in the list."""
     inputs, nodes, places = {}, {}, {}
     for place, node in enumerate(graph_def.node):
         name = node_name(node.name)
@@ -31,7 +31,7 @@ def assert_nodes_are_present(name_to_node: dict[str, Any], nodes: Sequence[str])
 def bfs_for_reachable_nodes(
     target_nodes: Sequence[str], name_to_input_name: dict[str, list[str]]
 ) -> set[str]:
-    """The names of some nodes and of all that these need."""
+    """Return the names of some nodes and of all that these need."""
     reached: set[str] = set()
     waiting = list(target_nodes)
     while waiting:
@@ -52,7 +52,7 @@ def fuse_op(
     op_name: str,
     op_type: str,
 ) -> Any:
-    """A GraphDef with one node in place of those between some inputs and some outputs.
+    """Return a GraphDef with one node instead of those between some inputs and outputs.
 
     Args:
       graph_def: a `GraphDef`.

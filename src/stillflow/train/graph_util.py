@@ -42,7 +42,7 @@ _ON_CPU_FOR = {
 @export("graph_util.must_run_on_cpu")
 @deprecated(date=None, instructions="Use `tf.compat.v1.graph_util.must_run_on_cpu`")
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Tells whether a node is one that TensorFlow keeps on the CPU.
+    """Return True for a node that TensorFlow keeps on the CPU.
 
     Args:
       node: an `Operation` or a `NodeDef`.
@@ -61,7 +61,7 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 @export("graph_util.tensor_shape_from_node_def_name")
 @deprecated(date=None, instructions="Use `tf.compat.v1.graph_util.tensor_shape_from_node_def_name`")
 def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> TensorShape:
-    """The static shape of the tensor that a node's input names.
+    """Return the static shape of the tensor that a node's input names.
 
     Args:
       graph: the `Graph` that has the tensor.
@@ -72,12 +72,12 @@ def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> TensorShape:
 
 
 def node_name(name: str) -> str:
-    """The node that an input names."""
+    """Return the node that an input names."""
     return name[1:] if name.startswith("^") else name.split(":")[0]
 
 
 def needed_by(node: Any) -> Iterator[str]:
-    """The names of the nodes that must be kept along with a node."""
+    """Yield the names of the nodes that must be kept along with a node."""
     for name in node.input:
         yield node_name(name)
     if "_class" in node.attr:
@@ -89,7 +89,7 @@ def needed_by(node: Any) -> Iterator[str]:
 @export("graph_util.extract_sub_graph")
 @deprecated(date=None, instructions="Use `tf.compat.v1.graph_util.extract_sub_graph`")
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
-    """The nodes of a graph that some of them need, in their order.
+    """Return the nodes of a graph that some of them need, in their order.
 
     Args:
       graph_def: a `GraphDef`.
@@ -134,7 +134,7 @@ def _is_converted(name: str, whitelist: Any, blacklist: Any) -> bool:
 
 
 def _variables(graph_def: Any, whitelist: Any, blacklist: Any) -> dict[str, str]:
-    """The tensor that reads each variable to be converted, by the variable's name."""
+    """Return the tensor that reads each variable to be converted, by the variable's name."""
     reads = {"Variable": ":0", "VariableV2": ":0", "VarHandleOp": "/Read/ReadVariableOp:0"}
     return {
         node.name: node.name + reads[node.op]
@@ -148,7 +148,7 @@ def _source(node: Any, position: int = 0) -> str:
 
 
 def _handle_paths(graph_def: Any) -> dict[str, Any]:
-    """The nodes that pass a variable's handle to its reader, and the type of the value read."""
+    """Return the nodes that pass a variable's handle to its reader, and the type of the value."""
     nodes = {node.name: node for node in graph_def.node}
     passing: dict[str, Any] = {}
     for reader in graph_def.node:
@@ -178,7 +178,7 @@ def _const(name: str, dtype: Any, value: Any, shape: Any = None) -> Any:
 
 
 def _rewritten(node: Any, op: str, inputs: Sequence[str], **attrs: Any) -> Any:
-    """A node of another op in a node's place, that stays where the node was colocated."""
+    """Return a node of another op in a node's place, that stays where the node was colocated."""
     result = NodeDef(name=node.name, op=op, input=inputs)
     for name, value in attrs.items():
         result.attr[name].CopyFrom(value)
@@ -188,7 +188,10 @@ def _rewritten(node: Any, op: str, inputs: Sequence[str], **attrs: Any) -> Any:
 
 
 def _passing_values(node: Any, dtype: Any) -> Any:
-    """A node that passed a handle, made to pass the value; recorded shapes are the handle's."""
+    """Return a node that passed a handle, made to pass the value.
+
+    Recorded shapes are the handle's.
+    """
     result = NodeDef()
     result.CopyFrom(node)
     if "_output_shapes" in result.attr:
@@ -198,7 +201,7 @@ def _passing_values(node: Any, dtype: Any) -> Any:
 
 
 def _frozen(node: Any, values: dict[str, Any], passing: dict[str, Any]) -> list[Any]:
-    """What stands for a node where variables are constants."""
+    """Return the replacement of a node where variables are constants."""
     attr = node.attr
     if node.name in values:
         value = values[node.name]
@@ -235,7 +238,7 @@ def convert_variables_to_constants(
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,
 ) -> Any:
-    """A graph in which constants stand for the variables, cut down to what some nodes need.
+    """Return a graph in which constants stand for the variables, cut down to what some nodes need.
 
     Args:
       sess: the session that holds the variables' values.
@@ -286,7 +289,7 @@ def _without_checks(nodes: Any, protected: Collection[str]) -> list[Any]:
 
 
 def _spliced(nodes: Sequence[Any], protected: Collection[str]) -> dict[str, str]:
-    """The Identity nodes that no control edge touches, and what each passes on."""
+    """Return the Identity nodes that no control edge touches, and what each passes on."""
     edges = [(node.name, name) for node in nodes for name in node.input if "^" in name]
     touched = {name for name, _ in edges} | {name.replace("^", "") for _, name in edges}
     return {
@@ -299,7 +302,7 @@ def _spliced(nodes: Sequence[Any], protected: Collection[str]) -> dict[str, str]
 @export("graph_util.remove_training_nodes")
 @deprecated(date=None, instructions="Use `tf.compat.v1.graph_util.remove_training_nodes`")
 def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | None = None) -> Any:
-    """A graph without its CheckNumerics nodes and without Identity nodes that do nothing.
+    """Return a graph without its CheckNumerics nodes and without Identity nodes that do nothing.
 
     Args:
       input_graph: a `GraphDef`.

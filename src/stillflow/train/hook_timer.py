@@ -12,18 +12,18 @@ class HookTimer:
     """The base of what says whether a hook is due."""
 
     def reset(self) -> None:
-        """Forgets when it was due last."""
+        """Forget when it was due last."""
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether it is due at this step."""
+        """Return True if it is due at this step."""
         raise NotImplementedError
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Notes that it was done at this step; gives the seconds and steps since the last time."""
+        """Record the step, and return the seconds and steps since the last one."""
         raise NotImplementedError
 
     def last_triggered_step(self) -> int | None:
-        """The step at which it was done last."""
+        """Return the step at which it was done last."""
         raise NotImplementedError
 
 
@@ -92,7 +92,7 @@ class NeverTriggerTimer(HookTimer):
 
 
 def global_step_for(hook: str) -> Any:
-    """The tensor a hook reads the global step from.
+    """Return the tensor a hook reads the global step from.
 
     Raises:
       RuntimeError: the graph has no global step.

@@ -11,17 +11,17 @@ from stillflow.train.saveables import SaveableObject
 
 
 def save_now(saveables: Sequence[SaveableObject], prefix: str, version: int = 2) -> str:
-    """Writes a checkpoint; gives its prefix."""
+    """Write a checkpoint; give its prefix."""
     with device("/cpu:0"):
         saver_builder.BaseSaverBuilder(version).save_op(constant(prefix), saveables)
     return prefix
 
 
 def restore_now(saveables: Sequence[SaveableObject], prefix: str) -> None:
-    """Gives saveables what a checkpoint holds for them.
+    """Restore saveables from a checkpoint.
 
     Raises:
-      NotFoundError: if it lacks one of them.
+      NotFoundError: if one of them is missing in it.
     """
     builder = saver_builder.BaseSaverBuilder()
     with device("/cpu:0"):

@@ -18,7 +18,7 @@ from stillflow.variables.variable_scope import default_variable_store
 
 @export("train.init_from_checkpoint")
 def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: dict[str, Any]) -> None:
-    """Makes variables start with the values of tensors in a checkpoint.
+    """Make variables start with the values of tensors in a checkpoint.
 
     Args:
       ckpt_dir_or_file: The checkpoint or its directory.
@@ -51,7 +51,7 @@ def _log(variable: Any, path: str, name: str) -> None:
 
 
 def is_variable(thing: Any) -> bool:
-    """Whether something is a variable of either kind."""
+    """Return True if something is a variable of either kind."""
     return isinstance(thing, VariableV2) or is_resource_variable(thing)
 
 
@@ -60,7 +60,7 @@ def _is_variable_or_parts(target: Any) -> bool:
 
 
 def _variable_named(name: str) -> Any:
-    """The variable that `get_variable` made under a name, or the list of its parts, or None."""
+    """Return the `get_variable` variable of a name, a list of its parts, or None."""
     variables = default_variable_store()._vars
     if name in variables:
         return variables[name]
@@ -83,7 +83,7 @@ def _check(variable: Any, name: str, path: str, shapes: dict[str, list[int]]) ->
 def _variables_of_scope(
     name: str, target: str, path: str, shapes: dict[str, list[int]]
 ) -> list[tuple[Any, str]]:
-    """The variables of the scope `target`, each with its tensor in the scope `name`."""
+    """Return the variables of the scope `target`, each with its tensor in the scope `name`."""
     scope = target[: target.rindex("/")] if "/" in target else ""
     if not name.endswith("/"):
         raise ValueError(
@@ -113,7 +113,7 @@ def _variables_of_scope(
 
 
 def _set_initial_value(variable: Any, file: str, name: str) -> None:
-    """Lets a variable, or the parts of one, start with the value of a tensor.
+    """Set the initial value of a variable, or of its parts, to the value of a tensor.
 
     Raises:
       ValueError: If the parts are not of one variable.
@@ -140,7 +140,7 @@ def set_checkpoint_initializer(
     slice_spec: str,
     name: str = "checkpoint_initializer",
 ) -> None:
-    """Gives a variable an initializer that reads a tensor, or the part `slice_spec` of it."""
+    """Set an initializer that reads a tensor, or the part `slice_spec` of it."""
     with device(variable.device), device("/cpu:0"):
         (value,) = restore_v2_op(
             ckpt_file,

@@ -36,7 +36,7 @@ _UNSHUFFLED = "If `shuffle=False`, omit the `.shuffle(...)`."
 @export("train.limit_epochs")
 @deprecated(None, f"{INSTEAD}`tf.data.Dataset.from_tensors(tensor).repeat(num_epochs)`.")
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """A tensor that can be computed only so many times; then it raises `OutOfRangeError`.
+    """Return a tensor that can be computed only so many times; then it raises `OutOfRangeError`.
 
     The count is a local variable: run `tf.local_variables_initializer()` first.
 
@@ -73,7 +73,7 @@ def input_producer(
     shared_name: str | None = None, summary_name: str | None = None, name: str | None = None,
     cancel_op: Any = None,
 ) -> FIFOQueue:  # fmt: skip
-    """A queue that a queue runner fills with the rows of a tensor, again and again.
+    """Return a queue that a queue runner fills with the rows of a tensor, again and again.
 
     Args:
       input_tensor: the rows.
@@ -125,7 +125,7 @@ def string_input_producer(
     seed: int | None = None, capacity: int = 32, shared_name: str | None = None,
     name: str | None = None, cancel_op: Any = None,
 ) -> FIFOQueue:  # fmt: skip
-    """A queue of strings, file names most often; see `input_producer`.
+    """Return a queue of strings, file names most often; see `input_producer`.
 
     Args:
       string_tensor: the strings, a vector.
@@ -163,7 +163,7 @@ def range_input_producer(
     limit: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
     capacity: int = 32, shared_name: str | None = None, name: str | None = None,
 ) -> FIFOQueue:  # fmt: skip
-    """A queue of the integers from 0 up to, not including, `limit`; see `input_producer`."""
+    """Return a queue of the integers from 0 up to, not including, `limit`; see `input_producer`."""
     with name_scope(name, "input_producer", [limit]) as scope:
         return input_producer(
             range_of(limit), [], num_epochs, shuffle, seed, capacity, shared_name,

@@ -17,7 +17,10 @@ from stillflow.train import schedules
 
 
 def _at(schedule: Callable[[Any], Tensor], step: Any) -> Any:
-    """The rate at a step; where operations run when they are called, a function that gives it."""
+    """Return the rate at a step.
+
+    Where operations run when they are called, a function that gives it.
+    """
     return partial(schedule, step) if executing_eagerly() else schedule(step)
 
 
@@ -94,7 +97,7 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """From `learning_rate` to `end_learning_rate` in `decay_steps`, along a polynomial.
+    """Decay from `learning_rate` to `end_learning_rate` in `decay_steps`, along a polynomial.
 
     Args:
       learning_rate: the rate at step 0.
@@ -102,7 +105,7 @@ def polynomial_decay(
       decay_steps: when the end is reached.
       end_learning_rate: the rate from then on.
       power: of the polynomial; 1 is a line.
-      cycle: whether it begins anew, each time from the next multiple of `decay_steps`.
+      cycle: True to begin again, each time from the next multiple of `decay_steps`.
       name: of the operations.
     """
     schedule = schedules.PolynomialDecay(
@@ -205,7 +208,7 @@ def linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """A falling line times cosine waves (Bello et al., 2017).
+    """Return a falling line times cosine waves (Bello et al., 2017).
 
     Args:
       learning_rate: the rate at step 0.

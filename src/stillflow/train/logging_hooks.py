@@ -93,7 +93,7 @@ class NanLossDuringTrainingError(RuntimeError):
 
 @export("train.NanTensorHook")
 class NanTensorHook(SessionRunHook):
-    """Ends training when the loss is not a number.
+    """Hook that ends training when the loss is NaN.
 
     Args:
       loss_tensor: the loss.
@@ -120,7 +120,7 @@ class NanTensorHook(SessionRunHook):
 
 @export("train.FinalOpsHook")
 class FinalOpsHook(SessionRunHook):
-    """Runs something at the end.
+    """Hook that runs tensors at the end.
 
     Args:
       final_ops: what to run, in any structure.
@@ -134,7 +134,7 @@ class FinalOpsHook(SessionRunHook):
 
     @property
     def final_ops_values(self) -> Any:
-        """What came of it; None before the end."""
+        """The values of the final operations; None before the end."""
         return self._final_ops_values
 
     def end(self, session: Any) -> None:
@@ -159,7 +159,7 @@ class FeedFnHook(SessionRunHook):
     """Feeds what a function gives.
 
     Args:
-      feed_fn: gives a dict of values by tensor, anew for each run.
+      feed_fn: returns a dict of values by tensor, called for each run.
     """
 
     def __init__(self, feed_fn: Any) -> None:
@@ -170,7 +170,7 @@ class FeedFnHook(SessionRunHook):
 
 
 def _as_graph_element(obj: Any) -> Any:
-    """The tensor of a name, the first output if it is one of an operation."""
+    """Return the tensor of a name, the first output if it is one of an operation."""
     graph = get_default_graph()
     if not isinstance(obj, str):
         if getattr(obj, "graph", None) != graph:

@@ -13,7 +13,7 @@ from stillflow.variables.base import Variable
 
 @export("train.match_filenames_once", "io.match_filenames_once")
 def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
-    """A local variable that is initialized to the names of the files that match.
+    """Return a local variable that is initialized to the names of the files that match.
 
     Args:
       pattern: a pattern or a vector of them, as `tf.io.gfile.glob` takes them.

@@ -46,7 +46,7 @@ def export_meta_graph(
     save_debug_info: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """A graph, its collections and a saver as a `MetaGraphDef`.
+    """Return a graph, its collections and a saver as a `MetaGraphDef`.
 
     Args:
       filename: The file to write it to, if any.
@@ -56,7 +56,7 @@ def export_meta_graph(
       collection_list: The collections to write, by default all.
       as_text: Whether the file is text.
       graph: The graph, by default the default one.
-      export_scope: The name scope to export, which names then lack.
+      export_scope: The name scope to export, which is removed from names.
       clear_devices: Whether devices are left out.
       clear_extraneous_savers: Whether nodes of other savers are.
       strip_default_attrs: Whether attributes with their default values are.
@@ -92,7 +92,7 @@ def import_meta_graph(
     import_scope: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Adds the graph and the collections of a `MetaGraphDef` to the default graph.
+    """Add the graph and the collections of a `MetaGraphDef` to the default graph.
 
     Args:
       meta_graph_or_file: The message, or the file that holds it.
@@ -119,7 +119,7 @@ def import_meta_graph_with_return_elements(
     return_elements: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
-    """As `import_meta_graph`; also gives the operations and tensors that are named."""
+    """Import like `import_meta_graph`, and return the named operations and tensors too."""
     if executing_eagerly():
         raise RuntimeError(_NOT_EAGERLY)
     message = as_meta_graph(meta_graph_or_file)
@@ -149,14 +149,14 @@ def _saver_of(message: Any, import_scope: str | None, variables: dict[str, Any])
 
 
 def as_meta_graph(meta_graph_or_file: Any) -> Any:
-    """A `MetaGraphDef`, from itself or from a file."""
+    """Return a `MetaGraphDef`, from itself or from a file."""
     if isinstance(meta_graph_or_file, MetaGraphDef):
         return meta_graph_or_file
     return read_meta_graph_file(name_of(meta_graph_or_file))
 
 
 def read_meta_graph_file(filename: str) -> Any:
-    """Reads a `MetaGraphDef` from a file, binary or text.
+    """Read a `MetaGraphDef` from a file, binary or text.
 
     Raises:
       IOError: If there is no such file, or it is no such message.
@@ -193,7 +193,7 @@ def import_scoped_meta_graph(
     unbound_inputs_col_name: str | None = "unbound_inputs",
     restore_collections_predicate: Callable[[str], bool] = lambda key: True,
 ) -> dict[str, Any]:
-    """Adds a `MetaGraphDef` to a graph; gives its variables, by the names they have in it.
+    """Add a `MetaGraphDef` to a graph; give its variables, by the names they have in it.
 
     Args:
       meta_graph_or_file: The message, or the file that holds it.
@@ -228,7 +228,7 @@ def import_scoped_meta_graph_with_return_elements(
     restore_collections_predicate: Callable[[str], bool] = lambda key: True,
     return_elements: Sequence[str] | None = None,
 ) -> tuple[dict[str, Any], Any]:
-    """As `import_scoped_meta_graph`; also gives the operations and tensors that are named."""
+    """Import like `import_scoped_meta_graph`, and return the named operations and tensors too."""
     if executing_eagerly():
         raise ValueError(_NOT_EAGERLY.partition(". ")[0] + ".")
     message = as_meta_graph(meta_graph_or_file)
@@ -281,7 +281,7 @@ def _check_bound(message: Any, collection: str, input_map: dict[str, Any] | None
 def _import_collections(
     message: Any, graph: Graph, scope: str, wanted: Callable[[str], bool]
 ) -> None:
-    """Adds the collections of a MetaGraph; variables in several of them are made once."""
+    """Add the collections of a MetaGraph; variables in several of them are made once."""
     has_trainable = _variables_tell_trainable(message.meta_info_def.tensorflow_version)
     first = GraphKeys.TRAINABLE_VARIABLES
     made: dict[bytes, Any] = {}
@@ -344,7 +344,7 @@ def _in_scope(value: bytes, scope: str) -> Any:
 
 
 def _variables_tell_trainable(version: str) -> bool:
-    """Whether the version that wrote a MetaGraph wrote `VariableDef.trainable`."""
+    """Return True if the version that wrote a MetaGraph wrote `VariableDef.trainable`."""
     numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
     return not numbers or numbers >= [1, 9]
 
@@ -355,7 +355,7 @@ def copy_scoped_meta_graph(
     from_graph: Graph | None = None,
     to_graph: Graph | None = None,
 ) -> dict[str, Any]:
-    """Copies a name scope of a graph to another scope or graph; gives the new variables.
+    """Copy a name scope of a graph to another scope or graph; return the new variables.
 
     Raises:
       ValueError: If it is the same scope of the same graph.

@@ -42,7 +42,7 @@ def export_scoped_meta_graph(
     save_debug_info: bool = False,
     **kwargs: Any,
 ) -> tuple[Any, dict[str, Any]]:
-    """A graph or one of its scopes as a `MetaGraphDef`, written to a file if one is named.
+    """Return a graph or one of its scopes as a `MetaGraphDef`, written to a file if one is named.
 
     Args:
       unbound_inputs_col_name: The collection that names inputs from outside of `export_scope`.
@@ -110,7 +110,7 @@ def create_meta_graph_def(
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
 ) -> Any:
-    """A `MetaGraphDef` of a graph and its collections.
+    """Return a `MetaGraphDef` of a graph and its collections.
 
     Args:
       exclude_nodes: Names of nodes that collections leave out.
@@ -169,7 +169,7 @@ def _sub_graph(
     unbound: list[str],
     clear_devices: bool,
 ) -> Any:
-    """The nodes of a scope, by the names they have in it."""
+    """Return the nodes of a scope, by the names they have in it."""
     result = GraphDef()
     result.versions.CopyFrom(source.versions)
     result.library.CopyFrom(source.library)
@@ -219,7 +219,7 @@ def _is_included(item: Any, export_scope: str | None, excluded: Collection[str] 
 
 
 def _find_extraneous_saver_nodes(graph_def: Any, saver_def: Any) -> set[str]:
-    """The nodes of all scopes that save or restore, but for those of one saver."""
+    """Return the nodes of all scopes that save or restore, but for those of one saver."""
     kept = set()
     if saver_def is not None:
         for name in (saver_def.save_tensor_name, saver_def.restore_op_name):
@@ -238,7 +238,7 @@ def _scope_of(name: str) -> str:
 
 @export("contrib.util.ops_used_by_graph_def")
 def ops_used_by_graph_def(graph_def: Any) -> list[str]:
-    """The types of all operations in a graph and in the functions that it calls."""
+    """Return the types of all operations in a graph and in the functions that it calls."""
     functions = {function.signature.name: function for function in graph_def.library.function}
     used: set[str] = set()
     waiting = [node.op for node in graph_def.node]
@@ -253,7 +253,7 @@ def ops_used_by_graph_def(graph_def: Any) -> list[str]:
 
 @export("contrib.util.stripped_op_list_for_graph")
 def stripped_op_list_for_graph(graph_def: Any) -> Any:
-    """The signatures of the operations in a graph, as an `OpList` in the order of their names.
+    """Return the signatures of a graph's operations, as an `OpList` in the order of their names.
 
     Raises:
       ValueError: If one is not known.
@@ -269,7 +269,7 @@ def stripped_op_list_for_graph(graph_def: Any) -> Any:
 
 
 def strip_graph_default_valued_attrs(meta_graph_def: Any) -> None:
-    """Takes attributes that have their defaults from all nodes of a `MetaGraphDef`."""
+    """Remove attributes with default values from all nodes of a `MetaGraphDef`."""
     library = meta_graph_def.graph_def.library.function
     functions = {function.signature.name for function in library}
     groups = [meta_graph_def.graph_def.node, *(function.node_def for function in library)]
@@ -298,7 +298,7 @@ def add_collection_def(
     exclude_nodes: Collection[str] | None = None,
     override_contents: list[Any] | None = None,
 ) -> None:
-    """Writes a collection of a graph into a `MetaGraphDef`; one that cannot be is left out.
+    """Write a collection of a graph into a `MetaGraphDef`; one that cannot be is left out.
 
     Args:
       key: The collection's name.

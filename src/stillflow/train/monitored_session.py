@@ -33,7 +33,7 @@ USE_DEFAULT = object()
 
 
 class _CoordinatedSessionCreator(SessionCreator):
-    """Makes sessions with hooks whose queues are filled."""
+    """Creator of sessions with hooks and running queues."""
 
     def __init__(
         self, session_creator: Any, hooks: list[Any], stop_grace_period_secs: float
@@ -58,7 +58,7 @@ class _CoordinatedSessionCreator(SessionCreator):
 
 
 class _MonitoredSession:
-    """What `MonitoredSession` and `SingularMonitoredSession` share."""
+    """Base of `MonitoredSession` and `SingularMonitoredSession`."""
 
     StepContext = StepContext
     _CoordinatedSessionCreator = _CoordinatedSessionCreator
@@ -92,13 +92,13 @@ class _MonitoredSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Runs as `Session.run` does, with what the hooks want besides."""
+        """Run as `Session.run` does, with what the hooks want besides."""
         return self._sess.run(
             fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
         )
 
     def run_step_fn(self, step_fn: Any) -> Any:
-        """Calls a function that may run several times, with hooks and without.
+        """Return calls a function that may run several times, with hooks and without.
 
         Args:
           step_fn: called with a `StepContext` as its argument `step_context`.
@@ -117,11 +117,11 @@ class _MonitoredSession:
         return self._sess.run_step_fn(step_fn, self._tf_sess(), run_with_hooks=None)
 
     def should_stop(self) -> bool:
-        """Whether a hook, a thread or the end of the input wants to end."""
+        """Return True if a hook, a thread or the end of the input wants to end."""
         return self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:
-        """Ends hooks and threads and closes the session."""
+        """End hooks and threads and close the session."""
         self._close_internal()
 
     def __enter__(self) -> Any:
@@ -199,12 +199,15 @@ class SingularMonitoredSession(_MonitoredSession):
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
     def raw_session(self) -> Any:
-        """The bare session."""
+        """Return the bare session."""
         return self._tf_sess()
 
 
 def _either(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:
-    """How often something is done: what is not said goes by what is."""
+    """Return how often something is done, in steps and seconds.
+
+    The default only if neither is given.
+    """
     if steps is USE_DEFAULT and secs is USE_DEFAULT:
         return default
     return (None if steps is USE_DEFAULT else steps), (None if secs is USE_DEFAULT else secs)
@@ -223,7 +226,7 @@ def MonitoredTrainingSession(
     log_step_count_steps: int | None = 100, max_wait_secs: float = 7200,
     save_checkpoint_steps: Any = USE_DEFAULT, summary_dir: Any = None,
 ) -> MonitoredSession:  # fmt: skip
-    """A `MonitoredSession` that saves checkpoints and summaries and counts steps.
+    """Return a `MonitoredSession` that saves checkpoints and summaries and counts steps.
 
     Args:
       master: the target of the session.
@@ -279,14 +282,14 @@ def MonitoredTrainingSession(
 
 
 def _within(folder: Any, beside: str) -> Any:
-    """A folder, or what is called `beside` in it."""
+    """Return a folder, or its entry called `beside`."""
     return os.path.join(folder, beside) if folder and beside else folder
 
 
 def _counting_hooks(
     scaffold: Any, summary_dir: Any, log_steps: int | None, steps: Any, secs: Any
 ) -> list[Any]:
-    """What writes the speed and summaries."""
+    """Return the hooks that write speed and summaries."""
     if not summary_dir:
         return []
     made: list[Any] = []
@@ -302,7 +305,7 @@ def _counting_hooks(
 
 
 def _saving_hooks(scaffold: Any, checkpoint_dir: Any, steps: Any, secs: Any) -> list[Any]:
-    """What saves checkpoints."""
+    """Return the hooks that save checkpoints."""
     if not checkpoint_dir or not _some(steps, secs):
         return []
     return [

@@ -35,7 +35,7 @@ _FLOATS = (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64)
 def assign_moving_average(
     variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Any:
-    """Updates a variable to `variable * decay + value * (1 - decay)` when run.
+    """Update a variable to `variable * decay + value * (1 - decay)` when run.
 
     Args:
       variable: the moving average.
@@ -79,7 +79,7 @@ def weighted_moving_average(
     collections: Sequence[str] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The moving average of `value * weight`, divided by that of `weight`.
+    """Return the moving average of `value * weight`, divided by that of `weight`.
 
     Args:
       value: a tensor of known shape.
@@ -155,7 +155,7 @@ def _unused(name: str) -> str:
 
 @export("train.ExponentialMovingAverage")
 class ExponentialMovingAverage:
-    """Keeps moving averages of variables, to be used in their place for evaluation.
+    """Moving averages of variables, used instead of them for evaluation.
 
     Args:
       decay: how much of the old average remains; near 1.
@@ -182,7 +182,7 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
-        """The operation that updates the averages, which are made the first time.
+        """Return the operation that updates the averages, which are made the first time.
 
         Args:
           var_list: variables and tensors; by default the trainable variables.
@@ -222,11 +222,11 @@ class ExponentialMovingAverage:
             return slot_creator.create_zeros_slot(var, self.name, colocate_with_primary=is_state)
 
     def average(self, var: Any) -> Any:
-        """The variable that keeps the average of `var`; None if `apply` did not get it."""
+        """Return the variable that keeps the average of `var`; None if `apply` did not get it."""
         return self._averages.get(var.experimental_ref())
 
     def average_name(self, var: Any) -> str:
-        """The name that the average of `var` has, or would get."""
+        """Return the name that the average of `var` has, or would get."""
         average = self.average(var)
         if average is not None:
             name: str = slot_creator.name_of(average)
@@ -238,7 +238,7 @@ class ExponentialMovingAverage:
     def variables_to_restore(
         self, moving_avg_variables: Sequence[Any] | None = None
     ) -> dict[str, Any]:
-        """What `tf.train.Saver` takes to load averages into the variables themselves.
+        """Return `tf.train.Saver`'s argument for loading averages into the variables.
 
         Args:
           moving_avg_variables: the variables whose average is to be loaded; by default those that

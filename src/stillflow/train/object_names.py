@@ -13,7 +13,7 @@ OBJECT_GRAPH_PROTO_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def object_graph_key_mapping(checkpoint_path: str) -> dict[str, str]:
-    """The keys of variables in a checkpoint of objects, by the names they had.
+    """Return the keys of variables in a checkpoint of objects, by the names they had.
 
     Raises:
       NotFoundError: If it is no such checkpoint.
@@ -34,7 +34,7 @@ def saver_from_object_based_checkpoint(
     names_to_keys: dict[str, str] | None = None,
     cached_saver: Any = None,
 ) -> Any:
-    """A `Saver` that restores variables from a checkpoint of objects.
+    """Return a `Saver` that restores variables from a checkpoint of objects.
 
     Args:
       checkpoint_path: The checkpoint.
@@ -45,7 +45,7 @@ def saver_from_object_based_checkpoint(
 
     Raises:
       ValueError: If it is no checkpoint of objects.
-      NotFoundError: If it lacks a variable.
+      NotFoundError: If a variable is missing.
     """
     from stillflow.train.saver import Saver
     from stillflow.variables.collections import all_saveable_objects

@@ -33,7 +33,7 @@ from stillflow.variables.state_ops import assign_add
 
 
 def deduplicate_indexed_slices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
-    """Adds up the slices that have one index: (sums, indices without repetition)."""
+    """Add up the slices that have one index: (sums, indices without repetition)."""
     unique_indices, positions = unique(indices)
     count = shape(unique_indices)[0]
     return unsorted_segment_sum(values, positions, count), unique_indices
@@ -76,7 +76,7 @@ class Optimizer(Slots):
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """The operation that changes `var_list` so that `loss` gets smaller.
+        """Return the operation that changes `var_list` so that `loss` gets smaller.
 
         Args:
           loss: a tensor, or a function that gives one.
@@ -116,7 +116,7 @@ class Optimizer(Slots):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """The gradients of `loss`; arguments as in `minimize()`.
+        """Return the gradients of `loss`; arguments as in `minimize()`.
 
         Returns:
           A list of (gradient or None, variable).
@@ -140,7 +140,7 @@ class Optimizer(Slots):
     def _gradients_of_tensor(
         self, loss: Any, var_list: Any, gate_gradients: int, grad_loss: Any, **how: Any
     ) -> list[tuple[Any, Any]]:
-        """The gradients of a tensor; `how` is for `tf.gradients`."""
+        """Return the gradients of a tensor; `how` is for `tf.gradients`."""
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
@@ -177,7 +177,7 @@ class Optimizer(Slots):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """The operation that changes variables by their gradients.
+        """Return the operation that changes variables by their gradients.
 
         Args:
           grads_and_vars: pairs (gradient or None, variable), as `compute_gradients()` gives.
@@ -221,7 +221,7 @@ class Optimizer(Slots):
     def _distributed_apply(
         self, distribution: Any, grads_and_vars: Any, global_step: Any = None, name: Any = None
     ) -> Any:
-        """What `apply_gradients()` builds for all replicas of a strategy together."""
+        """Build the update of all replicas of a strategy together for `apply_gradients()`."""
         return apply_in_all_replicas(self, distribution, grads_and_vars, global_step, name)
 
     def _assert_valid_dtypes(self, tensors: Sequence[Any]) -> None:
@@ -236,45 +236,45 @@ class Optimizer(Slots):
     # ---- what subclasses override
 
     def _valid_dtypes(self) -> set[Any]:
-        """The types of losses, variables and gradients that are supported."""
+        """Return the types of losses, variables and gradients that are supported."""
         return {dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        """Makes the slots of all variables that will be trained."""
+        """Make the slots of all variables that will be trained."""
 
     def _prepare(self) -> None:
-        """Makes tensors of hyperparameters, before variables are updated."""
+        """Make tensors of hyperparameters, before variables are updated."""
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        """The operation that updates a reference variable."""
+        """Return the operation that updates a reference variable."""
         raise NotImplementedError()
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
-        """The operation that updates a resource variable."""
+        """Return the operation that updates a resource variable."""
         raise NotImplementedError()
 
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Any, indices: Tensor
     ) -> Any:
-        """Updates rows of a resource variable that `indices` may name several times."""
+        """Update rows of a resource variable that `indices` may name several times."""
         summed, unique_indices = deduplicate_indexed_slices(grad, indices)
         return self._resource_apply_sparse(summed, handle, unique_indices)
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
-        """Updates rows of a resource variable; `indices` are all different."""
+        """Update rows of a resource variable; `indices` are all different."""
         raise NotImplementedError()
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        """Updates rows of a reference variable that the gradient may name several times."""
+        """Update rows of a reference variable that the gradient may name several times."""
         summed, unique_indices = deduplicate_indexed_slices(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(summed, unique_indices, grad.dense_shape), var)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        """Updates rows of a reference variable; the indices are all different."""
+        """Update rows of a reference variable; the indices are all different."""
         raise NotImplementedError()
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
-        """The operation that completes the step; may add to `update_ops`."""
+        """Return the operation that completes the step; may add to `update_ops`."""
         return group(*update_ops, name=name_scope)
 
     def _call_if_callable(self, param: Any) -> Any:
@@ -292,7 +292,7 @@ def _converted(grad: Any) -> Any:
 
 
 def as_gradient(grad: Any) -> Any:
-    """A gradient as a tensor or IndexedSlices; TypeError if it is neither."""
+    """Return a gradient as a tensor or IndexedSlices; TypeError if it is neither."""
     try:
         converted = convert_to_tensor_or_indexed_slices(grad)
     except TypeError:
@@ -305,7 +305,7 @@ def as_gradient(grad: Any) -> Any:
 
 
 def as_train_op(apply_updates: Any) -> Any:
-    """What applies gradients, as an operation that stands in the collection TRAIN_OP."""
+    """Return the operation that applies gradients, which is in the collection TRAIN_OP."""
     if get_default_graph().runs_at_once:
         return apply_updates
     if isinstance(apply_updates, Tensor):
@@ -317,7 +317,7 @@ def as_train_op(apply_updates: Any) -> Any:
 
 
 def _scaled(loss: Any) -> Any:
-    """A replica's share of a loss, where losses of replicas are added and it is a mean."""
+    """Return a replica's share of a loss, where losses of replicas are added and it is a mean."""
     get_default_graph()._is_loss_scaled_by_optimizer = False
     if get_loss_reduction() == ReduceOp.MEAN:
         count = get_strategy().num_replicas_in_sync
@@ -362,7 +362,7 @@ def gradients_of_function(
 def _gradients_in_graph(
     loss: Callable[[], Any], var_list: Any, grad_loss: Any
 ) -> list[tuple[Any, Any]]:
-    """The same in a graph, where tapes know nothing of reference variables."""
+    """Return gradients in a graph, where tapes do not know reference variables."""
     graph = get_default_graph()
     before = len(graph.get_operations())
     value = _scaled(loss())

@@ -1,4 +1,4 @@
-"""How optimizers differentiate by, and update, each kind of variable."""
+"""Optimizers' access to each kind of variable: differentiation and update."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from stillflow.variables.resource_variable import is_resource_variable
 
 
 class _OptimizableVariable:
-    """What an optimizer needs of a variable."""
+    """Interface of optimizers to a variable."""
 
     def __init__(self, v: Any) -> None:
         self._v = v
 
     def target(self) -> Any:
-        """What to differentiate by."""
+        """Return the tensor to differentiate by."""
         return self._v
 
     def update_op(self, optimizer: Any, g: Any) -> Any:
-        """The operation that applies the gradient `g`."""
+        """Return the operation that applies the gradient `g`."""
         raise NotImplementedError("Calling an abstract method.")
 
     def _constrained(self, update_op: Any) -> Any:
@@ -39,7 +39,7 @@ class _OptimizableVariable:
 
 
 class _RefVariableProcessor(_OptimizableVariable):
-    """For reference variables."""
+    """Processor of reference variables."""
 
     def __str__(self) -> str:
         return f"<_RefVariableProcessor({self._v})>"
@@ -57,7 +57,7 @@ class _RefVariableProcessor(_OptimizableVariable):
 
 
 class _DenseResourceVariableProcessor(_OptimizableVariable):
-    """For resource variables."""
+    """Processor of resource variables."""
 
     def update_op(self, optimizer: Any, g: Any) -> Any:
         if isinstance(g, IndexedSlices):
@@ -67,14 +67,14 @@ class _DenseResourceVariableProcessor(_OptimizableVariable):
 
 
 class _TensorProcessor(_OptimizableVariable):
-    """For tensors: they have gradients but cannot be updated."""
+    """Processor of tensors: they have gradients but cannot be updated."""
 
     def update_op(self, optimizer: Any, g: Any) -> Any:
         raise NotImplementedError("Trying to update a Tensor ", self._v)
 
 
 def get_processor(v: Any) -> _OptimizableVariable:
-    """The processor for a variable or tensor.
+    """Return the processor for a variable or tensor.
 
     Raises:
       NotImplementedError: if `v` is neither.

@@ -30,12 +30,12 @@ class Shrinkage:
         self._tensors: dict[str, Any] = {}
 
     def prepare(self) -> None:
-        """Makes tensors of the numbers."""
+        """Make tensors of the numbers."""
         for name, number in self._numbers.items():
             self._tensors[name] = convert_to_tensor(number, name=name)
 
     def step(self, rule: str, slots: tuple[str, ...], rate: str) -> Step:
-        """A rule's step, which calls the learning rate `rate`."""
+        """Return a rule's step, which calls the learning rate `rate`."""
         names = (rate, "l1", "l2")
         scalars = dict(zip(names, self._tensors.values(), strict=True))
         return Step(rule, slots, scalars, uncast=("", "Resource", "Sparse"))

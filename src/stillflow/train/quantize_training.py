@@ -23,7 +23,7 @@ _ALLOWED_INPUTS = 2
 
 
 class _Range(NamedTuple):
-    """What is known of the values of a node."""
+    """Known range of a node's values."""
 
     known: bool
     signed: bool
@@ -123,7 +123,7 @@ class _Rewriter:
     # ---- the nodes that are added
 
     def _add(self, op: str, name: str, *inputs: str, **attrs: Any) -> str:
-        """Adds a node, its attributes completed by the op's defaults; gives its name."""
+        """Add a node, its attributes completed by the op's defaults; give its name."""
         card = get(op)
         node = self.graph.node.add(name=name, op=op)
         node.input.extend(inputs)
@@ -154,7 +154,7 @@ class _Rewriter:
         )  # fmt: skip
 
     def _averages(self, source: str) -> list[str]:
-        """Moving averages of the least and the greatest value of a node."""
+        """Add moving averages of the minimum and the maximum of a node."""
         decay = self._constant(f"{source}/Decay", _DECAY, dtypes.float32)
         within = f"{source}/ReductionAxes"
         start = self._constant(f"{within}/RangeStart", 0, dtypes.int32)
@@ -168,7 +168,7 @@ class _Rewriter:
         return [self._average(name, decay) for name in extremes]
 
     def _average(self, value: str, decay: str) -> str:
-        """A variable that is the value at first, and then its moving average."""
+        """Return a variable that is the value at first, and then its moving average."""
         variable = self._add(
             "VariableV2", f"{value}/Variable", shape=TensorShape([]), dtype=dtypes.float32
         )

@@ -25,7 +25,7 @@ _INSTEAD = "To construct input pipelines, use the `tf.data` module."
 
 @export("train.queue_runner.QueueRunner", "train.QueueRunner")
 class QueueRunner:
-    """Runs each of some operations in a thread of its own until the queue is closed.
+    """Runner of enqueue operations, each in its own thread, until the queue is closed.
 
     Args:
       queue: the queue to fill.
@@ -37,7 +37,8 @@ class QueueRunner:
       import_scope: the scope its names are in.
 
     Raises:
-      ValueError: if `queue` or `enqueue_ops` are missing, or given beside a `queue_runner_def`.
+      ValueError: if `queue` or `enqueue_ops` are missing, or given together with a
+        `queue_runner_def`.
       TypeError: if `queue_closed_exception_types` is no tuple of error types.
     """
 
@@ -99,12 +100,12 @@ class QueueRunner:
 
     @property
     def close_op(self) -> Any:
-        """What closes the queue."""
+        """The operation that closes the queue."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Any:
-        """What closes the queue and cancels what waits."""
+        """The operation that closes the queue and cancels waiting operations."""
         return self._cancel_op
 
     @property
@@ -114,7 +115,7 @@ class QueueRunner:
 
     @property
     def exceptions_raised(self) -> list[BaseException]:
-        """What threads without a coordinator have raised since they were made."""
+        """The exceptions of threads without a coordinator."""
         return self._exceptions_raised
 
     @property
@@ -124,7 +125,7 @@ class QueueRunner:
         return name
 
     def _run(self, sess: Any, enqueue_op: Any, coord: Any = None) -> None:
-        """What a thread does."""
+        """Run the loop of a thread."""
         counted = True
         try:
             stopped = coord.should_stop if coord else lambda: False
@@ -154,13 +155,13 @@ class QueueRunner:
     def _enqueue(
         self, sess: Any, enqueue_op: Any, stopped: Callable[[], bool]
     ) -> Callable[[], Any]:
-        """What a thread calls again and again until it is `stopped`."""
+        """Return the function that a thread calls repeatedly until `stopped`."""
         from stillflow.runtime.executor.queue_runs import turns  # needs torch, which graphs do not
 
         return turns(sess, enqueue_op, stopped)
 
     def _leave(self, sess: Any, close: bool) -> None:
-        """Counts a thread that ends; the last one closes the queue."""
+        """Count a thread that ends; the last one closes the queue."""
         self._runs_per_session[sess] -= 1
         if close and self._runs_per_session[sess] == 0:
             try:
@@ -169,7 +170,7 @@ class QueueRunner:
                 logging.vlog(1, "Ignored exception: %s", error)
 
     def _close_on_stop(self, sess: Any, cancel_op: Any, coord: Any) -> None:
-        """What one more thread does: it frees those that wait when the coordinator says so."""
+        """Wait in a thread for the coordinator's stop, then cancel waiting operations."""
         coord.wait_for_stop()
         try:
             sess.run(cancel_op)
@@ -179,7 +180,7 @@ class QueueRunner:
     def create_threads(
         self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """Makes threads that run the operations; none if some still run for the session.
+        """Make threads that run the operations; none if some still run for the session.
 
         Args:
           sess: the session.
@@ -215,7 +216,7 @@ class QueueRunner:
         return threads
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """This as a `QueueRunnerDef`; None if the queue is outside `export_scope`."""
+        """Return this as a `QueueRunnerDef`; None if the queue is outside `export_scope`."""
         from stillflow.protos import QueueRunnerDef
 
         if export_scope is not None and not self.queue.name.startswith(export_scope):
@@ -233,7 +234,7 @@ class QueueRunner:
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
-        """The queue runner that `to_proto` has described."""
+        """Return the queue runner that `to_proto` has described."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 
@@ -255,7 +256,7 @@ def _error_types(types: Any) -> tuple[Any, ...]:
 @export("train.queue_runner.add_queue_runner", "train.add_queue_runner")
 @deprecated(None, _INSTEAD)
 def add_queue_runner(qr: Any, collection: Any = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Adds a queue runner to a collection of the graph."""
+    """Add a queue runner to a collection of the graph."""
     add_to_collection(collection, qr)
 
 
@@ -265,7 +266,7 @@ def start_queue_runners(
     sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True,
     collection: Any = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:  # fmt: skip
-    """Makes the threads of all queue runners in the graph.
+    """Make the threads of all queue runners in the graph.
 
     Args:
       sess: the session; the default one if None.

@@ -19,7 +19,7 @@ _NOT_CAST = ("grad", "delta", "indices", "global_step")
 
 @dataclass
 class Step:
-    """What a training op takes beside the variable and its gradient.
+    """Operands of a training op after the variable and its gradient.
 
     Attributes:
       rule: as in `Apply<rule>`.
@@ -37,7 +37,7 @@ class Step:
 
 
 def applies_rules(cls: _Class) -> _Class:
-    """A class decorator: the optimizer applies the training op that its `_step(var)` describes.
+    """Decorate an optimizer class: it applies the training op that its `_step(var)` describes.
 
     A base class between the optimizer and `tf.train.Optimizer` would do as well, but programs look
     at the base classes of TensorFlow's optimizers. What the class defines itself stays.
@@ -51,7 +51,7 @@ def applies_rules(cls: _Class) -> _Class:
 def _update(
     optimizer: Any, kind: str, var: Any, dtype: DType, grad: Tensor, indices: Any = None
 ) -> Any:
-    """Adds the training op; `kind` is "", "Resource", "Sparse" or "ResourceSparse"."""
+    """Add the training op; `kind` is "", "Resource", "Sparse" or "ResourceSparse"."""
     step: Step = optimizer._step(var)
     card = training_op(f"{kind}Apply{step.rule}")
     states = [var, *(optimizer.get_slot(var, name) for name in step.slots)]

@@ -1,4 +1,4 @@
-"""What checkpoints hold: variables, their parts, and other objects that know their tensors."""
+"""Contents of checkpoints: variables, their parts, and other objects with tensors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SaveSpec:
 
 
 class SaveableObject:
-    """Something that checkpoints hold, as one or several tensors.
+    """Object that checkpoints hold, as one or several tensors.
 
     Args:
       op: What it is, for instance a variable; nothing is saved twice.
@@ -74,19 +74,19 @@ class SaveableObject:
 
     @property
     def optional_restore(self) -> bool:
-        """Whether a checkpoint may lack it."""
+        """True if it may be missing in a checkpoint."""
         return False
 
     @property
     def device(self) -> str:
-        """Where its tensors are."""
+        """The device of its tensors."""
         return self.specs[0].device
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Builds what gives it its saved state.
+        """Build the operation that restores the saved state.
 
         Args:
-          restored_tensors: What was read, for each of `specs`.
+          restored_tensors: The read values, for each of `specs`.
           restored_shapes: Shapes to give these first, or None.
 
         Returns:
@@ -102,7 +102,7 @@ class ReferenceVariableSaveable(SaveableObject):
         super().__init__(var, [SaveSpec(var, slice_spec, name, dtype=var.dtype)], name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Assigns what was read."""
+        """Assign the read value."""
         (tensor,) = restored_tensors
         if restored_shapes is not None:
             tensor = reshape(tensor, restored_shapes[0])
@@ -130,7 +130,7 @@ class ResourceVariableSaveable(SaveableObject):
         super().__init__(var, [spec], name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Assigns what was read, on the variable's device."""
+        """Assign the read value, on the variable's device."""
         from stillflow.ops.variables.resource import assign_variable_op
 
         (tensor,) = restored_tensors
@@ -144,7 +144,7 @@ class ResourceVariableSaveable(SaveableObject):
 
 
 def _reader(variable: Any) -> Callable[[], Tensor]:
-    """A function that adds a read of the variable, and a copy of it on the CPU."""
+    """Return a function that adds a read of the variable, and a copy of it on the CPU."""
 
     def read() -> Tensor:
         with device(variable.device):
@@ -156,18 +156,18 @@ def _reader(variable: Any) -> Callable[[], Tensor]:
 
 
 def set_cpu0(device_string: str) -> str:
-    """The first CPU of the machine that a device belongs to."""
+    """Return the first CPU of the machine that a device belongs to."""
     spec = DeviceSpec.from_string(device_string)
     return spec.replace(device_type="CPU", device_index=0).to_string()
 
 
 def _is_trackable(item: Any) -> bool:
-    """Whether an object tells what of it belongs into a checkpoint, other than a variable."""
+    """Return True if an object, other than a variable, lists its own parts of a checkpoint."""
     return hasattr(item, "_gather_saveables_for_checkpoint") and not isinstance(item, Variable)
 
 
 def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
-    """The saveables that a variable, a list of its parts, or another object consists of.
+    """Yield the saveables that a variable, a list of its parts, or another object consists of.
 
     Args:
       op: The object.
@@ -288,7 +288,7 @@ def _add_named(result: dict[str, Any], name: str, var: Any) -> None:
 
 
 def _add_shared(result: dict[str, Any], var: Any) -> None:
-    """Adds a variable that was made where operations run when they are called."""
+    """Add a variable that was made where operations run when they are called."""
     name = var._shared_name
     if result.setdefault(name, var) is not var:
         raise ValueError(
@@ -307,7 +307,7 @@ def _add_part(result: dict[str, Any], var: Any) -> None:
 
 
 def validate_and_slice_inputs(names_to_saveables: Any) -> list[SaveableObject]:
-    """The saveables of a dict or list of what to save, in the order of their names.
+    """Return the saveables of a dict or list of what to save, in the order of their names.
 
     Raises:
       TypeError: If something cannot be saved.

@@ -62,7 +62,7 @@ _V1_WARNING = (
 
 @export("train.Saver")
 class Saver:
-    """Adds operations that save and restore variables to the default graph, and runs them.
+    """Saver of variables: adds the operations to the default graph, and runs them.
 
     Args:
       var_list: What to save: a list of variables and saveables, or a dict of these by the names
@@ -152,7 +152,7 @@ class Saver:
         self._object_restore_saver: Any = None
 
     def build(self) -> None:
-        """Adds the operations to the default graph, unless they are there.
+        """Add the operations to the default graph, unless they are there.
 
         Raises:
           ValueError: If there is nothing to save.
@@ -232,7 +232,7 @@ class Saver:
         return [self._CheckpointFilename(p) for p in self._last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
-        """Sets what is kept; `set_last_checkpoints_with_time` says since when, too."""
+        """Set what is kept; `set_last_checkpoints_with_time` says since when, too."""
         assert isinstance(last_checkpoints, list)
         # Never old enough to be deleted.
         self._last_checkpoints = [(path, np.inf) for path in last_checkpoints]
@@ -240,7 +240,7 @@ class Saver:
     def set_last_checkpoints_with_time(
         self, last_checkpoints_with_time: list[tuple[str, float]]
     ) -> None:
-        """Sets what is kept.
+        """Set what is kept.
 
         Args:
           last_checkpoints_with_time: Checkpoints and when they were made, in seconds.
@@ -249,7 +249,7 @@ class Saver:
         self._last_checkpoints = last_checkpoints_with_time
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Takes over what an earlier program saved.
+        """Set the list of checkpoints that an earlier program saved.
 
         Args:
           checkpoint_paths: Checkpoints; those that are not there are left out.
@@ -264,11 +264,11 @@ class Saver:
     # ---- As a message
 
     def as_saver_def(self) -> Any:
-        """This as a `SaverDef`."""
+        """Return this as a `SaverDef`."""
         return self.saver_def
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """This as a `SaverDef`; None if it is not in `export_scope`."""
+        """Return this as a `SaverDef`; None if it is not in `export_scope`."""
         if export_scope is None:
             return self.saver_def
         if not all(getattr(self.saver_def, field).startswith(export_scope) for field in _NAMES):
@@ -281,7 +281,7 @@ class Saver:
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """The saver that a `SaverDef` describes, whose nodes are in the graph already."""
+        """Return the saver that a `SaverDef` describes, whose nodes are in the graph already."""
         return Saver(saver_def=saver_def, name=import_scope)
 
     # ---- Saving and restoring
@@ -298,7 +298,7 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str | None:
-        """Saves the variables of a session.
+        """Save the variables of a session.
 
         Args:
           sess: The session.
@@ -402,7 +402,10 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> Any:
-        """The default graph and this saver as a `MetaGraphDef`: see the function of this name."""
+        """Return the default graph and this saver as a `MetaGraphDef`.
+
+        See the function of this name.
+        """
         return export_meta_graph(
             filename=filename,
             graph_def=get_default_graph().as_graph_def(add_shapes=True),
@@ -417,7 +420,7 @@ class Saver:
         )
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Gives variables of a session their saved values; they need no initial ones.
+        """Restore variables of a session; they need no initial values.
 
         Args:
           sess: The session.
@@ -425,7 +428,7 @@ class Saver:
 
         Raises:
           ValueError: If there is no such checkpoint.
-          NotFoundError: If it lacks a variable.
+          NotFoundError: If a variable is missing.
           InvalidArgumentError: If a variable has another type or shape there.
           DataLossError: If it is damaged.
         """
@@ -493,7 +496,7 @@ def _explained(error: errors.OpError, missing: str) -> errors.OpError:
 
 
 def get_saver_or_default() -> Any:
-    """The graph's saver, or a new one of all variables.
+    """Return the graph's saver, or a new one of all variables.
 
     Raises:
       RuntimeError: If there are several.

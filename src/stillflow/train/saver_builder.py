@@ -30,7 +30,7 @@ PerDevice = Sequence[tuple[str, list[Saveable]]]
 
 
 class BaseSaverBuilder:
-    """Builds what saves and restores; subclasses may build other operations.
+    """Builder of save and restore operations; subclasses may build other ones.
 
     Args:
       write_version: The format to save in, `SaverDef.V1` or `SaverDef.V2`.
@@ -45,7 +45,7 @@ class BaseSaverBuilder:
         self._write_version = write_version
 
     def save_op(self, filename_tensor: Tensor, saveables: Sequence[Saveable]) -> Operation:
-        """Adds the operation that saves.
+        """Add the operation that saves.
 
         Args:
           filename_tensor: The file (V1) or prefix (V2), a string.
@@ -71,7 +71,7 @@ class BaseSaverBuilder:
         preferred_shard: int,
         restore_sequentially: bool,
     ) -> list[Tensor]:
-        """Adds what reads all tensors, by one operation for each saveable."""
+        """Add reads of all tensors, one operation per saveable."""
         del restore_sequentially
         tensors: list[Tensor] = []
         for saveable in saveables:
@@ -82,7 +82,7 @@ class BaseSaverBuilder:
     def restore_op(
         self, filename_tensor: Tensor, saveable: Saveable, preferred_shard: int
     ) -> list[Tensor]:
-        """Adds what reads the tensors of one saveable."""
+        """Add the read of one saveable's tensors."""
         del preferred_shard
         return [
             bundles.restore_v2_op(
@@ -92,7 +92,7 @@ class BaseSaverBuilder:
         ]
 
     def sharded_filename(self, filename_tensor: Tensor, shard: int, num_shards: Tensor) -> Tensor:
-        """Adds what gives the name of a shard."""
+        """Add the name of a shard."""
         result: Tensor = tensor_files.sharded_filename_op(filename_tensor, shard, num_shards)
         return result
 
@@ -101,7 +101,7 @@ class BaseSaverBuilder:
         return with_dependencies([save], filename_tensor)
 
     def _AddShardedSaveOpsForV2(self, checkpoint_prefix: Tensor, per_device: PerDevice) -> Tensor:
-        """Saves each device's share into a directory of its own, then makes one of them."""
+        """Save each device's share into a directory of its own, then make one of them."""
         suffix = f"_temp_{uuid.uuid4().hex}/part"
         temporary_prefix = string_join([checkpoint_prefix, suffix])
         num_shards = constant(len(per_device), name="num_shards")
@@ -180,7 +180,7 @@ class BaseSaverBuilder:
         return group(*restores, name="restore_all")
 
     def _GroupByDevices(self, saveables: Sequence[Saveable]) -> PerDevice:
-        """The saveables of each device, by its name.
+        """Return the saveables of each device, by its name.
 
         Raises:
           ValueError: If the tensors of one saveable are on several devices.
@@ -206,7 +206,7 @@ class BaseSaverBuilder:
         restore_sequentially: bool = False,
         filename: str = "model",
     ) -> Any:
-        """Adds what saves and restores to the default graph.
+        """Add what saves and restore to the default graph.
 
         Args:
           names_to_saveables: What to save, by name; or a list.
@@ -280,7 +280,7 @@ class BaseSaverBuilder:
 
 
 class BulkSaverBuilder(BaseSaverBuilder):
-    """Reads all tensors by one operation."""
+    """Builder that reads all tensors by one operation."""
 
     def bulk_restore(
         self,
@@ -289,7 +289,7 @@ class BulkSaverBuilder(BaseSaverBuilder):
         preferred_shard: int,
         restore_sequentially: bool,
     ) -> list[Tensor]:
-        """Adds the operation that reads all tensors."""
+        """Add the operation that reads all tensors."""
         del preferred_shard, restore_sequentially
         specs = [spec for saveable in saveables for spec in saveable.specs]
         with device("cpu:0"):
@@ -308,9 +308,9 @@ def _shape_to_restore(tensor: Any) -> Any:
 
 
 def _make_partitioned_tensors() -> None:
-    """Adds the nodes that join the parts of variables, where collections name these variables.
+    """Add the nodes that join the parts of variables, where collections name these variables.
 
-    Whoever imports the graph looks them up.
+    Programs that import the graph look these names up.
     """
     graph = get_default_graph()
     for key in graph.get_all_collection_keys():

@@ -24,16 +24,16 @@ class CheckpointSaverListener:
     """The base of what a `CheckpointSaverHook` calls; methods do nothing unless overridden."""
 
     def begin(self) -> None:
-        """Called once before the session is made."""
+        """Prepare; called once before the session is made."""
 
     def before_save(self, session: Any, global_step_value: Any) -> None:
-        """Called before a checkpoint is saved."""
+        """Act before a checkpoint is saved."""
 
     def after_save(self, session: Any, global_step_value: Any) -> Any:
-        """Called after a checkpoint was saved; true asks for the end of training."""
+        """Act after a checkpoint is saved; a true result requests the end of training."""
 
     def end(self, session: Any, global_step_value: Any) -> None:
-        """Called at the end."""
+        """Finish; called at the end."""
 
 
 @export("train.CheckpointSaverHook")
@@ -113,7 +113,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.end(session, step)
 
     def _save(self, session: Any, step: Any) -> bool:
-        """Saves a checkpoint; says whether a listener asks for the end."""
+        """Save a checkpoint; say whether a listener asks for the end."""
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:
             listener.before_save(session, step)
@@ -154,15 +154,15 @@ class CheckpointSaverHook(SessionRunHook):
 
 @export("train.SummarySaverHook")
 class SummarySaverHook(SessionRunHook):
-    """Writes summaries.
+    """Hook that writes summaries.
 
     Args:
       save_steps: how often, in steps.
       save_secs: how often, in seconds.
       output_dir: where.
-      summary_writer: what writes them; one for `output_dir` if None.
+      summary_writer: the writer; one for `output_dir` if None.
       scaffold: a `Scaffold` with a `summary_op`.
-      summary_op: what gives serialized summaries, or a list of such.
+      summary_op: serialized summaries, or a list of such.
 
     Raises:
       ValueError: unless exactly one of `scaffold` and `summary_op` is given.
@@ -201,7 +201,7 @@ class SummarySaverHook(SessionRunHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         if not self._summary_writer:
             return
-        # What was read with the run may be from before its update: a second read tells.
+        # The value read with the run may be from before its update: a second read decides.
         read = run_values.results["global_step"]
         if self._next_step is None or self._request_summary:
             self._lag = run_context.session.run(self._global_step_tensor) - read
@@ -219,7 +219,7 @@ class SummarySaverHook(SessionRunHook):
             self._summary_writer.flush()
 
     def _get_summary_op(self) -> Any:
-        """What gives summaries, as a list; None if there is nothing."""
+        """Return the summaries as a list; None if there are none."""
         summary_op = self._summary_op
         if summary_op is None:
             summary_op = self._scaffold.summary_op
@@ -230,7 +230,7 @@ class SummarySaverHook(SessionRunHook):
 
 @export("train.ProfilerHook")
 class ProfilerHook(SessionRunHook):
-    """Writes traces of runs, `timeline-STEP.json`, for Chrome's tracing page.
+    """Hook that writes traces of runs, `timeline-STEP.json`, for Chrome's tracing page.
 
     Args:
       save_steps: how often, in steps.

@@ -54,7 +54,7 @@ def _default_ready_for_local_init_op() -> Any:
 
 @export("train.Scaffold")
 class Scaffold:
-    """What a session needs to be initialized, checked, saved and summarized.
+    """Operations of a session: initialization, checks, saver and summaries.
 
     What is not given is looked for in the graph's collections, or made, by `finalize`.
 
@@ -97,7 +97,7 @@ class Scaffold:
         self._init_fn = (lambda sess: init_fn(self, sess)) if init_fn else None
 
     def finalize(self) -> Scaffold:
-        """Makes what is not there and makes the graph read-only; returns the scaffold."""
+        """Make what is not there and make the graph read-only; return the scaffold."""
         made: tuple[tuple[str, str, Callable[[], Any]], ...] = (
             ("init_op", GraphKeys.INIT_OP, _default_init_op),
             ("ready_op", GraphKeys.READY_OP, _default_ready_op),
@@ -164,7 +164,7 @@ class Scaffold:
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Any) -> Any:
-        """The only thing in a collection, or else what `default_constructor` makes, put there.
+        """Return the only item of a collection, or else add the result of `default_constructor`.
 
         Raises:
           RuntimeError: if there are several.
@@ -185,7 +185,7 @@ class Scaffold:
 
     @staticmethod
     def default_local_init_op() -> Any:
-        """Initializes local variables, tables and local resources."""
+        """Initialize local variables, tables and local resources."""
         return group(
             variables.local_variables_initializer(),
             variables.tables_initializer(),
@@ -194,7 +194,7 @@ class Scaffold:
 
 
 def _object_saver(checkpoint: Any) -> Saver:
-    """A saver of what a `Checkpoint` tracks."""
+    """Return a saver of what a `Checkpoint` tracks."""
     from stillflow.train.tracking.checkpoint import saveables_of
 
     return Saver(var_list=saveables_of(checkpoint), sharded=True)

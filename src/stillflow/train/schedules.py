@@ -33,12 +33,12 @@ class LearningRateSchedule:
         raise NotImplementedError("Learning rate schedule must override __call__")
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         raise NotImplementedError("Learning rate schedule must override get_config")
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
-        """The schedule that `get_config` described."""
+        """Return the schedule that `get_config` described."""
         return cls(**config)
 
 
@@ -114,7 +114,7 @@ class PiecewiseConstantDecay(_Schedule):
 @export("keras.optimizers.schedules.PolynomialDecay")
 @dataclass(eq=False)
 class PolynomialDecay(_Schedule):
-    """From the initial to `end_learning_rate` along a polynomial, again and again if `cycle`."""
+    """Decay from the initial to `end_learning_rate` along a polynomial, cyclically if `cycle`."""
 
     initial_learning_rate: Any
     decay_steps: Any

@@ -22,7 +22,7 @@ _started: list[Server] = []
 
 @export("train.Server", "distribute.Server")
 class Server:
-    """Runs what sessions place on its task, and keeps their state.
+    """Server of one task: runs the operations that sessions place on it, and keeps their state.
 
     It listens on the address that the cluster gives its task. Who reaches that can run graphs in
     this process: as with TensorFlow's servers, the network of a cluster has to be private.
@@ -81,22 +81,22 @@ class Server:
         native_log.info(f"Started server with target: {self.target}")
 
     def join(self) -> None:
-        """Waits for ever: a server does not stop."""
+        """Wait for ever: a server does not stop."""
         threading.Event().wait()
 
     @property
     def server_def(self) -> Any:
-        """What it is, a `ServerDef`."""
+        """Its description, a `ServerDef`."""
         return self._server_def
 
     @property
     def target(self) -> str:
-        """What sessions name it by."""
+        """The target that sessions connect to."""
         return self._task.target
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:
-        """A server that is a cluster of its own."""
+        """Return a server that is a cluster of its own."""
         return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
 
 
@@ -142,7 +142,10 @@ def _only(there: Any, given: Any, name: str) -> Any:
 
 
 def _bound_socket(server: Any) -> socket.socket:
-    """A socket at the server's address, which nobody else can take; a free port for port 0."""
+    """Return a socket at the server's address, which nobody else can take.
+
+    A free port for port 0.
+    """
     host, port = _address(server)
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     if os.name == "posix":  # not to wait for the last connections of a server that was restarted
@@ -161,7 +164,7 @@ def _bound_socket(server: Any) -> socket.socket:
 
 
 def _address(server: Any) -> tuple[str, int]:
-    """The host and port that the cluster gives a server."""
+    """Return the host and port that the cluster gives a server."""
     name, index = server.job_name, server.task_index
     job = next((job for job in server.cluster.job if job.name == name), None)
     if job is None:

@@ -1,4 +1,4 @@
-"""What makes sessions for those that may have to make one anew."""
+"""Creators of sessions, which recreate one after a failure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from stillflow.train.session_manager import SessionManager
 
 @export("train.SessionCreator")
 class SessionCreator(abc.ABC):
-    """The base of what makes sessions for a `MonitoredSession`."""
+    """Base class of session creators for a `MonitoredSession`."""
 
     @abc.abstractmethod
     def create_session(self) -> Any:
-        """A session, its variables initialized or restored."""
+        """Return a session, its variables initialized or restored."""
         raise NotImplementedError(f"create_session is not implemented for {self}.")
 
 
@@ -41,7 +41,7 @@ class _WithManager(SessionCreator):
 
 @export("train.ChiefSessionCreator")
 class ChiefSessionCreator(_WithManager):
-    """Makes sessions whose variables it restores or initializes.
+    """Creator of sessions that restores or initializes the variables.
 
     Args:
       scaffold: a `Scaffold`; one of defaults if None.
@@ -60,7 +60,7 @@ class ChiefSessionCreator(_WithManager):
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
 
     def create_session(self) -> Any:
-        """A session, its variables restored or initialized."""
+        """Return a session, its variables restored or initialized."""
         self._scaffold.finalize()
         return self._get_session_manager().prepare_session(
             self._master,
@@ -76,7 +76,7 @@ class ChiefSessionCreator(_WithManager):
 
 @export("train.WorkerSessionCreator")
 class WorkerSessionCreator(_WithManager):
-    """Makes sessions whose variables another process makes ready.
+    """Creator of sessions that waits for another process to initialize the variables.
 
     Args:
       scaffold: a `Scaffold`; one of defaults if None.
@@ -93,7 +93,7 @@ class WorkerSessionCreator(_WithManager):
         self._max_wait_secs = max_wait_secs
 
     def create_session(self) -> Any:
-        """A session, once its variables are ready."""
+        """Return a session, once its variables are ready."""
         self._scaffold.finalize()
         return self._get_session_manager().wait_for_session(
             self._master, config=self._config, max_wait_secs=self._max_wait_secs

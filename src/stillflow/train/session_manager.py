@@ -25,7 +25,7 @@ def _name(thing: Any) -> str:
 
 @export("train.SessionManager")
 class SessionManager:
-    """Makes sessions that are ready to be used.
+    """Manager that makes sessions ready to use.
 
     Args:
       local_init_op: initializes what every process has for itself.
@@ -61,7 +61,7 @@ class SessionManager:
         self, master: str, saver: Any, checkpoint_dir: Any, checkpoint_filename_with_path: Any,
         wait_for_checkpoint: bool, max_wait_secs: float, config: Any,
     ) -> tuple[Any, bool]:  # fmt: skip
-        """A new session, and whether a checkpoint was restored in it."""
+        """Return a new session, and whether a checkpoint was restored in it."""
         self._target = master
         sess = session_lib.Session(self._target, graph=self._graph, config=config)
         if checkpoint_dir and checkpoint_filename_with_path:
@@ -81,7 +81,10 @@ class SessionManager:
         return sess, True
 
     def _checkpoint(self, folder: Any, wait: bool, max_wait_secs: float) -> Any:
-        """What the folder says of its checkpoints, once it says it; None if there are none."""
+        """Wait for the folder's checkpoint state and return it.
+
+        None if there are no checkpoints.
+        """
         waited = 0.0
         while True:
             state = checkpoint_management.get_checkpoint_state(folder)
@@ -99,7 +102,7 @@ class SessionManager:
         max_wait_secs: float = 7200, config: Any = None, init_feed_dict: Any = None,
         init_fn: Any = None,
     ) -> Any:  # fmt: skip
-        """A session that is ready: restored if there is a checkpoint, else initialized.
+        """Return a session that is ready: restored if there is a checkpoint, else initialized.
 
         Args:
           master: the target of the session.
@@ -149,7 +152,7 @@ class SessionManager:
         checkpoint_filename_with_path: Any = None, wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200, config: Any = None,
     ) -> tuple[Any, bool]:  # fmt: skip
-        """A session, and whether a checkpoint was restored and has made it ready."""
+        """Return a session, and whether a checkpoint was restored and has made it ready."""
         sess, is_restored = self._restore_checkpoint(
             master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint,
             max_wait_secs, config,
@@ -174,7 +177,7 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: Any = None, max_wait_secs: float | None = _FOR_EVER
     ) -> Any:
-        """A session, once another process has made its variables ready.
+        """Return a session, once another process has made its variables ready.
 
         Raises:
           DeadlineExceededError: if they are not within `max_wait_secs`.
@@ -227,7 +230,7 @@ class SessionManager:
 
 
 def _ready(op: Any, sess: Any, msg: str) -> tuple[bool, str | None]:
-    """Whether nothing is left that is not initialized, else what."""
+    """Return True if nothing is left that is not initialized, else what."""
     if op is None:
         return True, None
     try:

@@ -1,4 +1,4 @@
-"""tf.train.SessionRunHook: what is called around each run of a `MonitoredSession`."""
+"""tf.train.SessionRunHook: callbacks around each run of a `MonitoredSession`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class SessionRunHook:
     """The base of hooks; each method does nothing unless a subclass overrides it."""
 
     def begin(self) -> None:
-        """Called once before the session is made; here the graph can still be changed."""
+        """Prepare; called once before the session is made, while the graph can still be changed."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called whenever a session was made.
+        """Act on a new session; called after each creation.
 
         Args:
           session: the `tf.Session`.
@@ -23,7 +23,7 @@ class SessionRunHook:
         """
 
     def before_run(self, run_context: Any) -> Any:
-        """Called before each run.
+        """Act before each run.
 
         Args:
           run_context: a `SessionRunContext`.
@@ -34,7 +34,7 @@ class SessionRunHook:
         return None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Called after each run that has not failed.
+        """Act after each run that has not failed.
 
         Args:
           run_context: the `SessionRunContext` that `before_run` got.
@@ -42,7 +42,7 @@ class SessionRunHook:
         """
 
     def end(self, session: Any) -> None:
-        """Called at the end, unless a run has failed."""
+        """Finish; called at the end, unless a run has failed."""
 
 
 class _Args(NamedTuple):
@@ -53,7 +53,7 @@ class _Args(NamedTuple):
 
 @export("train.SessionRunArgs")
 class SessionRunArgs(_Args):
-    """What a hook, or the caller, wants to run.
+    """Fetches, feeds and options that a hook or the caller adds to a run.
 
     Args:
       fetches: as `Session.run` takes them.
@@ -69,7 +69,7 @@ class SessionRunArgs(_Args):
 
 @export("train.SessionRunContext")
 class SessionRunContext:
-    """What hooks learn of a run.
+    """Context of a run, for hooks.
 
     Args:
       original_args: the caller's `SessionRunArgs`.
@@ -93,17 +93,17 @@ class SessionRunContext:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether a hook has asked for the end."""
+        """True if a hook has requested the end."""
         return self._stop_requested
 
     def request_stop(self) -> None:
-        """Makes `should_stop` true after this run."""
+        """Make `should_stop` true after this run."""
         self._stop_requested = True
 
 
 @export("train.SessionRunValues")
 class SessionRunValues(NamedTuple):
-    """What came of a run.
+    """Results of a run.
 
     Attributes:
       results: the values of what the hook has asked for, None if that was nothing.

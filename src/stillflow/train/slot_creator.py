@@ -1,4 +1,4 @@
-"""Slots: the variables that an optimizer keeps beside each variable that it trains."""
+"""Slots: the variables that an optimizer keeps for each variable that it trains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stillflow.variables.variable_scope import get_variable, get_variable_scope,
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
-    """Makes a slot `<primary>/<name>` that starts with the tensor `val`."""
+    """Make a slot `<primary>/<name>` that starts with the tensor `val`."""
     validate_shape = val.get_shape().is_fully_defined()
     with _scope(primary, name, colocate_with_primary):
         return _create(primary, val, validate_shape, None, None)
@@ -32,7 +32,7 @@ def create_slot_with_initializer(
     name: str,
     colocate_with_primary: bool = True,
 ) -> Any:
-    """Makes a slot `<primary>/<name>` that `initializer(shape, dtype)` starts."""
+    """Make a slot `<primary>/<name>` that `initializer(shape, dtype)` starts."""
     validate_shape = shape.is_fully_defined()
     with _scope(primary, name, colocate_with_primary):
         return _create(primary, initializer, validate_shape, shape, dtype)
@@ -41,7 +41,7 @@ def create_slot_with_initializer(
 def create_zeros_slot(
     primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True
 ) -> Any:
-    """Makes a slot of zeros, of the shape and by default the type of `primary`."""
+    """Make a slot of zeros, of the shape and by default the type of `primary`."""
     dtype = primary.dtype if dtype is None else dtype
     shape = primary.get_shape()
     if shape.is_fully_defined():
@@ -53,12 +53,15 @@ def create_zeros_slot(
 
 
 def first_part(variable: Any) -> Any:
-    """The part of a distributed variable that names it; other variables as they are."""
+    """Return the part of a distributed variable that names it; other variables as they are."""
     return variable.primary if getattr(variable, "is_distributed", False) else variable
 
 
 def name_of(primary: Any) -> str:
-    """The name of a variable or tensor, without the number of an output; "" if it has none."""
+    """Return the name of a variable or tensor, without the number of an output.
+
+    "" if it has none.
+    """
     primary = first_part(primary)
     if getattr(primary, "holds_value", False):
         return ""
@@ -103,7 +106,7 @@ def _create(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: Any
 
 
 def _copy_slice_info(primary: Any, slot: Any) -> None:
-    """Lets checkpoints join the slots of a partitioned variable as they join the variable."""
+    """Make checkpoints combine the slots of a partitioned variable like the variable."""
     name = slot.name[len(name_of(primary) + "/") : -2]
     info = primary._save_slice_info
     slot._set_save_slice_info(

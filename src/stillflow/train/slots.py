@@ -14,7 +14,10 @@ from stillflow.variables.resource_variable import is_resource_variable
 
 
 def graph_of(var: Any) -> Graph | None:
-    """The graph of a variable; None for one that was made where operations run when called."""
+    """Return the graph of a variable.
+
+    None for one that was made where operations run when called.
+    """
     var = slot_creator.first_part(var)
     if is_resource_variable(var) and var.handle.holds_value:
         return None
@@ -23,13 +26,13 @@ def graph_of(var: Any) -> Graph | None:
 
 
 def current_graph() -> Graph | None:
-    """The default graph; None where operations run when they are called."""
+    """Return the default graph; None where operations run when they are called."""
     graph = get_default_graph()
     return None if graph.runs_at_once else graph
 
 
 def var_key(var: Any) -> Any:
-    """What identifies a variable, also if it is reached through another object."""
+    """Return the key of a variable, also for other objects that wrap it."""
     var = slot_creator.first_part(var)
     if graph_of(var) is None:
         return var._unique_id
@@ -47,7 +50,7 @@ class Slots:
         self._deferred: dict[str, list[tuple[Any, int]]] = {}
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """The slot variable `name` of `var`; None if there is none.
+        """Return the slot variable `name` of `var`; None if there is none.
 
         Args:
           var: a variable that was passed to `minimize()` or `apply_gradients()`.
@@ -64,11 +67,11 @@ class Slots:
         return None if slot is None else slot.get(device=var.device)
 
     def get_slot_names(self) -> list[str]:
-        """The names of all slots, sorted."""
+        """Return the names of all slots, sorted."""
         return sorted(self._slots)
 
     def variables(self) -> list[Any]:
-        """The optimizer's own variables in the default graph, sorted by name."""
+        """Return the optimizer's own variables in the default graph, sorted by name."""
         own = [*self._non_slot_variables()]
         for named_slots in self._slots.values():
             own.extend(named_slots.values())
@@ -76,7 +79,7 @@ class Slots:
         return sorted((v for v in own if graph_of(v) is graph), key=lambda v: v.name)
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
-        """Makes a variable that belongs to the optimizer as a whole, once in each graph."""
+        """Make a variable that belongs to the optimizer as a whole, once in each graph."""
         key = (name, graph_of(colocate_with))
         variable = self._non_slot_dict.get(key)
         if variable is None:
@@ -114,7 +117,7 @@ class Slots:
         return named_slots[key]
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
-        """The slot of `var`, made if need be with the tensor `val` as its initial value."""
+        """Return the slot of `var`, made if need be with the tensor `val` as its initial value."""
         return self._find_or_make(var, slot_name, slot_creator.create_slot, val, op_name)
 
     def _get_or_make_slot_with_initializer(
@@ -126,14 +129,14 @@ class Slots:
         slot_name: str,
         op_name: str,
     ) -> Any:
-        """The slot of `var`, made if need be with an initializer."""
+        """Return the slot of `var`, made if need be with an initializer."""
         make = slot_creator.create_slot_with_initializer
         return self._find_or_make(var, slot_name, make, initializer, shape, dtype, op_name)
 
     def make_restored_slot(self, var: Any, slot_name: str, value: Any) -> Any:
-        """The slot of `var` that a checkpoint has, before the optimizer itself needs it."""
+        """Return the slot of `var` that a checkpoint has, before the optimizer itself needs it."""
         return self._get_or_make_slot(var, value, slot_name, self._name)  # type: ignore[attr-defined]
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
-        """The slot of `var`, made if need be with zeros."""
+        """Return the slot of `var`, made if need be with zeros."""
         return self._find_or_make(var, slot_name, slot_creator.create_zeros_slot, op_name)

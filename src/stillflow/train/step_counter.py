@@ -21,7 +21,7 @@ class StepCounterHook(SessionRunHook):
       every_n_steps: how often, in steps.
       every_n_secs: how often, in seconds.
       output_dir: where the summary goes.
-      summary_writer: what writes it; one for `output_dir` if None.
+      summary_writer: the writer; one for `output_dir` if None.
 
     Raises:
       ValueError: unless exactly one of `every_n_steps` and `every_n_secs` is given.
@@ -60,7 +60,7 @@ class StepCounterHook(SessionRunHook):
         logging.info("%s: %g", self._summary_tag, steps_per_sec)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        # What was read with the run may be from before its update or after it.
+        # The value read with the run may be from before its update or after it.
         stale = run_values.results
         if self._timer.should_trigger_for_step(stale + self._steps_per_run):
             step = run_context.session.run(self._global_step_tensor)

@@ -13,7 +13,7 @@ from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 @export("train.StopAtStepHook")
 class StopAtStepHook(SessionRunHook):
-    """Ends training at a step.
+    """Hook that ends training at a step.
 
     Args:
       num_steps: how many steps to make.
@@ -42,7 +42,7 @@ class StopAtStepHook(SessionRunHook):
         return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        # What was read with the run may be from before its update: then it is read again.
+        # The value read with the run may be from before its update: then it is read again.
         if run_values.results + 1 < self._last_step:
             return
         if run_context.session.run(self._global_step_tensor) >= self._last_step:
@@ -51,7 +51,7 @@ class StopAtStepHook(SessionRunHook):
 
 @export("train.GlobalStepWaiterHook")
 class GlobalStepWaiterHook(SessionRunHook):
-    """Begins training when others have come to a step.
+    """Hook that delays training until the global step reaches a number.
 
     Args:
       wait_until_step: the step.

@@ -25,7 +25,7 @@ _STORES = ("AddSparseToTensorsMap", "AddManySparseToTensorsMap")
 
 
 class SparseMetaData:
-    """Of one component: whether it is sparse, what stores it, and its rank without the batch.
+    """Storage of one component: sparse or not, its op, and its rank without the batch.
 
     Args:
       sparse: whether it is sparse.
@@ -53,7 +53,7 @@ class SparseMetaData:
         return f"[SparseMetaData({self.sparse}, {name}, {self.rank})]"
 
     def merge_with(self, other: SparseMetaData) -> SparseMetaData:
-        """This, if it goes together with `other`.
+        """Return this, if it is compatible with `other`.
 
         Raises:
           ValueError: if it does not.
@@ -94,7 +94,7 @@ def _store(value: Any, shared: Any, enqueue_many: bool, keep: Any) -> Any:
 
 
 def _storing_op(stored: Any) -> Any:
-    """What stores a tensor: where that depends on `keep_input`, it is an input of a Merge."""
+    """Return the op that stores a tensor: if that depends on `keep_input`, an input of a Merge."""
     for tensor in stored.op.inputs:
         if tensor.op.type in _STORES:
             return tensor.op
@@ -104,7 +104,7 @@ def _storing_op(stored: Any) -> Any:
 def store_sparse(
     tensors: Sequence[Any], enqueue_many: bool, keep: Any, shared: Sequence[Any] | None = None
 ) -> tuple[list[Any], list[SparseMetaData]]:
-    """Puts sparse ones among some tensors into the session.
+    """Put sparse ones among some tensors into the session.
 
     Args:
       tensors: the components of an element, or of a batch of them.
@@ -113,7 +113,7 @@ def store_sparse(
       shared: the operations to share stores with, None for dense components.
 
     Returns:
-      The tensors, numbers [..., 1] in the place of sparse ones, and what is known of each.
+      The tensors, numbers [..., 1] instead of sparse ones, and the storage of each.
     """
     shared = shared or [None] * len(tensors)
     pairs = list(zip(tensors, shared, strict=True))
@@ -153,14 +153,14 @@ def store_sparse_join(
 
 
 def restore_sparse(taken: Any, infos: Sequence[SparseMetaData]) -> Any:
-    """What came out of a queue, with the sparse tensors in the place of their numbers."""
+    """Return dequeued components with sparse tensors instead of their numbers."""
     is_list = isinstance(taken, (list, tuple))
     tensors = [
         _take(value, info) if info.sparse else value
         for value, info in zip(taken if is_list else (taken,), infos, strict=True)
     ]
     if any(isinstance(value, SparseTensor) for value in tensors):
-        # Numbers can be taken once: whoever uses one component takes all of them.
+        # Numbers can be used only once: a use of one component uses all of them.
         needed = [v.values if isinstance(v, SparseTensor) else v for v in tensors]
         tensors = [_after(needed, value) for value in tensors]
     return tensors if is_list else tensors[0]

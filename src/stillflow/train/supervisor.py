@@ -33,7 +33,7 @@ from stillflow.variables import collections as variables
 
 
 def _first_of(key: str) -> Any:
-    """The first thing in a collection, or None."""
+    """Return the first thing in a collection, or None."""
     found = get_collection(key)
     if len(found) > 1:
         logging.info("Found %d %s operations. Returning the first one.", len(found), key)
@@ -71,7 +71,7 @@ def _default_global_step() -> Any:
 
 @export("train.Supervisor")
 class Supervisor:
-    """Takes care of what training needs besides: initializing, saving, summaries, threads.
+    """Supervisor of training: initialization, checkpoints, summaries, threads.
 
     Args:
       graph: the graph; the default one if None. It is read-only afterwards.
@@ -155,7 +155,7 @@ class Supervisor:
         self, ready_op: Any, ready_for_local_init_op: Any, init_op: Any, local_init_op: Any,
         saver: Any, summary_op: Any, global_step: Any,
     ) -> None:  # fmt: skip
-        """Takes what was given, else what the graph's collections hold, else makes it."""
+        """Set operations from arguments, else from the graph's collections, else to new ones."""
         default, keys = Supervisor.USE_DEFAULT, GraphKeys
 
         def take(given: Any, key: str, make: Any) -> Any:
@@ -182,7 +182,7 @@ class Supervisor:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this process initializes and saves."""
+        """True if this process initializes and saves."""
         return self._is_chief
 
     @property
@@ -227,7 +227,7 @@ class Supervisor:
 
     @property
     def save_summaries_secs(self) -> Any:
-        """How often summaries are written."""
+        """The interval of summaries in seconds."""
         return self._save_summaries_secs
 
     @property
@@ -242,12 +242,12 @@ class Supervisor:
 
     @property
     def save_model_secs(self) -> Any:
-        """How often checkpoints are saved."""
+        """The interval of checkpoints in seconds."""
         return self._save_model_secs
 
     @property
     def save_path(self) -> Any:
-        """Where checkpoints are saved, or None."""
+        """The path of checkpoints, or None."""
         return self._save_path
 
     def _write_graph(self) -> None:
@@ -261,7 +261,7 @@ class Supervisor:
             self._graph_added_to_summary = True
 
     def start_standard_services(self, sess: Any) -> Any:
-        """Starts the threads that write summaries, count steps and save checkpoints.
+        """Start the threads that write summaries, count steps and save checkpoints.
 
         Raises:
           RuntimeError: if this is not the chief.
@@ -293,7 +293,7 @@ class Supervisor:
         self, master: str = "", config: Any = None, wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200, start_standard_services: bool = True,
     ) -> Any:  # fmt: skip
-        """A session that is ready, its services and queue runners started.
+        """Return a session that is ready, its services and queue runners started.
 
         Args:
           master: the target of the session.
@@ -325,7 +325,7 @@ class Supervisor:
         return sess
 
     def start_queue_runners(self, sess: Any, queue_runners: Any = None) -> list[Any]:
-        """Starts the threads of queue runners, those of the graph by default."""
+        """Start the threads of queue runners, those of the graph by default."""
         if queue_runners is None:
             queue_runners = self._graph.get_collection(GraphKeys.QUEUE_RUNNERS)
         threads: list[Any] = []
@@ -336,14 +336,14 @@ class Supervisor:
     def loop(
         self, timer_interval_secs: float | None, target: Any, args: Any = None, kwargs: Any = None
     ) -> LooperThread:
-        """Starts a thread that calls `target` every so many seconds; see `LooperThread`."""
+        """Start a thread that calls `target` every so many seconds; see `LooperThread`."""
         return LooperThread.loop(self._coord, timer_interval_secs, target, args, kwargs)
 
     def stop(
         self, threads: Any = None, close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:  # fmt: skip
-        """Ends all threads.
+        """Stop all threads.
 
         Args:
           threads: more threads to wait for.
@@ -371,19 +371,19 @@ class Supervisor:
         self._coord.request_stop(ex=ex)
 
     def should_stop(self) -> bool:
-        """Whether the end was asked for."""
+        """Return True if the end was asked for."""
         return self._coord.should_stop()
 
     def stop_on_exception(self) -> Any:
-        """A context whose exceptions ask for the end."""
+        """Return a context whose exceptions ask for the end."""
         return self._coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:
-        """Waits until the end is asked for."""
+        """Wait until the end is asked for."""
         self._coord.wait_for_stop()
 
     def summary_computed(self, sess: Any, summary: Any, global_step: Any = None) -> None:
-        """Writes a summary.
+        """Write a summary.
 
         Args:
           sess: the session.
@@ -405,7 +405,10 @@ class Supervisor:
         self, master: str = "", config: Any = None, start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Any]:  # fmt: skip
-        """A context with a session; at its end all threads end, and what they met is raised."""
+        """Return a context with a session.
+
+        At its end all threads stop, and their errors are raised.
+        """
         sess = None
         try:
             sess = self.prepare_or_wait_for_session(

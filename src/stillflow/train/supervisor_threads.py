@@ -1,4 +1,4 @@
-"""What a Supervisor does beside the training: summaries, counting steps, checkpoints."""
+"""Background threads of a Supervisor: summaries, step counter, checkpoints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stillflow.train.global_step import global_step as step_of
 
 
 class SVSummaryThread(LooperThread):
-    """Writes summaries.
+    """Thread that writes summaries.
 
     Args:
       sv: the Supervisor.
@@ -36,7 +36,7 @@ class SVSummaryThread(LooperThread):
 
 
 class SVStepCounterThread(LooperThread):
-    """Writes how many steps a second are made.
+    """Thread that writes the number of steps per second.
 
     Args:
       sv: the Supervisor.

@@ -38,7 +38,7 @@ from stillflow.variables.state_ops import assign
 
 @export("train.SyncReplicasOptimizer")
 class SyncReplicasOptimizer(Optimizer):
-    """Lets replicas take each step together, with the mean of their gradients.
+    """Optimizer whose replicas take each step together, with the mean of their gradients.
 
     Workers run the operation that `apply_gradients` gives; all of them use the hook that
     `make_session_run_hook` gives.
@@ -46,8 +46,8 @@ class SyncReplicasOptimizer(Optimizer):
     Args:
       opt: the optimizer that changes the variables.
       replicas_to_aggregate: how many gradients make a step.
-      total_num_replicas: how many replicas there are; as many as make a step if None. With more,
-        the slowest are not waited for; with fewer, some take several turns.
+      total_num_replicas: number of replicas; by default `replicas_to_aggregate`. With more, the
+        slowest are not waited for; with fewer, some contribute several times.
       variable_averages: a `tf.train.ExponentialMovingAverage` to be updated after each step.
       variables_to_average: the variables that it averages.
       use_locking: whether updates hold the variable's lock.
@@ -94,13 +94,13 @@ class SyncReplicasOptimizer(Optimizer):
         self.ready_for_local_init_op: Any = None
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:  # type: ignore[override]
-        """The gradients of this replica; see `compute_gradients` of the optimizer inside."""
+        """Return the gradients of this replica; see `compute_gradients` of the optimizer inside."""
         return self._opt.compute_gradients(*args, **kwargs)  # type: ignore[no-any-return]
 
     def apply_gradients(
         self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Hands in this replica's gradients, and waits for the step to be over.
+        """Hand in this replica's gradients, and wait for the step to be over.
 
         Args:
           grads_and_vars: pairs of a gradient and its variable.
@@ -135,7 +135,7 @@ class SyncReplicasOptimizer(Optimizer):
         return train_op
 
     def _make_local_step(self, global_step: Any) -> None:
-        """A variable beside what this replica does elsewhere, not on a parameter server."""
+        """Create a local variable of this replica's step, not on a parameter server."""
         anchor = no_op()
         with get_strategy().extended.colocate_vars_with(anchor):
             self._local_step = Variable(
@@ -151,7 +151,7 @@ class SyncReplicasOptimizer(Optimizer):
     def _accumulate(
         self, grads_and_vars: Iterable[Any]
     ) -> tuple[list[Operation], list[tuple[Any, Any]]]:
-        """Puts gradients into accumulators, each with its variable; gives their averages too."""
+        """Put gradients into accumulators, each with its variable; give their averages too."""
         handed_in: list[Operation] = []
         averages: list[tuple[Any, Any]] = []
         for grad, var in grads_and_vars:
@@ -180,8 +180,9 @@ class SyncReplicasOptimizer(Optimizer):
         return handed_in, averages
 
     def _make_queues(self, global_step: Any) -> Any:
-        """The queue of tokens; and one for the queue runner to close, since it would stay closed
-        on the parameter servers."""
+        """Return the token queue, and a queue for the queue runner to close.
+
+        The token queue itself would stay closed on the parameter servers."""
         self._sync_token_queue = FIFOQueue(
             -1,
             global_step.dtype.base_dtype,
@@ -192,7 +193,7 @@ class SyncReplicasOptimizer(Optimizer):
         return FIFOQueue(1, "int32", shapes=(), name="dummy_queue", shared_name="dummy_queue")
 
     def _let_go_on(self, update: Any, global_step: Any) -> Any:
-        """Puts tokens into the queue once the variables are updated."""
+        """Put tokens into the queue once the variables are updated."""
         count = max(self._total_num_replicas, self._replicas_to_aggregate)
         with control_dependencies([update]):
             sync = self._sync_token_queue.enqueue_many((fill([count], global_step),))
@@ -209,7 +210,7 @@ class SyncReplicasOptimizer(Optimizer):
         self.chief_init_op = group(*ready)
 
     def get_chief_queue_runner(self) -> Any:
-        """The queue runner of the chief, which ends each step.
+        """Return the queue runner of the chief, which ends each step.
 
         Raises:
           ValueError: before `apply_gradients`.
@@ -219,19 +220,19 @@ class SyncReplicasOptimizer(Optimizer):
         return self._chief_queue_runner
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the optimizer inside."""
+        """Return a slot of the optimizer inside."""
         return self._opt.get_slot(*args, **kwargs)
 
     def variables(self) -> list[Any]:
-        """The variables of the optimizer inside; the local step is none of them."""
+        """Return the variables of the optimizer inside; the local step is none of them."""
         return self._opt.variables()  # type: ignore[no-any-return]
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the slots of the optimizer inside."""
+        """Return the names of the slots of the optimizer inside."""
         return self._opt.get_slot_names(*args, **kwargs)  # type: ignore[no-any-return]
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
-        """What the chief runs at the beginning, so that replicas can take their first steps.
+        """Return the op that the chief runs first, so that replicas can take their first steps.
 
         Args:
           num_tokens: how many tokens it puts into the queue; as many as gradients make a step if
@@ -257,7 +258,7 @@ class SyncReplicasOptimizer(Optimizer):
             return self._sync_token_queue.enqueue_many((tokens,))  # type: ignore[no-any-return]
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
-        """A hook that prepares a replica's session.
+        """Return a hook that prepares a replica's session.
 
         Args:
           is_chief: whether the replica is the chief, which ends the steps.

@@ -34,12 +34,12 @@ class _Vocabularies(NamedTuple):
 
 @export("train.VocabInfo")
 class VocabInfo(_Vocabularies):
-    """What a variable's rows or columns mean, in the new model and in the old one.
+    """Vocabulary of a variable's rows or columns, in the new model and in the old one.
 
     Args:
       new_vocab: the file with the words of the new model, a line each.
       new_vocab_size: how many of these count.
-      num_oov_buckets: how many rows or columns there are for words that are not among them.
+      num_oov_buckets: number of rows or columns for words outside of the vocabulary.
       old_vocab: the file with the words of the old model.
       old_vocab_size: how many of these count; -1 for all.
       backup_initializer: makes the values of words that the old model had not; zeros by default.
@@ -76,7 +76,7 @@ class VocabInfo(_Vocabularies):
 
 
 def infer_var_name(var: list[Any]) -> str:
-    """The name that a variable, or the parts of one, has in a checkpoint.
+    """Return the name that a variable, or the parts of one, has in a checkpoint.
 
     Raises:
       TypeError: If these are several variables.
@@ -90,7 +90,7 @@ def infer_var_name(var: list[Any]) -> str:
 
 
 def parts_of(var: Any) -> list[Any]:
-    """A variable, a list of the parts of one, or a `PartitionedVariable`, as a list.
+    """Return a variable, a list of the parts of one, or a `PartitionedVariable`, as a list.
 
     Raises:
       TypeError: If it is none of these.
@@ -108,7 +108,7 @@ def parts_of(var: Any) -> list[Any]:
 
 
 def get_var_info(var: Any, prev_tensor_name: str | None = None) -> tuple[str, Any]:
-    """The name of a variable's values in the checkpoint (by default its own), and the variable."""
+    """Return a variable's name in the checkpoint (by default its own), and the variable."""
     parts = parts_of(var)
     named = [var] if isinstance(var, PartitionedVariable) else parts
     name = infer_var_name(named)
@@ -127,7 +127,7 @@ def warm_start_var_with_vocab(
     initializer: Any = None,
     axis: int = 0,
 ) -> None:
-    """Lets a matrix start with the stored rows (or columns) of its words.
+    """Make a matrix start with the stored rows (or columns) of its words.
 
     Args:
       var: a variable, a list of the parts of one, or a `PartitionedVariable`.
@@ -138,7 +138,7 @@ def warm_start_var_with_vocab(
       previous_vocab_size: how many of these count; -1 for all.
       current_oov_buckets: how many rows there are for words that are not among the new ones.
       prev_tensor_name: the name of the stored matrix, that of the variable by default.
-      initializer: makes the values that the checkpoint lacks; zeros by default.
+      initializer: makes values that are missing in the checkpoint; zeros by default.
       axis: which axis the words belong to.
 
     Raises:
@@ -182,7 +182,7 @@ def warm_start_var_with_vocab(
 
 
 def get_grouped_variables(vars_to_warm_start: Any) -> dict[str, list[Any]]:
-    """The variables to start, by the name of the whole that they are parts of.
+    """Return the variables to start, by the name of the whole that they are parts of.
 
     Args:
       vars_to_warm_start: a regular expression for names of trainable variables, None for all of
@@ -221,10 +221,10 @@ def get_grouped_variables(vars_to_warm_start: Any) -> dict[str, list[Any]]:
 
 
 def get_object_checkpoint_renames(path: Any, variable_names: Collection[str]) -> dict[str, str]:
-    """The keys of variables in a checkpoint of objects; none if it is one of names.
+    """Return the keys of variables in a checkpoint of objects; none if it is one of names.
 
     Raises:
-      ValueError: If it lacks one.
+      ValueError: If one is missing.
     """
     try:
         keys = object_graph_key_mapping(checkpoint_filename(path))
@@ -247,7 +247,7 @@ def warm_start(
     var_name_to_vocab_info: dict[str, VocabInfo] | None = None,
     var_name_to_prev_var_name: dict[str, str] | None = None,
 ) -> None:
-    """Lets variables start with the values that another model has learned.
+    """Make variables start with the trained values of another model.
 
     Args:
       ckpt_to_initialize_from: the checkpoint or its directory.

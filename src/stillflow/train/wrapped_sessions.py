@@ -19,7 +19,7 @@ PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)
 
 
 class StepContext:
-    """What a `step_fn` gets.
+    """Argument of a `step_fn`.
 
     Args:
       session: the bare session.
@@ -36,11 +36,11 @@ class StepContext:
         return self._session
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs as `MonitoredSession.run` does."""
+        """Run as `MonitoredSession.run` does."""
         return self._run_with_hooks_fn(*args, **kwargs)
 
     def request_stop(self) -> None:
-        """Ends the training loop.
+        """End the training loop.
 
         Raises:
           StopIteration: always; that is how.
@@ -70,7 +70,7 @@ class WrappedSession:
         return self._sess.sess_str
 
     def should_stop(self) -> bool:
-        """Whether this layer or one below wants to end."""
+        """Return True if this layer or one below wants to end."""
         if self._check_stop():
             return True
         if self._sess:
@@ -81,7 +81,7 @@ class WrappedSession:
         return False
 
     def close(self) -> None:
-        """Closes the session below."""
+        """Close the session below."""
         if not self._sess:
             return
         try:
@@ -95,11 +95,11 @@ class WrappedSession:
             self._sess = None
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs in the session below."""
+        """Run in the session below."""
         return self._sess.run(*args, **kwargs)
 
     def run_step_fn(self, step_fn: Any, raw_session: Any, run_with_hooks: Any) -> Any:
-        """Calls `step_fn` with a `StepContext`."""
+        """Return calls `step_fn` with a `StepContext`."""
         return step_fn(StepContext(raw_session, run_with_hooks or self.run))
 
 
@@ -114,7 +114,7 @@ def _log_preemption(what: str, error: errors.OpError) -> None:
 
 
 class RecoverableSession(WrappedSession):
-    """Makes a new session where a machine was lost.
+    """Session that is recreated after the loss of a machine.
 
     Args:
       sess_creator: makes sessions.
@@ -158,7 +158,7 @@ class RecoverableSession(WrappedSession):
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Runs, again and again where machines are lost."""
+        """Run, and repeat after the loss of a machine."""
         return self._persistently(
             lambda: self._sess.run(
                 fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
@@ -166,14 +166,14 @@ class RecoverableSession(WrappedSession):
         )
 
     def run_step_fn(self, step_fn: Any, raw_session: Any, run_with_hooks: Any) -> Any:
-        """Calls `step_fn`, again and again where machines are lost."""
+        """Return calls `step_fn`, again and again where machines are lost."""
         return self._persistently(
             lambda: self._sess.run_step_fn(step_fn, raw_session, self._sess.run)
         )
 
 
 class CoordinatedSession(WrappedSession):
-    """Ends its threads when it ends, and raises what they have met.
+    """Session that stops its threads when it ends, and raises their errors.
 
     Args:
       sess: the session below.
@@ -191,7 +191,7 @@ class CoordinatedSession(WrappedSession):
         return bool(self._coord.should_stop())
 
     def close(self) -> None:
-        """Ends the threads and closes the session.
+        """End the threads and close the session.
 
         Raises:
           BaseException: what a thread has met.
@@ -208,7 +208,7 @@ class CoordinatedSession(WrappedSession):
                 logging.vlog(1, "Ignored exception: %s", error)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs; a lost machine that a thread has met comes before what it has caused here."""
+        """Run; a machine lost in a thread is reported before the errors that it causes here."""
         try:
             return self._sess.run(*args, **kwargs)
         except PREEMPTION_ERRORS:
@@ -242,7 +242,7 @@ class HookedSession(WrappedSession):
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Runs what the caller and the hooks want in one run.
+        """Run what the caller and the hooks want in one run.
 
         Raises:
           RuntimeError: if the end was asked for, or two feed the same tensor.
@@ -295,7 +295,7 @@ def _refuse_both(one: dict[Any, Any], other: dict[Any, Any], message: str) -> No
 
 
 def _merge_options(options: Any, more: Any) -> None:
-    """Makes options ask for what others ask for too."""
+    """Make options ask for what others ask for too."""
     for name in (
         "trace_level", "timeout_in_ms", "inter_op_thread_pool", "output_partition_graphs",
     ):  # fmt: skip

@@ -1,4 +1,4 @@
-"""What optimizers have in common that apply gradients by another one."""
+"""Base of optimizers that apply gradients by another one."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class WrappingOptimizer(Optimizer):
         return self._opt.compute_gradients(*args, **kwargs)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the other optimizer."""
+        """Return a slot of the other optimizer."""
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """The names of the other optimizer's slots."""
+        """Return the names of the other optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Who is told that a variable is read."""
+"""Notification of tapes and functions that a variable is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stillflow.graph.graph import get_default_graph
 
 
 def variable_accessed(variable: Any) -> None:
-    """Tells the tapes, and the function that is being built, that a resource variable is read."""
+    """Tell the tapes, and the function that is being built, that a resource variable is read."""
     tapes.variable_accessed(variable)
     graph = get_default_graph()
     if graph.building_function and hasattr(graph, "watch_variable"):

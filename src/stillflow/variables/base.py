@@ -1,4 +1,4 @@
-"""What every kind of variable can do."""
+"""Base class of all kinds of variables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class VariableSynchronization(enum.Enum):
 
 @export("VariableAggregation", "compat.v2.VariableAggregation")
 class VariableAggregation(enum.Enum):
-    """How updates of a distributed variable are combined."""
+    """Combination of updates of a distributed variable."""
 
     NONE = 0
     SUM = 1
@@ -46,7 +46,7 @@ class VariableAggregation(enum.Enum):
 def check_distribution(
     synchronization: Any, aggregation: Any, trainable: bool | None, name: str | None
 ) -> tuple[Any, Any, bool]:
-    """Fills in the defaults of how a variable is distributed.
+    """Fill in the defaults of how a variable is distributed.
 
     Raises:
       ValueError: if a value is not one of the enums'.
@@ -73,7 +73,7 @@ def check_distribution(
 
 
 def check_arguments(collections: Any, constraint: Any, trainable: bool) -> Any:
-    """The collections that a variable is added to.
+    """Return the collections that a variable is added to.
 
     Raises:
       ValueError: if `collections` is no collection of names or `constraint` no function.
@@ -93,7 +93,7 @@ def check_arguments(collections: Any, constraint: Any, trainable: bool) -> Any:
 
 
 class SaveSliceInfo:
-    """Which part of a partitioned variable a variable is."""
+    """Position of a variable as a part of a partitioned variable."""
 
     def __init__(
         self,
@@ -116,13 +116,13 @@ class SaveSliceInfo:
 
     @property
     def spec(self) -> str:
-        """As checkpoints write it: `4 5 0,2:0,5`."""
+        """The form in checkpoints: `4 5 0,2:0,5`."""
         shape = " ".join(str(size) for size in self.full_shape)
         slices = [f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True)]
         return f"{shape} {':'.join(slices)}"
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """This as a `SaveSliceInfoDef`; None if it is outside `export_scope`."""
+        """Return this as a `SaveSliceInfoDef`; None if it is outside `export_scope`."""
         from stillflow.ops.control_flow.contexts import without_scope
         from stillflow.protos import SaveSliceInfoDef
 
@@ -154,7 +154,7 @@ class _VariableMeta(type):
 
     @property
     def __signature__(cls) -> inspect.Signature | None:
-        """What `help` and editors show, since `__call__` takes anything."""
+        """The signature for `help` and editors, since `__call__` takes anything."""
         makers = {Variable: create_variable.value, VariableV2: create_variable_v2.value}
         return inspect.signature(makers[cls]) if cls in makers else None
 
@@ -203,7 +203,7 @@ class VariableV2(metaclass=_VariableMeta):
         raise NotImplementedError
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """The rows that `indices` name, of variables that can be read in part.
+        """Return the rows that `indices` name, of variables that can be read in part.
 
         Raises:
           AttributeError: if this one cannot: `tf.gather` reads it whole then.
@@ -211,7 +211,7 @@ class VariableV2(metaclass=_VariableMeta):
         raise AttributeError
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements or slices that rows of `indices` name.
+        """Return the elements or slices that rows of `indices` name.
 
         Raises:
           AttributeError: as `sparse_read` does; `tf.gather_nd` reads it whole then.
@@ -260,7 +260,7 @@ class VariableV2(metaclass=_VariableMeta):
         return self.name[: self.name.index(":")]
 
     def get_shape(self) -> TensorShape:
-        """The static shape."""
+        """Return the static shape."""
         return self.shape
 
     def _shape_as_list(self) -> list[int | None] | None:
@@ -271,11 +271,11 @@ class VariableV2(metaclass=_VariableMeta):
         self.value().set_shape(shape)
 
     def eval(self, session: Any = None) -> Any:
-        """The variable's value in `session` (or the default one)."""
+        """Return the variable's value in `session` (or the default one)."""
         return self.value().eval(session=session)
 
     def initialized_value(self) -> Tensor:
-        """The value if there is one when the graph runs, else the initial value."""
+        """Return the value if there is one when the graph runs, else the initial value."""
         from stillflow.graph.api import init_scope
         from stillflow.graph.graph import get_default_graph
         from stillflow.ops.control_flow.cond import cond
@@ -293,7 +293,7 @@ class VariableV2(metaclass=_VariableMeta):
         raise NotImplementedError
 
     def load(self: Any, value: Any, session: Any = None) -> None:
-        """Sets the variable in `session` (or the default one) without adding to the graph.
+        """Set the variable in `session` (or the default one) without adding to the graph.
 
         Raises:
           ValueError: if there is no session, or the shape of the value does not fit.
@@ -319,7 +319,7 @@ class VariableV2(metaclass=_VariableMeta):
         self._save_slice_info = save_slice_info
 
     def _to_proto(self, export_scope: str | None) -> Any:
-        """A `VariableDef` with what all kinds of variables have."""
+        """Return a `VariableDef` with what all kinds of variables have."""
         from stillflow.ops.control_flow.contexts import without_scope
         from stillflow.protos import VariableDef
 
@@ -339,12 +339,15 @@ class VariableV2(metaclass=_VariableMeta):
         return {"VARIABLE_VALUE": self}
 
     def experimental_ref(self) -> Any:
-        """A hashable reference to this variable."""
+        """Return a hashable reference to this variable."""
         return Reference(self)
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
-        """The variable that a `VariableDef` describes, whose nodes are in the graph already."""
+        """Return the variable that a `VariableDef` describes.
+
+        Its nodes are in the graph already.
+        """
         from stillflow.variables.ref_variable import RefVariable
         from stillflow.variables.resource_variable import ResourceVariable
 
@@ -378,7 +381,7 @@ collection_protos.variable.provide(Variable)
 def to_tensor(
     variable: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
-    """The conversion of variables to tensors."""
+    """Return the conversion of variables to tensors."""
     del name
     if dtype is not None and not dtype.is_compatible_with(variable.dtype):
         raise ValueError(
@@ -390,7 +393,7 @@ def to_tensor(
 
 
 def overload_operators(kind: Any) -> None:
-    """Gives a variable class the operators of tensors, applied to its value."""
+    """Give a variable class the operators of tensors, applied to its value."""
     import stillflow.ops  # noqa: F401 - attaches the operators
 
     for operator in Tensor.OVERLOADABLE_OPERATORS:

@@ -24,7 +24,7 @@ def global_variables(scope: str | None = None) -> list[Any]:
 
 @export("all_variables")
 def all_variables() -> list[Any]:
-    """The older name of `global_variables`."""
+    """Return the older name of `global_variables`."""
     return global_variables()
 
 
@@ -53,7 +53,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 
 def all_saveable_objects(scope: str | None = None) -> list[Any]:
-    """What checkpoints hold by default."""
+    """Return the default contents of checkpoints."""
     return [
         *get_collection(GraphKeys.GLOBAL_VARIABLES, scope),
         *get_collection(GraphKeys.SAVEABLE_OBJECTS, scope),
@@ -62,7 +62,7 @@ def all_saveable_objects(scope: str | None = None) -> list[Any]:
 
 @export("initializers.variables", "variables_initializer", "initialize_variables")
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Any:
-    """An operation that initializes the variables of `var_list`."""
+    """Return an operation that initializes the variables of `var_list`."""
     if var_list:
         return group(*[variable.initializer for variable in var_list], name=name)
     return no_op(name=name)
@@ -70,19 +70,19 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Any:
 
 @export("initializers.global_variables", "global_variables_initializer", "initialize_all_variables")
 def global_variables_initializer() -> Any:
-    """An operation that initializes all global variables."""
+    """Return an operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
 @export("initializers.local_variables", "local_variables_initializer", "initialize_local_variables")
 def local_variables_initializer() -> Any:
-    """An operation that initializes all local variables."""
+    """Return an operation that initializes all local variables."""
     return variables_initializer(local_variables())
 
 
 @export("initializers.tables_initializer", "tables_initializer", "initialize_all_tables")
 def tables_initializer(name: str = "init_all_tables") -> Any:
-    """An operation that fills all lookup tables of the graph."""
+    """Return an operation that fills all lookup tables of the graph."""
     initializers = get_collection(GraphKeys.TABLE_INITIALIZERS)
     return group(*initializers, name=name) if initializers else no_op(name=name)
 
@@ -102,7 +102,10 @@ def _variables_or_ops(var_list: Sequence[Any] | None) -> Sequence[Any]:
 
 @export("assert_variables_initialized")
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
-    """A tensor that fails to run while a variable is uninitialized; None without variables."""
+    """Return a tensor that fails to run while a variable is uninitialized.
+
+    None without variables.
+    """
     from stillflow.ops.arrays.join import stack
     from stillflow.ops.arrays.shape import rank_internal
 
@@ -120,7 +123,7 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
 def report_uninitialized_variables(
     var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """A 1-D string tensor: the names of variables that have no value yet."""
+    """Return a 1-D string tensor: the names of variables that have no value yet."""
     from stillflow.ops.arrays.join import stack
     from stillflow.ops.arrays.masks import boolean_mask
     from stillflow.ops.math.comparison import logical_not

@@ -83,7 +83,7 @@ class _ConvolutionOrthogonal(Initializer):
         return kernel
 
     def _block(self, eye: Any, projections: list[Any]) -> _Blocks:
-        """The kernel of size 2 that projections make."""
+        """Return the kernel of size 2 that projections make."""
         raise NotImplementedError
 
     def _kernel(self, size: int, inputs: int, outputs: int) -> Any:
@@ -109,7 +109,7 @@ class _ConvolutionOrthogonal(Initializer):
         return seed
 
     def _projection(self, size: int) -> Tensor:
-        """A random orthogonal projection, as a symmetric matrix."""
+        """Return a random orthogonal projection, as a symmetric matrix."""
         q = self._orthogonal_matrix(size)
         mask = cast(random_normal([size], seed=self._next_seed()) > 0, self.dtype)
         half = multiply(q, mask)
@@ -122,7 +122,7 @@ class _ConvolutionOrthogonal(Initializer):
         return self._block(eye(size, dtype=self.dtype), projections)
 
     def _convolve(self, left: _Blocks, right: _Blocks) -> _Blocks:
-        """The kernel of one convolution after the other."""
+        """Return the kernel of one convolution after the other."""
         sizes = [max(position[0] for position in blocks) + 1 for blocks in (left, right)]
         matrix = left[(0,) * self._rank].shape.as_list()
         result: _Blocks = {}

@@ -10,7 +10,7 @@ from stillflow.graph.graph import get_default_graph
 
 
 class Copies:
-    """What lets a resource variable be copied: another one with the same value is made."""
+    """Support for copies of a resource variable: another one with the same value."""
 
     def __deepcopy__(self: Any, memo: Any) -> Any:
         if not (self._handle.holds_value and get_default_graph().runs_at_once):

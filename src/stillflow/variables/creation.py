@@ -1,4 +1,4 @@
-"""How `tf.Variable(...)` becomes a variable of one kind or another."""
+"""Creation of `tf.Variable`s of the right kind."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _use_resource_default = False
 
 @export("enable_resource_variables")
 def enable_resource_variables() -> None:
-    """Makes resource variables the default kind."""
+    """Make resource variables the default kind."""
     global _use_resource_default
     _use_resource_default = True
 
 
 @export("disable_resource_variables")
 def disable_resource_variables() -> None:
-    """Makes reference variables the default kind."""
+    """Make reference variables the default kind."""
     global _use_resource_default
     _use_resource_default = False
 
 
 @export("resource_variables_enabled")
 def resource_variables_enabled() -> bool:
-    """Whether resource variables are the default kind."""
+    """Return True if resource variables are the default kind."""
     return _use_resource_default
 
 
@@ -55,7 +55,7 @@ def create_variable(
     aggregation: Any = VariableAggregation.NONE,
     shape: Any = None,
 ) -> Any:
-    """Makes a variable; the graph's variable creators are asked first, innermost last.
+    """Make a variable; the graph's variable creators are asked first, innermost last.
 
     Args:
       initial_value: what it starts with, or a function of no arguments that gives it.
@@ -110,7 +110,7 @@ def create_variable_v2(
     aggregation: Any = VariableAggregation.NONE,
     shape: Any = None,
 ) -> Any:
-    """Makes a resource variable; arguments are those of `create_variable`."""
+    """Make a resource variable; arguments are those of `create_variable`."""
     return _ask_creators(
         _default_creator_v2,
         initial_value=initial_value,
@@ -172,7 +172,7 @@ def _default_creator_v2(**kwargs: Any) -> Variable:
 
 @export("variable_creator_scope", "compat.v2.variable_creator_scope")
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Any:
-    """A context in which `variable_creator(next_creator, **kwargs)` makes variables."""
+    """Return a context in which `variable_creator(next_creator, **kwargs)` makes variables."""
     return get_default_graph()._variable_creator_scope(variable_creator)
 
 

@@ -35,7 +35,7 @@ _NOT_FOR_EACH = "Must return gradient for each variable from @custom_gradient gr
 
 @export("custom_gradient", "contrib.eager.custom_gradient")
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function use a gradient of its own.
+    """Make a function use a gradient of its own.
 
     Args:
       f: takes tensors; gives the result and a function that takes the gradients of the result
@@ -98,7 +98,7 @@ def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
 
 
 def _call_now(f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """The call where operations run when they are called: tapes alone know of the gradient."""
+    """Call in eager execution: only tapes know the custom gradient."""
     with tapes.recording(tapes.Tape()) as tape:
         result, grad_fn = f(*args, **kwargs)
     given = [*args, *kwargs.values()]
@@ -130,7 +130,7 @@ def _all_variables() -> set[Any]:
 
 
 def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
-    """Whether a gradient function takes variables: it can have a gradient of its own as well."""
+    """Return True if a gradient function takes variables: it can have a custom gradient as well."""
     spec = tf_inspect.getfullargspec(grad_fn)
     return "variables" in spec.args or bool(spec.varkw)
 
@@ -152,7 +152,7 @@ def _check_signature(grad_fn: Callable[..., Any], variables: list[Any]) -> None:
 
 
 def get_dependent_variables(input_ops: Any, output_ops: Any) -> list[Any]:
-    """The trainable variables that tensors depend on, not counting what lies behind others.
+    """Return the trainable variables that tensors depend on, not counting what lies behind others.
 
     Args:
       input_ops: the others, one or a structure of them.
@@ -187,7 +187,7 @@ def _passes_gradients(op: Operation) -> bool:
 
 @export("recompute_grad")
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function compute anew, for its gradient, what it computed.
+    """Make a function recompute its intermediate values for its gradient.
 
     Args:
       f: takes tensors and gives one; variables it uses have to be resource variables.
@@ -213,7 +213,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 @export("grad_pass_through")
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function hand gradients on as if it were the identity."""
+    """Make a function hand gradients on as if it were the identity."""
 
     @custom_gradient
     def call(*args: Any, **kwargs: Any) -> Any:

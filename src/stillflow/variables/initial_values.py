@@ -33,7 +33,7 @@ _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 
 
 def _has_cycle(op: Operation) -> bool:
-    """Whether following inputs and control inputs from `op` leads back to where one was."""
+    """Return True if `op` depends on itself through inputs and control inputs."""
     finished: dict[Operation, bool] = {}
     stack: list[tuple[Operation, bool]] = [(op, False)]
     while stack:
@@ -53,7 +53,7 @@ def _has_cycle(op: Operation) -> bool:
 
 
 def _sources_first(op: Operation) -> Iterator[Operation]:
-    """The operations behind `op`, each after its inputs, first inputs first."""
+    """Yield the operations behind `op`, each after its inputs, first inputs first."""
     seen: set[Operation] = set()
     stack: list[tuple[Operation, bool]] = [(op, False)]
     while stack:

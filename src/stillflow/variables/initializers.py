@@ -39,7 +39,7 @@ class Initializer:
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {
             name: getattr(self, name)
             for name in inspect.signature(type(self).__init__).parameters
@@ -322,7 +322,7 @@ class GlorotNormal(VarianceScaling):
 
 @export("initializers.lecun_normal", "keras.initializers.lecun_normal")
 def lecun_normal(seed: Any = None) -> VarianceScaling:
-    """Truncated normal, variance 1 / inputs (LeCun et al., 1998)."""
+    """Return a truncated normal initializer, variance 1 / inputs (LeCun et al., 1998)."""
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
@@ -334,7 +334,7 @@ def lecun_uniform(seed: Any = None) -> VarianceScaling:
 
 @export("initializers.he_normal", "keras.initializers.he_normal")
 def he_normal(seed: Any = None) -> VarianceScaling:
-    """Truncated normal, variance 2 / inputs (He et al., 2015)."""
+    """Return a truncated normal initializer, variance 2 / inputs (He et al., 2015)."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
@@ -345,7 +345,7 @@ def he_uniform(seed: Any = None) -> VarianceScaling:
 
 
 def compute_fans(shape: Any) -> tuple[int, int]:
-    """How many inputs and outputs a weight of this shape connects."""
+    """Return the number of inputs and outputs of a weight of this shape."""
     if len(shape) < 1:
         return 1, 1
     if len(shape) == 1:

@@ -58,7 +58,7 @@ class Initializer:
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {name: getattr(self, name) for name in self._arguments}
 
     @classmethod
@@ -278,7 +278,7 @@ class GlorotNormal(VarianceScaling):
 
 @export("compat.v2.keras.initializers.lecun_normal")
 def lecun_normal(seed: Any = None) -> VarianceScaling:
-    """Truncated normal, variance 1 / inputs (LeCun et al., 1998)."""
+    """Return a truncated normal initializer, variance 1 / inputs (LeCun et al., 1998)."""
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
@@ -290,7 +290,7 @@ def lecun_uniform(seed: Any = None) -> VarianceScaling:
 
 @export("compat.v2.keras.initializers.he_normal")
 def he_normal(seed: Any = None) -> VarianceScaling:
-    """Truncated normal, variance 2 / inputs (He et al., 2015)."""
+    """Return a truncated normal initializer, variance 2 / inputs (He et al., 2015)."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 

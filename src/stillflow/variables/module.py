@@ -88,7 +88,7 @@ class Module(AutoTrackable):
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A decorator that runs a method inside the module's name scope."""
+        """Return a decorator that runs a method inside the module's name scope."""
 
         @functools.wraps(method)
         def inside(self: Module, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is assigned to an attribute without becoming a part of the object."""
+"""Values assigned to an attribute without becoming a part of the object."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from stillflow.variables.base import SaveSliceInfo
 
 
 class PartitionInfo:
-    """Tells an initializer which part of the whole variable it makes."""
+    """Position of an initializer's part in the whole variable."""
 
     def __init__(self, full_shape: Any, var_offset: Any) -> None:
         if not isinstance(full_shape, collections.abc.Sequence) or isinstance(full_shape, str):
@@ -46,12 +46,12 @@ class PartitionInfo:
         self.var_offset = var_offset
 
     def single_offset(self, shape: Sequence[int]) -> int:
-        """Where a part of this shape begins along the dimension that is split, else 0."""
+        """Return the offset of a part of this shape along the split dimension, else 0."""
         dim = self.single_slice_dim(shape)
         return 0 if dim is None else self.var_offset[dim]
 
     def single_slice_dim(self, shape: Sequence[int]) -> int | None:
-        """The only dimension in which a part of this shape is smaller than the whole."""
+        """Return the only dimension in which a part of this shape is smaller than the whole."""
         if not isinstance(shape, (tuple, list)):
             raise TypeError(
                 f"`shape` must be a sequence (like tuple or list) instead of {type(shape).__name__}"
@@ -109,7 +109,7 @@ def partition(partitioner: Callable[..., Any], shape: TensorShape, dtype: DType)
 
 
 def sliced_dimension(slicing: Sequence[int]) -> tuple[int, int]:
-    """The dimension that is split, and into how many parts."""
+    """Return the dimension that is split, and into how many parts."""
     for dim, parts in enumerate(slicing):
         if parts > 1:
             return dim, parts
@@ -137,7 +137,7 @@ def make_parts(
     reuse: Any,
     options: dict[str, Any],
 ) -> list[Any]:
-    """Makes the variables `name/part_0`, `name/part_1`, ... of a partitioned variable."""
+    """Make the variables `name/part_0`, `name/part_1`, ... of a partitioned variable."""
     dim, count = sliced_dimension(partitions)
     _check_existing(store, name, count)
     parts = []
@@ -289,7 +289,7 @@ class PartitionedVariable:
         return self._partitions
 
     def _apply(self, method: str, value: Any, **options: Any) -> list[Any]:
-        """Calls a method of all parts, each with its part of `value`."""
+        """Return calls a method of all parts, each with its part of `value`."""
         axes = self._partition_axes()
         if len(axes) > 1:
             raise NotImplementedError(
@@ -315,7 +315,7 @@ class PartitionedVariable:
         name: str | None = None,
         read_value: bool = True,
     ) -> list[Any]:
-        """Sets all parts."""
+        """Set all parts."""
         return self._apply(
             "assign", value, use_locking=use_locking, name=name, read_value=read_value
         )
@@ -327,7 +327,7 @@ class PartitionedVariable:
         name: str | None = None,
         read_value: bool = True,
     ) -> list[Any]:
-        """Adds to all parts."""
+        """Add to all parts."""
         return self._apply(
             "assign_add", value, use_locking=use_locking, name=name, read_value=read_value
         )
@@ -369,7 +369,7 @@ def variable_axis_size_partitioner(
     bytes_per_string_element: int = 16,
     max_shards: int | None = None,
 ) -> Callable[..., list[int]]:
-    """A partitioner that keeps parts below a size in bytes.
+    """Return a partitioner that keeps parts below a size in bytes.
 
     Raises:
       ValueError: if a limit is not positive.
@@ -402,7 +402,7 @@ def min_max_variable_partitioner(
     min_slice_size: int = 256 << 10,
     bytes_per_string_element: int = 16,
 ) -> Callable[..., list[int]]:
-    """A partitioner that makes as many parts as keep each above a size in bytes."""
+    """Return a partitioner that makes as many parts as keep each above a size in bytes."""
 
     def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
         sizes: list[Any] = as_shape(shape).as_list()
@@ -422,7 +422,7 @@ def min_max_variable_partitioner(
 
 @export("fixed_size_partitioner")
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable[..., list[int]]:
-    """A partitioner that makes `num_shards` parts, at most one per row."""
+    """Return a partitioner that makes `num_shards` parts, at most one per row."""
 
     def partitioner(shape: TensorShape, **unused: Any) -> list[int]:
         sizes: list[Any] = as_shape(shape).as_list()
@@ -444,7 +444,7 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: Any = None,
 ) -> list[Any]:
-    """Makes the parts of a variable split as `slicing` says, as a list of variables.
+    """Make the parts of a variable split as `slicing` says, as a list of variables.
 
     Raises:
       ValueError: if `slicing` does not fit `shape`.

@@ -150,15 +150,15 @@ class RefVariable(RefScatterMethods, Variable):
         self.value().set_shape(shape)
 
     def eval(self, session: Any = None) -> Any:
-        """The variable's value in `session` (or the default one)."""
+        """Return the variable's value in `session` (or the default one)."""
         return self._variable.eval(session=session)
 
     def value(self) -> Tensor:
-        """The variable's value: the same tensor each time."""
+        """Return the variable's value: the same tensor each time."""
         return self._snapshot
 
     def read_value(self) -> Tensor:
-        """The value at the place in the graph where this is called."""
+        """Return the value at the place in the graph where this is called."""
         return identity(self._variable, name="read")
 
     def _ref(self) -> Tensor:
@@ -176,7 +176,7 @@ class RefVariable(RefScatterMethods, Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Sets the variable when run; gives its reference, or the operation."""
+        """Set the variable when run; give its reference, or the operation."""
         from stillflow.variables import state_ops
 
         return _ref_or_op(
@@ -190,7 +190,7 @@ class RefVariable(RefScatterMethods, Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Adds to the variable when run."""
+        """Add to the variable when run."""
         from stillflow.variables import state_ops
 
         return _ref_or_op(
@@ -214,14 +214,14 @@ class RefVariable(RefScatterMethods, Variable):
         )
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Gives the value and increments it until it reaches `limit`."""
+        """Return the value and increment it until it reaches `limit`."""
         from stillflow.ops.variables.reference import count_up_to_op
 
         result: Tensor = count_up_to_op(self._variable, limit=limit)
         return result
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """This as a `VariableDef`; None if it is outside `export_scope`."""
+        """Return this as a `VariableDef`; None if it is outside `export_scope`."""
         if export_scope is not None and not self._variable.name.startswith(export_scope):
             return None
         message = self._to_proto(export_scope)
@@ -231,7 +231,10 @@ class RefVariable(RefScatterMethods, Variable):
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> RefVariable:
-        """The variable that a `VariableDef` describes, whose nodes are in the graph already."""
+        """Return the variable that a `VariableDef` describes.
+
+        Its nodes are in the graph already.
+        """
         return RefVariable(variable_def=variable_def, import_scope=import_scope)
 
 
@@ -260,7 +263,7 @@ _warned: set[str] = set()
 
 
 def _in_place_operator(symbol: str, plain: Any, assignment: str, expression: str) -> Any:
-    """The plain operator, with a warning once that nothing is assigned."""
+    """Return the plain operator, with a warning once that nothing is assigned."""
 
     def in_place(self: Any, other: Any) -> Any:
         if symbol not in _warned:

@@ -39,12 +39,12 @@ creation_hooks: list[Callable[[Any], None]] = []
 
 
 def is_resource_variable(var: Any) -> bool:
-    """Whether `var` is a variable behind a resource handle."""
+    """Return True if `var` is a variable behind a resource handle."""
     return isinstance(var, BaseResourceVariable) or hasattr(var, "_should_act_as_resource_variable")
 
 
 def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
-    """The shape of the variable behind a handle: a constant if it is known."""
+    """Return the shape of the variable behind a handle: a constant if it is known."""
     known = handle._handle_dims
     if known is None or None in known:
         result: Tensor = ops.variable_shape_op(handle, out_type=out_type)
@@ -53,14 +53,14 @@ def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
 
 
 def _graph_of(handle: Tensor) -> Any:
-    """A context in the graph of a variable, where no other graph was made the default one."""
+    """Return a context in a variable's graph, unless another graph is the default one."""
     if handle.holds_value or has_default_graph():
         return contextlib.nullcontext()
     return handle.graph.as_default()
 
 
 class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
-    """What resource variables and their assigned forms have in common."""
+    """Base of resource variables and their assigned forms."""
 
     _is_resource_variable = True
     _in_graph_mode = True
@@ -131,7 +131,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
             raise RuntimeError(message)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        """Whether there is a value when the graph runs."""
+        """Return True if there is a value when the graph runs."""
         result: Tensor = ops.var_is_initialized_op(self._handle, name=name)
         return result
 
@@ -144,7 +144,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         return result
 
     def value(self) -> Tensor:
-        """The value where this is called, or the cached one."""
+        """Return the value where this is called, or the cached one."""
         if self._cached_value is not None:
             return self._cached_value
         graph = get_default_graph()
@@ -154,7 +154,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
             return self._read_variable_op()
 
     def read_value(self) -> Tensor:
-        """The value at the place in the graph where this is called."""
+        """Return the value at the place in the graph where this is called."""
         if get_default_graph().runs_at_once:
             return identity(self._read_variable_op())
         with name_scope("Read"), get_default_graph().device(self._handle.device):
@@ -165,12 +165,12 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         return self._graph_element
 
     def eval(self, session: Any = None) -> Any:
-        """The variable's value in `session` (or the default one)."""
+        """Return the variable's value in `session` (or the default one)."""
         self._refuse_eager("Trying to eval in EAGER mode")
         return self._graph_element.eval(session=session)
 
     def numpy(self) -> Any:
-        """The value as an array, where operations run when they are called.
+        """Return the value as an array, where operations run when they are called.
 
         Raises:
           NotImplementedError: elsewhere.
@@ -201,12 +201,12 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         return self.read_value().op.inputs[0] if as_ref else self.value()
 
     def _lazy_read(self, op: Operation) -> Any:
-        """What assignments give: a variable whose value is read after them."""
+        """Return the result of assignments: a variable whose value is read after them."""
         return UnreadVariable(self._handle, self._dtype, self._shape, op)
 
     @contextlib.contextmanager
     def _assign_dependencies(self) -> Iterator[None]:
-        """A cached value is taken before the variable changes."""
+        """Return a context in which a cached value is read before the variable changes."""
         if self._cached_value is None:
             yield
             return
@@ -220,7 +220,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Sets the variable when run; gives what reads it afterwards, or the operation."""
+        """Assign a value when run; return the variable read afterwards, or the operation."""
         del use_locking
         with _graph_of(self._handle):
             value = convert_to_tensor(value, dtype=self.dtype)
@@ -235,7 +235,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Adds to the variable when run."""
+        """Add to the variable when run."""
         del use_locking
         with _graph_of(self._handle), self._assign_dependencies():
             delta = convert_to_tensor(delta, dtype=self.dtype)
@@ -263,12 +263,12 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
             return super()._strided_slice_assign(begin, end, strides, value, name, **masks)
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Gives the value and increments it until it reaches `limit`."""
+        """Return the value and increment it until it reaches `limit`."""
         result: Tensor = ops.resource_count_up_to_op(self._handle, limit=limit, T=self.dtype)
         return result
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """This as a `VariableDef`; None if it is outside `export_scope`."""
+        """Return this as a `VariableDef`; None if it is outside `export_scope`."""
         self._refuse_eager("to_proto not supported in EAGER mode.")
         if export_scope is not None and not self._handle.name.startswith(export_scope):
             return None
@@ -281,7 +281,10 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
-        """The variable that a `VariableDef` describes, whose nodes are in the graph already."""
+        """Return the variable that a `VariableDef` describes.
+
+        Its nodes are in the graph already.
+        """
         return ResourceVariable(variable_def=variable_def, import_scope=import_scope)
 
     def __bool__(self) -> bool:
@@ -353,7 +356,7 @@ class ResourceVariable(BaseResourceVariable):
     def _create_now(
         self, name: str | None, initial_value: Any, dtype: Any, caching_device: Any, shape: Any
     ) -> None:
-        """Makes the variable and gives it its value, where operations run when they are called."""
+        """Make the variable and give it its value, where operations run when they are called."""
         with name_scope(name, "Variable") as scope:
             self._handle_name = scope[:-1] + ":0"
             self._unique_id = f"{scope[:-1]}_{uid()}"
@@ -452,7 +455,7 @@ class ResourceVariable(BaseResourceVariable):
 
 
 def _read_behind(snapshot: Tensor) -> Tensor:
-    """The ReadVariableOp's output that a snapshot hands on; ValueError if there is none."""
+    """Return the ReadVariableOp's output that a snapshot hands on; ValueError if there is none."""
     tensor, seen = snapshot, set()
     while tensor.op.type != "ReadVariableOp":
         if tensor.op in seen or not tensor.op.inputs:
@@ -501,7 +504,7 @@ class UninitializedVariable(BaseResourceVariable):
 
 
 def copy_to_graph_uninitialized(var: Any) -> UninitializedVariable:
-    """A variable in the default graph that is like `var` but has no initializer."""
+    """Return a variable in the default graph that is like `var` but has no initializer."""
     return UninitializedVariable(
         trainable=var.trainable,
         constraint=var._constraint,
@@ -531,7 +534,7 @@ class UnreadVariable(BaseResourceVariable):
             self._handle_name, self._graph_element = "UnreadVariable", None
             return
         self._handle_name = "UnreadVariable" if handle.holds_value else handle.name
-        # Sessions run what stands in a graph; in functions it is read only when it is used.
+        # A graph's nodes are all run by sessions; in functions the variable is read only when used.
         building = get_default_graph().building_function
         self._graph_element = None if building else self._read_variable_op()
 

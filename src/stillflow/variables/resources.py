@@ -26,7 +26,7 @@ class _Resource(NamedTuple):
 def register_resource(
     handle: Any, create_op: Any, is_initialized_op: Any, is_shared: bool = True
 ) -> None:
-    """Adds a resource to the collection RESOURCES, or LOCAL_RESOURCES if it is not shared."""
+    """Add a resource to the collection RESOURCES, or LOCAL_RESOURCES if it is not shared."""
     key = GraphKeys.RESOURCES if is_shared else GraphKeys.LOCAL_RESOURCES
     add_to_collection(key, _Resource(handle, create_op, is_initialized_op))
 
@@ -44,7 +44,7 @@ def local_resources() -> list[_Resource]:
 def report_uninitialized_resources(
     resource_list: Sequence[Any] | None = None, name: str = "report_uninitialized_resources"
 ) -> Tensor:
-    """A 1-D string tensor: the names of the handles of resources not yet initialized."""
+    """Return a 1-D string tensor: the names of the handles of resources not yet initialized."""
     from stillflow.ops.arrays.masks import boolean_mask
     from stillflow.ops.arrays.packing import stack
     from stillflow.ops.math.comparison import logical_not
@@ -63,7 +63,7 @@ def report_uninitialized_resources(
 
 
 def initialize_resources(resource_list: Sequence[Any], name: str = "init") -> Operation:
-    """An operation that initializes resources (or resource variables)."""
+    """Return an operation that initializes resources (or resource variables)."""
     if resource_list:
         return group(*[resource.create for resource in resource_list], name=name)
     result: Operation = no_op(name=name)

@@ -15,7 +15,7 @@ from stillflow.variables.accesses import variable_accessed
 
 
 def card(name: str) -> Card:
-    """The card of an op that changes or reads parts of a variable."""
+    """Return the card of an op that changes or reads parts of a variable."""
     from stillflow.ops.arrays import (  # noqa: F401 - they make the cards
         gather,
         gather_nd,
@@ -27,7 +27,7 @@ def card(name: str) -> Card:
 
 
 def resource_scatter_add(variable: Any, indices: Tensor, updates: Tensor) -> Tensor:
-    """Adds to rows of a resource variable; gives its value after that."""
+    """Add to rows of a resource variable; give its value after that."""
     added = card("ResourceScatterAdd")(variable.handle, indices, updates)
     with get_default_graph().control_dependencies([added]):
         value: Tensor = variable.value()
@@ -60,19 +60,19 @@ class ScatterMethods:
     def scatter_add(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """Adds IndexedSlices."""
+        """Add IndexedSlices."""
         return self._scatter("Add", sparse_delta, use_locking, name)
 
     def scatter_max(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """Takes the maximum with IndexedSlices."""
+        """Assign the maximum with IndexedSlices."""
         return self._scatter("Max", sparse_delta, use_locking, name)
 
     def scatter_min(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """Takes the minimum with IndexedSlices."""
+        """Assign the minimum with IndexedSlices."""
         return self._scatter("Min", sparse_delta, use_locking, name)
 
     def scatter_mul(
@@ -90,7 +90,7 @@ class ScatterMethods:
     def scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """Sets rows to those of IndexedSlices."""
+        """Set rows to those of IndexedSlices."""
         return self._scatter("Update", sparse_delta, use_locking, name)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
@@ -98,16 +98,16 @@ class ScatterMethods:
         return self._scatter_nd("Sub", indices, updates, name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Adds to the elements or slices that rows of `indices` name."""
+        """Add to the elements or slices that rows of `indices` name."""
         return self._scatter_nd("Add", indices, updates, name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Sets the elements or slices that rows of `indices` name."""
+        """Set the elements or slices that rows of `indices` name."""
         return self._scatter_nd("Update", indices, updates, name)
 
 
 class RefScatterMethods(ScatterMethods):
-    """For reference variables: everything gives the reference, after the change."""
+    """Scatter methods of reference variables: each returns the reference, after the change."""
 
     _variable: Tensor
 
@@ -124,7 +124,7 @@ class RefScatterMethods(ScatterMethods):
     def batch_scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """Sets rows, where all but the last dimension of the indices are batches."""
+        """Set rows, where all but the last dimension of the indices are batches."""
         from stillflow.ops.arrays.scatter_variables import batch_scatter_update
 
         return batch_scatter_update(
@@ -139,7 +139,7 @@ class RefScatterMethods(ScatterMethods):
 
 
 class ResourceScatterMethods(ScatterMethods):
-    """For resource variables: everything gives the variable, read after the change."""
+    """Scatter methods of resource variables: each returns the variable, read after the change."""
 
     _handle: Tensor
     dtype: Any
@@ -162,7 +162,7 @@ class ResourceScatterMethods(ScatterMethods):
     def batch_scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """Sets rows, where all but the last dimension of the indices are batches."""
+        """Set rows, where all but the last dimension of the indices are batches."""
         from stillflow.ops.arrays.scatter_variables import batch_scatter_update
 
         _check_slices(sparse_delta)
@@ -180,11 +180,11 @@ class ResourceScatterMethods(ScatterMethods):
         return self._lazy_read(assign(self._handle, begin, end, strides, value, name=name, **masks))
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """The rows that `indices` name, without reading the whole variable."""
+        """Return the rows that `indices` name, without reading the whole variable."""
         return self._gather("ResourceGather", "Gather", indices, name)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements or slices that rows of `indices` name."""
+        """Return the elements or slices that rows of `indices` name."""
         return self._gather("ResourceGatherNd", "GatherNd", indices, name)
 
     def _gather(self, op: str, default_name: str, indices: Any, name: str | None) -> Tensor:

@@ -23,7 +23,7 @@ AUTO_REUSE = export_value("AUTO_REUSE", _ReuseMode.AUTO_REUSE)
 
 
 def either(value: Any, default: Any) -> Any:
-    """A value, or another one if it is None."""
+    """Return a value, or another one if it is None."""
     return default if value is None else value
 
 
@@ -103,7 +103,7 @@ class VariableScope:
         return self._constraint
 
     def reuse_variables(self) -> None:
-        """From now on `get_variable` gives existing variables only."""
+        """Make `get_variable` return existing variables only from now on."""
         self._reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
@@ -128,7 +128,7 @@ class VariableScope:
         self._regularizer = regularizer
 
     def set_caching_device(self, caching_device: Any) -> None:
-        """Sets where values are cached.
+        """Set where values are cached.
 
         Raises:
           NotImplementedError: in eager execution.
@@ -146,7 +146,7 @@ class VariableScope:
         self._custom_getter = custom_getter
 
     def get_collection(self, name: Any) -> list[Any]:
-        """The items of a collection whose names are in this scope."""
+        """Return the items of a collection whose names are in this scope."""
         return get_collection(name, self._name + "/" if self._name else "")
 
     def trainable_variables(self) -> list[Any]:
@@ -178,7 +178,7 @@ class VariableScope:
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
     ) -> Any:
-        """Gives or makes a variable of this scope; what is not given is the scope's.
+        """Return or make a variable of this scope; missing arguments are the scope's.
 
         In eager execution a variable is made each time, unless the store keeps them.
         """

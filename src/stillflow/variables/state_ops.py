@@ -22,7 +22,7 @@ def variable_op(
     container: str = "",
     shared_name: str = "",
 ) -> Tensor:
-    """Adds the first version of the variable op; without `set_shape` its shape is unknown."""
+    """Add the first version of the variable op; without `set_shape` its shape is unknown."""
     shape = as_shape(shape) if set_shape else TensorShape(None)
     ref: Tensor = reference.variable_op(
         shape=shape, dtype=dtype, name=name, container=container, shared_name=shared_name
@@ -39,7 +39,7 @@ def variable_op_v2(
     container: str = "",
     shared_name: str = "",
 ) -> Tensor:
-    """Adds the op behind reference variables."""
+    """Add the op behind reference variables."""
     ref: Tensor = reference.variable_v2_op(
         shape=as_shape(shape),
         dtype=dtype,
@@ -51,7 +51,7 @@ def variable_op_v2(
 
 
 def init_variable(v: Any, init: Any, name: str = "init") -> Tensor:
-    """Assigns a variable's first value: a tensor, or what `init(shape, dtype)` gives."""
+    """Assign a variable's first value: a tensor, or what `init(shape, dtype)` gives."""
     with (
         name_scope(None, v.op.name + "/", [v, init]),
         name_scope(name) as scope,
@@ -69,12 +69,12 @@ def init_variable(v: Any, init: Any, name: str = "init") -> Tensor:
 
 @export("is_variable_initialized")
 def is_initialized(variable: Any) -> Tensor:
-    """Whether a variable has a value when the graph runs."""
+    """Return True if a variable has a value when the graph runs."""
     return is_variable_initialized(variable)
 
 
 def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
-    """Whether a variable has a value when the graph runs."""
+    """Return True if a variable has a value when the graph runs."""
     result: Tensor
     if hasattr(ref, "is_initialized"):
         result = ref.is_initialized(name=name)
@@ -91,7 +91,7 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Sets a variable to `value` when run; gives what reads it afterwards."""
+    """Assign `value` to a variable when run; return the value read afterwards."""
     if _is_reference(ref):
         return reference.assign_op(
             ref, value, validate_shape=validate_shape, use_locking=use_locking, name=name
@@ -103,7 +103,7 @@ def assign(
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Adds `value` to a variable when run; gives what reads it afterwards."""
+    """Add `value` to a variable when run; return the value read afterwards."""
     if _is_reference(ref):
         return reference.assign_add_op(ref, value, use_locking=use_locking, name=name)
     return ref.assign_add(value)
@@ -113,7 +113,7 @@ def assign_add(
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Subtracts `value` from a variable when run; gives what reads it afterwards."""
+    """Subtract `value` from a variable when run; return the value read afterwards."""
     if _is_reference(ref):
         return reference.assign_sub_op(ref, value, use_locking=use_locking, name=name)
     return ref.assign_sub(value)
@@ -121,7 +121,7 @@ def assign_sub(
 
 @export("count_up_to")
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
-    """Gives a counter's value and increments it; tf.errors.OutOfRangeError at `limit`."""
+    """Return a counter's value and increment it; tf.errors.OutOfRangeError at `limit`."""
     result: Tensor
     if _is_reference(ref):
         result = reference.count_up_to_op(ref, limit=limit, name=name)

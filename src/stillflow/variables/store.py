@@ -1,4 +1,4 @@
-"""Where `tf.get_variable` finds and keeps the variables of a graph."""
+"""Store of a graph's variables for `tf.get_variable`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class VariableStore:
     """The variables and partitioned variables of one graph, by full name.
 
     Args:
-      keeps_eager: whether it also keeps what is made where operations run when they are called,
-        and gives it again to those that ask for it by name.
+      keeps_eager: True to keep eager variables too, and return them when they are requested by
+        name.
     """
 
     def __init__(self, keeps_eager: bool = False) -> None:
@@ -57,7 +57,7 @@ class VariableStore:
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
     ) -> Any:
-        """Gives the variable called `name`, or makes it; `reuse` says which of both is right.
+        """Return the variable called `name`, or make it; `reuse` decides which.
 
         Raises:
           ValueError: if it exists or is missing against `reuse`, or differs in shape or type.
@@ -110,7 +110,7 @@ class VariableStore:
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
     ) -> Any:
-        """What custom getters call."""
+        """Return or make a variable; custom getters call this."""
         options = {
             "name": name, "shape": shape, "dtype": dtype, "initializer": initializer,
             "regularizer": regularizer, "reuse": reuse, "trainable": trainable,
@@ -260,7 +260,7 @@ def _accepts(function: Callable[..., Any], argument: str) -> bool:
 def _initial_value(
     initializer: Any, shape: TensorShape, dtype: DType, partition_info: Any
 ) -> tuple[Any, DType | None]:
-    """What to hand to the variable: a function of no arguments, and the type if it is fixed."""
+    """Return the variable's initial value as a function, and the type if it is fixed."""
     if inspect.isclass(initializer):
         initializer = initializer()
     if shape.is_fully_defined():
@@ -285,7 +285,7 @@ def _initial_value(
 
 
 def _collect(variable: Any, collections: Any, trainable: Any) -> None:
-    """Adds a variable to the collections to which variables of graphs add themselves."""
+    """Add a variable to the collections to which variables of graphs add themselves."""
     graph = get_default_graph()
     graph.add_to_collections(collections or [GraphKeys.GLOBAL_VARIABLES], variable)
     if trainable:
@@ -301,7 +301,7 @@ def _regularize(variable: Any, name: str, regularizer: Any) -> None:
 
 
 def default_initializer(name: str, dtype: DType) -> Any:
-    """The initializer of variables that are given none.
+    """Return the initializer of variables that are given none.
 
     Raises:
       ValueError: if there is none for the type.

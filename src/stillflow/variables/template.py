@@ -61,7 +61,7 @@ def make_template_internal(
     create_graph_function_: bool = False,
     **kwargs: Any,
 ) -> Template:
-    """As `make_template`; `create_graph_function_` says whether `func_` is traced."""
+    """Return a template like `make_template`; `create_graph_function_` traces `func_`."""
     if kwargs:
         func_ = functools.wraps(func_)(functools.partial(func_, **kwargs))
     if unique_name_ is not None and executing_eagerly():
@@ -80,7 +80,7 @@ def make_template_internal(
 
 
 class Template(Trackable):
-    """What `make_template` gives; arguments are those of that function."""
+    """Result of `make_template`; arguments are those of that function."""
 
     def __init__(
         self,
@@ -167,11 +167,11 @@ class Template(Trackable):
         return result
 
     def _made(self, key: str) -> list[Any]:
-        """The variables there are: in its scope in eager execution, else in the graph."""
+        """Return the variables there are: in its scope in eager execution, else in the graph."""
         return list(get_collection_ref(key)) if self._store is None else self._collected(key)
 
     def _say_where(self, error: Exception) -> None:
-        """Adds to an error's message where the template was made."""
+        """Add to an error's message where the template was made."""
         text = error.args[0] if error.args else ""
         trace = "".join(without_common(self._stacktrace, traceback.format_stack()))
         error.args = (f"{text}\n\noriginally defined at:\n{trace}", *error.args[1:])

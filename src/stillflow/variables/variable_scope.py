@@ -31,7 +31,7 @@ _SETTINGS = (
 
 @export("no_regularizer")
 def no_regularizer(_: Any) -> None:
-    """A regularizer that adds nothing, to override a scope's."""
+    """Regularize nothing, to override a scope's regularizer."""
 
 
 class _ScopeStore(threading.local):
@@ -62,7 +62,7 @@ class _ScopeStore(threading.local):
 
 
 def _only(key: Any, make: Callable[[], Any]) -> Any:
-    """The single object of a private collection of the default graph."""
+    """Return the single object of a private collection of the default graph."""
     found = get_collection_ref(key)
     if not found:
         found.append(make())
@@ -80,7 +80,7 @@ def default_variable_store() -> VariableStore:
 
 @contextlib.contextmanager
 def with_variable_store(store: VariableStore) -> Iterator[None]:
-    """A context in which `tf.get_variable` finds and keeps variables in a store."""
+    """Return a context in which `tf.get_variable` uses a store."""
     stores = get_collection_ref(VARIABLE_STORE)
     before = list(stores)
     stores[:] = [store]
@@ -92,7 +92,7 @@ def with_variable_store(store: VariableStore) -> Iterator[None]:
 
 @export("get_variable_scope")
 def get_variable_scope() -> VariableScope:
-    """The variable scope that is open now."""
+    """Return the variable scope that is open now."""
     scope: VariableScope = get_variable_scope_store().current_scope
     return scope
 
@@ -118,7 +118,7 @@ def get_variable(
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
-    """Gives the variable `name` of the current scope, or makes it.
+    """Return the variable `name` of the current scope, or make it.
 
     Args:
       name: within the scope.
@@ -229,7 +229,7 @@ class PureVariableScope:
             self._cached = self._make(name_or_scope, reuse, original)
 
     def _make(self, parent: VariableScope, reuse: Any, original: str) -> VariableScope:
-        """A scope that takes from `parent` what was not given."""
+        """Return a scope that takes from `parent` what was not given."""
         values: dict[str, Any] = {}
         for key in _SETTINGS:
             given = self._settings.get(key)
@@ -260,7 +260,7 @@ class PureVariableScope:
         return scope
 
     def check_nesting(self) -> None:
-        """Refuses to be left while a scope inside is open.
+        """Raise an error if a scope inside is still open.
 
         Raises:
           RuntimeError: if one is.
@@ -279,7 +279,7 @@ class PureVariableScope:
 
 
 def _chain(getter: Any, outer: Any) -> Any:
-    """A getter whose inner getter is the one of the scope around."""
+    """Return a getter whose inner getter is the one of the scope around."""
     if outer is None:
         return getter
 
@@ -420,7 +420,7 @@ def variable_op_scope(
     use_resource: bool | None = None,
     constraint: Any = None,
 ) -> Iterator[VariableScope]:
-    """The older spelling of `variable_scope`."""
+    """Open a variable scope; the older spelling of `variable_scope`."""
     logging.warn(
         "tf.variable_op_scope(values, name, default_name) is deprecated, use "
         "tf.variable_scope(name, default_name, values)"

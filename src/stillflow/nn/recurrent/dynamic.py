@@ -37,7 +37,7 @@ def dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any]:
-    """Applies a cell to a batch of sequences, in a loop.
+    """Apply a cell to a batch of sequences, in a loop.
 
     Args:
       cell: an RNNCell.
@@ -188,7 +188,7 @@ class _Loop:
 
 
 def _static_sizes(flat_input: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The shapes of the inputs, and what is known of [time, batch], the same for all.
+    """Return the shapes of the inputs, and the static [time, batch], the same for all.
 
     Raises:
       ValueError: if a depth is unknown, or times or batch sizes differ.
@@ -229,7 +229,7 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any]:
-    """Applies one cell to sequences from the first to the last element, another backwards.
+    """Apply one cell to sequences from the first to the last element, another backwards.
 
     Args:
       cell_fw, cell_bw: the cells.

@@ -22,7 +22,7 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Applies a cell in a loop, where `loop_fn` says what comes next.
+    """Apply a cell in a loop whose inputs and end `loop_fn` decides.
 
     Args:
       cell: an RNNCell.
@@ -82,7 +82,7 @@ def raw_rnn(
 
 
 def _batch_size(flat_input: list[Any]) -> tuple[Any, Any]:
-    """The batch size, and what is known of it."""
+    """Return the batch size, and its static value."""
     shapes = [value.get_shape() for value in flat_input]
     static = dimension_at_index(shapes[0], 0)
     for shape in shapes:
@@ -92,7 +92,7 @@ def _batch_size(flat_input: list[Any]) -> tuple[Any, Any]:
 
 
 def _emitted(cell: Any, emitted: Any, dtype: Any) -> tuple[Any, list[tuple[Any, Any]]]:
-    """The structure of what a step emits, and the size and dtype of each part."""
+    """Return the structure of what a step emits, and the size and dtype of each part."""
     if emitted is None:
         return cell.output_size, [(size, dtype) for size in nest.flatten(cell.output_size)]
     flat = nest.flatten(emitted)

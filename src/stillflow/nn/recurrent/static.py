@@ -34,7 +34,7 @@ def _check_inputs(inputs: Any) -> None:
 
 
 def _static_batch_size(inputs: Any, first: Any) -> Any:
-    """What is known of the batch size of all inputs, a `Dimension`.
+    """Return the static batch size of all inputs, a `Dimension`.
 
     Raises:
       ValueError: if a depth is unknown or batch sizes differ.
@@ -66,7 +66,7 @@ def static_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Applies a cell to a batch of sequences, with nodes of its own for every time step.
+    """Apply a cell to a batch of sequences, with separate nodes for every time step.
 
     Args:
       cell: an RNNCell.
@@ -124,7 +124,7 @@ def static_rnn(
 def _masking(
     cell: Any, sequence_length: Any, batch_size: Any, static: Any, dtype: Any
 ) -> tuple[Lengths, Any]:
-    """The lengths, and the output behind the end of a sequence."""
+    """Return the lengths, and the output behind the end of a sequence."""
     sequence_length = tf.convert_to_tensor(sequence_length, name="sequence_length")
     if sequence_length.get_shape().ndims not in (None, 1):
         raise ValueError("sequence_length must be a vector of length batch_size")
@@ -236,7 +236,7 @@ def static_bidirectional_rnn(
 
 
 def reversed_sequence(values: Any, lengths: Any) -> list[Any]:
-    """A list over time backwards; within the lengths of the sequences, if they are given."""
+    """Return a list over time backwards; within the lengths of the sequences, if they are given."""
     if lengths is None:
         return list(reversed(values))
     results: list[list[Any]] = [[] for _ in values]

@@ -1,4 +1,4 @@
-"""What all ways to run a cell over a sequence have in common."""
+"""Shared parts of functions that run a cell over a sequence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stillflow.ops.control_flow.cond import cond
 
 @contextmanager
 def recurrent_scope(scope: Any, default: str = "rnn", unique: bool = False) -> Iterator[Any]:
-    """A variable scope whose variables are read once, not in every iteration.
+    """Return a variable scope whose variables are read once, not in every iteration.
 
     Args:
       scope: the scope or its name.
@@ -38,7 +38,7 @@ def recurrent_scope(scope: Any, default: str = "rnn", unique: bool = False) -> I
 
 @export("contrib.rnn.transpose_batch_time")
 def transpose_batch_time(x: Any) -> Any:
-    """Swaps the first two dimensions of `x`, if it has two.
+    """Swap the first two dimensions of `x`, if it has two.
 
     Args:
       x: a tensor.
@@ -55,7 +55,7 @@ def transpose_batch_time(x: Any) -> Any:
 
 @export("contrib.rnn.best_effort_input_batch_size")
 def best_effort_input_batch_size(flat_input: Sequence[Any]) -> Any:
-    """The batch size of inputs [time, batch, ...]: a number if it is known, else a tensor.
+    """Return the batch size of inputs [time, batch, ...]: a number if it is known, else a tensor.
 
     Raises:
       ValueError: if an input has less than two dimensions.
@@ -72,7 +72,7 @@ def best_effort_input_batch_size(flat_input: Sequence[Any]) -> Any:
 
 
 def state_dtype(explicit: Any, state: Any) -> Any:
-    """The dtype given, or else the one that all parts of the state have.
+    """Return the dtype given, or else the one that all parts of the state have.
 
     Raises:
       ValueError: if they have different ones, or there are none.
@@ -93,12 +93,12 @@ def state_dtype(explicit: Any, state: Any) -> Any:
 
 
 def static_shape(size: Any) -> Any:
-    """A size as it is, or what is known of it if it is a tensor."""
+    """Return a size, or the static value of a tensor."""
     return as_shape(static_value(size)) if isinstance(size, Tensor) else size
 
 
 def is_keras_cell(cell: Any) -> bool:
-    """Whether a cell is one of Keras', whose state is always a list."""
+    """Return True if a cell is one of Keras', whose state is always a list."""
     return (
         isinstance(cell, Layer)
         and not isinstance(cell, RNNCell)
@@ -107,7 +107,7 @@ def is_keras_cell(cell: Any) -> bool:
 
 
 def first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any, message: str) -> Any:
-    """The state given, or else the cell's zero state.
+    """Return the state given, or else the cell's zero state.
 
     Raises:
       ValueError: with `message` if there is neither a state nor a dtype.
@@ -122,7 +122,10 @@ def first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any, mess
 
 
 def keep_where(finished: Any, old: Any, new: Any) -> Any:
-    """The rows of `old` where `finished` holds, else those of `new`; scalars and arrays are new."""
+    """Return the rows of `old` where `finished` holds, else those of `new`.
+
+    Scalars and arrays are new.
+    """
     if isinstance(old, tf.TensorArray) or old.shape.ndims == 0:
         return new
     with tf.colocate_with(new):
@@ -146,7 +149,7 @@ def masked_step(
     call_cell: Callable[[], tuple[Any, Any]],
     conditional: bool,
 ) -> tuple[Any, Any]:
-    """A step after whose end sequences give zeros and keep their state.
+    """Return a step after whose end sequences give zeros and keep their state.
 
     Args:
       time: the number of the step.

@@ -23,7 +23,7 @@ def _has(cell: Any, *names: str) -> bool:
 
 
 def assert_like_rnncell(cell_name: str, cell: Any) -> None:
-    """Checks that `cell`, the argument `cell_name` of a function, has what a cell needs.
+    """Check that `cell`, the argument `cell_name` of a function, has what a cell needs.
 
     Raises:
       TypeError: if it does not.
@@ -43,7 +43,7 @@ def assert_like_rnncell(cell_name: str, cell: Any) -> None:
 
 
 def check_dtypes(*values: Any) -> None:
-    """Refuses dtypes, and structures of tensors, that are not floating-point or complex.
+    """Raise an error for values that are neither floating-point nor complex.
 
     Raises:
       ValueError: for any other.
@@ -88,7 +88,7 @@ class RNNCell(Layer):
         self._is_tf_rnn_cell = True
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
-        """The output and the next state.
+        """Return the output and the next state.
 
         Args:
           inputs: [batch, ...] (nested) tensors of one time step.
@@ -106,7 +106,7 @@ class RNNCell(Layer):
             return super().__call__(inputs, state)
 
     def _rnn_get_variable(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
-        """Notes the variables that `call` makes in scopes inside the cell's."""
+        """Record the variables that `call` makes in scopes inside the cell's."""
         variable = getter(*args, **kwargs)
         first = next(iter(variable)) if isinstance(variable, PartitionedVariable) else variable
         trainable = any(first is other for other in tf.trainable_variables())
@@ -131,7 +131,7 @@ class RNNCell(Layer):
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
     ) -> Any:
-        """The zero state for a batch of inputs, or for a batch size and a dtype.
+        """Return the zero state for a batch of inputs, or for a batch size and a dtype.
 
         Raises:
           ValueError: if arguments are missing or contradict each other.
@@ -163,7 +163,7 @@ class RNNCell(Layer):
         return rows or tf.shape(inputs)[0], inputs.dtype
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """A state of zeros.
+        """Return a state of zeros.
 
         Args:
           batch_size: a number or an int32 scalar.
@@ -176,7 +176,7 @@ class RNNCell(Layer):
         return tf.name_scope(type(self).__name__ + "ZeroState", values=[batch_size])
 
     def _config(self, **own: Any) -> dict[str, Any]:
-        """The configuration of every cell, and a cell's own."""
+        """Return the configuration of every cell, and a cell's own."""
         return {**super().get_config(), **own}
 
     def get_config(self) -> dict[str, Any]:
@@ -190,5 +190,5 @@ class LayerRNNCell(RNNCell):
     def __call__(
         self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        """The output and the next state; arguments as of `RNNCell`."""
+        """Return the output and the next state; arguments as of `RNNCell`."""
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)

@@ -42,7 +42,8 @@ class Dropping(Wrapping):
 
     Raises:
       TypeError: if `cell` is no cell, or the visitor is not callable.
-      ValueError: if a probability is out of range, or variational dropout lacks an argument.
+      ValueError: if a probability is out of range, or an argument of variational dropout is
+        missing.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Dropping(Wrapping):
         self._noise["output"] = noise("output", self.cell.output_size)
 
     def _gen_seed(self, where: str, index: int) -> int | None:
-        """The seed of one of the random choices."""
+        """Return the seed of one of the random choices."""
         if self._seed is None:
             return None
         text = f"{self._seed}{where}_{index}".encode()
@@ -109,7 +110,7 @@ class Dropping(Wrapping):
         return self.cell
 
     def _dropout(self, values: Any, where: str, keep_prob: Any, which: Any = None) -> Any:
-        """Drops elements of `values`; `which` says of which tensors."""
+        """Drop elements of `values`; `which` says of which tensors."""
         which = values if which is None else which
 
         def drop(index: int, chosen: Any, value: Any, *noise: Any) -> Any:
@@ -165,7 +166,7 @@ class DropoutWrapper(Dropping, CellWrapper):
 
 
 def _probability(name: str, value: Any) -> Any:
-    """A float if it is known, else a tensor."""
+    """Return a float if it is known, else a tensor."""
     tensor = tf.convert_to_tensor(value)
     known = static_value(tensor)
     if known is None:
@@ -193,7 +194,7 @@ def _default_filter(substate: Any) -> Any:
 
 
 def _enumerated(shallow: Any, function: Callable[..., Any], *structures: Any) -> Any:
-    """Maps structures down to `shallow`; `function` gets the number of the call first."""
+    """Map structures down to `shallow`; `function` gets the number of the call first."""
     numbers_ = itertools.count()
     return nest.map_structure_up_to(
         shallow, lambda *values: function(next(numbers_), *values), *structures

@@ -45,7 +45,7 @@ class LSTMStateTuple(NamedTuple):
 def basic_lstm_step(
     gates: Any, c: Any, axis: Any, forget_bias: float, activation: Any
 ) -> tuple[Any, Any]:
-    """The next memory and output of a cell without peepholes.
+    """Return the next memory and output of a cell without peepholes.
 
     Args:
       gates: [batch, 4 * units], what input and output give to the gates.
@@ -244,7 +244,7 @@ class LSTMCell(_KernelCell):
         return m, LSTMStateTuple(c, m) if self._state_is_tuple else tf.concat([c, m], 1)
 
     def _peep(self, gate: Any, which: str, memory: Any) -> Any:
-        """The gate as it sees the memory."""
+        """Return the gate as it sees the memory."""
         return gate + getattr(self, f"_w_{which}_diag") * memory if self._use_peepholes else gate
 
     def _split_state(self, state: Any) -> tuple[Any, Any]:

@@ -67,7 +67,7 @@ class MultiRNNCell(RNNCell):
         return self._cells[-1].output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The zero states of the cells."""
+        """Return the zero states of the cells."""
         with self._zero_state_scope(batch_size):
             if not self._state_is_tuple:
                 return super().zero_state(batch_size, dtype)

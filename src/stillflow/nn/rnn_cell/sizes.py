@@ -12,7 +12,7 @@ from stillflow.graph.tensor_shape import TensorShape, as_shape
 
 
 def _part(which: str, value: Any) -> tuple[Any, Any]:
-    """A part of a shape as a vector in the graph (None if unknown), and what is known of it."""
+    """Return a part of a shape as a vector in the graph (None if unknown), and its static value."""
     if isinstance(value, Tensor):
         known = static_value(value)
         if value.shape.ndims == 0:
@@ -28,11 +28,11 @@ def _part(which: str, value: Any) -> tuple[Any, Any]:
 
 
 def concat(prefix: Any, suffix: Any, static: bool = False) -> Any:
-    """The shape whose first dimensions are `prefix` and whose others are `suffix`.
+    """Return the shape whose first dimensions are `prefix` and whose others are `suffix`.
 
     Args:
       prefix, suffix: numbers, shapes, or integer tensors.
-      static: give a list of what is known, or None, instead of a tensor.
+      static: return a list of static sizes, or None, instead of a tensor.
 
     Raises:
       ValueError: if something is unknown that the graph needs, or a tensor is no vector.
@@ -59,7 +59,7 @@ def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
 
 
 def known_depth(inputs_shape: Any) -> int:
-    """The size of the last dimension.
+    """Return the size of the last dimension.
 
     Raises:
       ValueError: if it is unknown.

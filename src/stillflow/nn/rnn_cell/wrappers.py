@@ -19,7 +19,7 @@ from stillflow.train.tracking.base import Trackable
 
 
 class Wrapping:
-    """What wrappers have of the cell inside them, whatever their base is."""
+    """Wrappers' access to the cell inside, for any base class."""
 
     cell: Any
 
@@ -29,7 +29,7 @@ class Wrapping:
     def _call_wrapped_cell(
         self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
     ) -> Any:
-        """The output and the next state; `cell_call_fn` calls the cell inside."""
+        """Return the output and the next state; `cell_call_fn` calls the cell inside."""
         raise NotImplementedError
 
     @property
@@ -41,7 +41,7 @@ class Wrapping:
         return self.cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The zero state of the cell inside."""
+        """Return the zero state of the cell inside."""
         with self._zero_state_scope(batch_size):
             return self.cell.zero_state(batch_size, dtype)
 
@@ -65,12 +65,12 @@ class CellWrapper(Wrapping, RNNCell):
             self._track_trackable(cell, name="cell")
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
-        """The output and the next state; arguments as of `RNNCell`."""
+        """Return the output and the next state; arguments as of `RNNCell`."""
         return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.__call__, scope=scope)
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The wrapper with these arguments; `cell` must be a cell.
+        """Return the wrapper with these arguments; `cell` must be a cell.
 
         Raises:
           ValueError: if it is none.
@@ -88,7 +88,7 @@ class CellWrapper(Wrapping, RNNCell):
 
 
 class Residual(Wrapping):
-    """Adds the inputs of a cell to its outputs.
+    """Wrapper that adds the inputs of a cell to its outputs.
 
     Args:
       cell: the cell.
@@ -148,7 +148,7 @@ class OnDevice(Wrapping):
         self._device = device
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The zero state of the cell inside, on the device."""
+        """Return the zero state of the cell inside, on the device."""
         with self._zero_state_scope(batch_size), tf.device(self._device):
             return self.cell.zero_state(batch_size, dtype)
 
@@ -168,7 +168,7 @@ class DeviceWrapper(OnDevice, CellWrapper):
 
 
 def function_to_config(function: Any) -> tuple[Any, str, str]:
-    """A function as data, what kind of data it is, and the function's module."""
+    """Return a function as data, what kind of data it is, and the function's module."""
     if isinstance(function, types.FunctionType):
         code = marshal.dumps(function.__code__).hex()
         cells = function.__closure__ and tuple(cell.cell_contents for cell in function.__closure__)
@@ -181,7 +181,7 @@ def function_to_config(function: Any) -> tuple[Any, str, str]:
 def function_from_config(
     config: dict[str, Any], custom_objects: Any, key: str, kind_key: str, module_key: str
 ) -> Any:
-    """The function that `function_to_config` made data of; takes its kind and module away.
+    """Return the function that `function_to_config` made data of; takes its kind and module away.
 
     Raises:
       TypeError: if the kind is unknown.

@@ -32,7 +32,7 @@ class LossScale(Trackable):
         self._weights: dict[tuple[str, Any], Any] = {}
 
     def __call__(self) -> Tensor:
-        """The factor, a float32 scalar."""
+        """Return the factor, a float32 scalar."""
         raise NotImplementedError
 
     def update(self, grads: Any) -> tuple[Operation, Any]:
@@ -44,12 +44,12 @@ class LossScale(Trackable):
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         raise NotImplementedError
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LossScale:
-        """The loss scale that `get_config` described."""
+        """Return the loss scale that `get_config` described."""
         return cls(**config)
 
     @property
@@ -68,7 +68,7 @@ class LossScale(Trackable):
         return self._weights.get((name, get_default_graph())) if found is None else found
 
     def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
-        """Makes a variable of the loss scale.
+        """Make a variable of the loss scale.
 
         Raises:
           RuntimeError: if there is one of that name in the graph.
@@ -85,7 +85,7 @@ class LossScale(Trackable):
 
 
 def get_loss_scale_weights(loss_scale: LossScale) -> Iterable[Any]:
-    """The variables of a loss scale."""
+    """Return the variables of a loss scale."""
     return loss_scale._weights.values()
 
 
@@ -197,7 +197,7 @@ class DynamicLossScale(LossScale):
 
 
 def _done(assigned: Any) -> Any:
-    """The operation of an assignment; what it gives where it has run."""
+    """Return the operation of an assignment; what it gives where it has run."""
     return assigned if executing_eagerly() else assigned.op
 
 
@@ -206,7 +206,7 @@ def _are_all_finite(grads: Sequence[Any]) -> Tensor:
 
 
 def _are_finite_in_all_replicas(grads: Sequence[Any]) -> Tensor:
-    """Whether gradients are finite; in the scope of a strategy they have parts for replicas."""
+    """Return True if gradients are finite; in a strategy's scope they have parts for replicas."""
     if not strategies.has_strategy():
         return _are_all_finite(grads)
     strategy = strategies.get_cross_replica_context()
@@ -223,7 +223,7 @@ def _assign_if_finite(variable: Any, value: Tensor) -> Any:
 
 
 def get(identifier: Any) -> LossScale | None:
-    """The loss scale that a number, "dynamic" or a loss scale itself stands for.
+    """Return the loss scale that a number, "dynamic" or a loss scale itself stands for.
 
     Raises:
       ValueError: if it is none of these nor None.

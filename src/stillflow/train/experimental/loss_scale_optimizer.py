@@ -48,7 +48,7 @@ class MixedPrecisionLossScaleOptimizer(Trackable, Optimizer):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """As `tf.train.Optimizer.compute_gradients`; the gradients are unscaled."""
+        """Compute unscaled gradients; see `tf.train.Optimizer.compute_gradients`."""
         grads_and_vars = self._optimizer.compute_gradients(
             loss=self._scale_loss(loss),
             var_list=var_list,
@@ -69,7 +69,7 @@ class MixedPrecisionLossScaleOptimizer(Trackable, Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """As `tf.train.Optimizer.apply_gradients`, if all gradients are finite.
+        """Apply gradients if all are finite; see `tf.train.Optimizer.apply_gradients`.
 
         Raises:
           ValueError: where operations are made for all replicas together.
@@ -87,7 +87,7 @@ class MixedPrecisionLossScaleOptimizer(Trackable, Optimizer):
         self, distribution: Any, grads_and_vars: Any, global_step: Any = None,
         name: str | None = None,
     ) -> Operation:  # fmt: skip
-        """Applies gradients in all replicas, if all of them are finite."""
+        """Apply gradients in all replicas, if all of them are finite."""
         name = self.get_name() if name is None else name
         update_scale, should_apply = self._loss_scale.update([grad for grad, _ in grads_and_vars])
 

@@ -27,7 +27,7 @@ However it is currently not very customizable, and does not support eager."""
 
 @export("train.experimental.enable_mixed_precision_graph_rewrite")
 def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") -> Any:
-    """Allows sessions made from now on to compute in half precision where it is safe.
+    """Allow sessions made from now on to compute in half precision where it is safe.
 
     As in TF 1.15, a machine without a GPU computes in single precision nevertheless.
 
@@ -36,7 +36,7 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
       loss_scale: a `LossScale`, a number or "dynamic".
 
     Returns:
-      An optimizer that scales the loss; use it in place of `opt`.
+      An optimizer that scales the loss; use it instead of `opt`.
 
     Raises:
       ValueError: if `opt` is no optimizer, or scales the loss already.
@@ -102,7 +102,7 @@ def _twice(given: str, made: str) -> str:
     "compat.v2.train.experimental.disable_mixed_precision_graph_rewrite",
 )
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Takes back what `enable_mixed_precision_graph_rewrite` allowed."""
+    """Undo `enable_mixed_precision_graph_rewrite`."""
     if not state.mixed_precision_graph_rewrite_is_enabled:
         logging.warn(
             "disable_mixed_precision_graph_rewrite() called when mixed precision is already "

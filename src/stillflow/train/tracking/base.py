@@ -104,12 +104,12 @@ class Trackable:
         return self._tracked
 
     def _lookup_dependency(self, name: str) -> Any:
-        """The part of a name, or None."""
+        """Return the part of a name, or None."""
         self._maybe_initialize_trackable()
         return self._tracked.get(name)
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
-        """Makes an object a part of this one; what a checkpoint holds for it, it gets.
+        """Make an object a part of this one; what a checkpoint holds for it, it gets.
 
         Args:
           trackable: The object.
@@ -143,22 +143,22 @@ class Trackable:
     def _add_variable_with_custom_getter(
         self, name: str, shape: Any = None, getter: Any = None, overwrite: bool = False, **kw: Any
     ) -> Any:
-        """Makes a variable by `getter(name=, shape=, ...)` that is a part of the object."""
+        """Make a variable by `getter(name=, shape=, ...)` that is a part of the object."""
         return self._track_trackable(getter(name=name, shape=shape, **kw), name, overwrite)
 
     def _handle_deferred_dependencies(self, name: str, trackable: Any) -> None:
-        """Gives a new part what checkpoints that were restored before hold for it."""
+        """Restore a new part from checkpoints that were restored before."""
         self._maybe_initialize_trackable()
         for restoration, node in self._deferred.pop(name, ()):
             restoration.bind(trackable, node)
 
     def _no_dependency(self, value: Any) -> Any:
-        """What to assign to an attribute for a value to be no part of the object."""
+        """Return the value to assign to an attribute to exclude it from the object's parts."""
         assigns_parts = type(self).__setattr__ is not object.__setattr__
         return NoDependency(value) if assigns_parts else value
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
-        """What of the object itself is saved: saveables, or functions of a name that make them."""
+        """Return the object's own saveables, or functions of a name that make them."""
         return {}
 
 
@@ -185,7 +185,7 @@ class NotTrackable:
 
 
 def cached_per_instance(method: Any) -> Any:
-    """A decorator: a method without arguments is called once for each object."""
+    """Return a decorator: a method without arguments is called once for each object."""
     results: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
     lock = threading.RLock()
 
@@ -200,7 +200,7 @@ def cached_per_instance(method: Any) -> Any:
 
 
 def no_automatic_dependency_tracking(method: Any) -> Any:
-    """A decorator: what a method assigns to attributes becomes no part of the object."""
+    """Return a decorator: what a method assigns to attributes becomes no part of the object."""
 
     @functools.wraps(method)
     def untracked(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -226,7 +226,7 @@ def _is_variable(thing: Any) -> bool:
 
 
 def is_trackable(thing: Any) -> bool:
-    """Whether an object can be a part of others, and saved with them."""
+    """Return True if an object can be a part of others, and saved with them."""
     from stillflow.train.optimizer import Optimizer
 
     if isinstance(thing, (Trackable, Optimizer)) or _is_variable(thing):
@@ -235,7 +235,7 @@ def is_trackable(thing: Any) -> bool:
 
 
 def parts_of(thing: Any) -> Iterator[TrackableReference]:
-    """The parts of an object, by name.
+    """Yield the parts of an object, by name.
 
     Raises:
       NotImplementedError: If it is said of the object that it has none.
@@ -265,7 +265,7 @@ def _parts_of_optimizer(optimizer: Any) -> Iterator[TrackableReference]:
 
 
 def saveables_of(thing: Any) -> dict[str, Any]:
-    """What of an object itself is saved; see `Trackable._gather_saveables_for_checkpoint`."""
+    """Return an object's own saveables; see `Trackable._gather_saveables_for_checkpoint`."""
     gather = getattr(thing, "_gather_saveables_for_checkpoint", None)
     if gather is not None:
         found: dict[str, Any] = gather()

@@ -11,9 +11,9 @@ from stillflow.variables.creation import variable_creator_scope
 
 @contextlib.contextmanager
 def capture_dependencies(template: Any) -> Iterator[None]:
-    """A context in which variables become parts of a template, named from its scope on.
+    """Return a context in which variables become parts of a template, named from its scope on.
 
-    A template inside is a part itself, and has what is made in it.
+    A template inside is a part itself, and owns the variables made in it.
 
     Args:
       template: an object that can be saved, with the `variable_scope` that is open.

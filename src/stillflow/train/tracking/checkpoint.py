@@ -75,7 +75,7 @@ class Checkpoint(AutoTrackable):
         return self._save_counter
 
     def write(self, file_prefix: Any, session: Any = None) -> Any:
-        """Saves under exactly this prefix, without a state file.
+        """Save under exactly this prefix, without a state file.
 
         Args:
           file_prefix: The prefix of the files.
@@ -92,7 +92,7 @@ class Checkpoint(AutoTrackable):
         return self._saver.save(file_prefix, session)
 
     def save(self, file_prefix: Any, session: Any = None) -> str:
-        """Saves, numbered by `save_counter`, and writes the state file of the directory.
+        """Save, numbered by `save_counter`, and write the state file of the directory.
 
         Args:
           file_prefix: What the files' names begin with.
@@ -119,7 +119,7 @@ class Checkpoint(AutoTrackable):
         return path
 
     def _count(self, session: Any) -> int:
-        """Adds one to how often was saved."""
+        """Add one to how often was saved."""
         if session is None:
             return int(self.save_counter.assign_add(1))
         if self._save_counter is None:
@@ -131,7 +131,7 @@ class Checkpoint(AutoTrackable):
         return int(session.run(self._save_assign_op))
 
     def restore(self, save_path: Any) -> Any:
-        """Prepares reading a checkpoint; objects that come later get their values too.
+        """Prepare reading a checkpoint; objects that come later get their values too.
 
         Args:
           save_path: The checkpoint, of objects or one that a `Saver` wrote; None for none.
@@ -161,11 +161,11 @@ class CheckpointV2(Checkpoint):
     """
 
     def write(self, file_prefix: Any) -> Any:  # type: ignore[override]
-        """Saves under exactly this prefix; gives the checkpoint, for `restore`."""
+        """Save under exactly this prefix; give the checkpoint, for `restore`."""
         return super().write(file_prefix)
 
     def save(self, file_prefix: Any) -> str:  # type: ignore[override]
-        """Saves, numbered by `save_counter`; gives the checkpoint, for `restore`."""
+        """Save, numbered by `save_counter`; return the checkpoint, for `restore`."""
         return super().save(file_prefix)
 
 
@@ -177,7 +177,7 @@ def add_variable(
     initializer: Any = None,
     trainable: bool = True,
 ) -> Any:
-    """Makes a resource variable that is a part of an object.
+    """Make a resource variable that is a part of an object.
 
     Args:
       trackable: The object.
@@ -210,27 +210,27 @@ def add_variable(
 
 
 def saveables_of(root_trackable: Any) -> list[SaveableObject]:
-    """What a `Saver` saves for an object, with the description of the objects as they are now."""
+    """Return an object's saveables for a `Saver`, with the present description of the objects."""
     saveables, message = ObjectGraph(root_trackable).serialize()
     with device("/cpu:0"):
         return [*saveables, SavedGraph(message.SerializeToString(deterministic=True))]
 
 
 def gather_initializers(root_trackable: Any) -> list[Any]:
-    """The initializers of all variables that an object leads to."""
+    """Return the initializers of all variables that an object leads to."""
     things = ObjectGraph(root_trackable).objects
     return [thing.initializer for thing in things if hasattr(thing, "initializer")]
 
 
 @export("contrib.checkpoint.list_objects")
 def list_objects(root_trackable: Any) -> list[Any]:
-    """The objects that an object leads to, itself first."""
+    """Return the objects that an object leads to, itself first."""
     return ObjectGraph(root_trackable).objects
 
 
 @export("contrib.checkpoint.object_metadata")
 def object_metadata(save_path: Any) -> Any:
-    """The `TrackableObjectGraph` of a checkpoint.
+    """Return the `TrackableObjectGraph` of a checkpoint.
 
     Raises:
       ValueError: If it is none of objects.

@@ -14,7 +14,7 @@ from stillflow.variables.base import VariableV2
 
 
 def wrap_or_unwrap(value: Any) -> Any:
-    """What an attribute holds for a value: lists and dictionaries as wrappers.
+    """Return the value to store in an attribute: lists and dictionaries as wrappers.
 
     Only the plain classes, whose methods are known, are wrapped.
     """
@@ -28,7 +28,7 @@ def wrap_or_unwrap(value: Any) -> Any:
 
 
 def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
-    """Makes what is assigned to an attribute a part of its object, if it can be one.
+    """Make what is assigned to an attribute a part of its object, if it can be one.
 
     Args:
       trackable: the object.
@@ -49,7 +49,7 @@ class _UntrackableError(ValueError):
 
 
 class TrackableDataStructure(Trackable):
-    """What is tracked under names, and the weights of all of it."""
+    """Container of tracked values under names, and of all their weights."""
 
     is_container = True
 
@@ -61,7 +61,7 @@ class TrackableDataStructure(Trackable):
         return list(self._tracked.values())
 
     def _track_value(self, value: Any, name: str) -> Any:
-        """Makes an element a part; gives what is held for it.
+        """Make an element a part; give what is held for it.
 
         Raises:
           ValueError: if it cannot be saved.
@@ -89,12 +89,12 @@ class TrackableDataStructure(Trackable):
 
     @property
     def losses(self) -> list[Any]:
-        """What the layers in it add to a loss."""
+        """The losses of the layers in it."""
         return [loss for layer in self.layers for loss in layer.losses]
 
     @property
     def updates(self) -> list[Any]:
-        """What the layers in it update in training."""
+        """The updates of the layers in it."""
         return [update for layer in self.layers for update in layer.updates]
 
     @property
@@ -127,7 +127,7 @@ def _flat(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _weights(values: Iterable[Any], trained: bool) -> list[Any]:
-    """The variables of layers and containers, then those that are elements themselves."""
+    """Return the variables of layers and containers, then those that are elements themselves."""
     kind = "trainable_weights" if trained else "non_trainable_weights"
     inner, own = [], []
     for value in values:
@@ -164,11 +164,11 @@ class List(TrackableDataStructure, Sequence[Any]):
         return self._storage
 
     def append(self, value: Any) -> None:
-        """Adds an element at the end."""
+        """Add an element at the end."""
         self._storage.append(self._track_value(value, str(len(self._storage))))
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Adds elements at the end."""
+        """Add elements at the end."""
         for value in values:
             self.append(value)
 
@@ -254,7 +254,7 @@ class Mapping(TrackableDataStructure, MappingBase[str, Any]):
             )
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Adds elements."""
+        """Add elements."""
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
 

@@ -1,4 +1,4 @@
-"""Which objects a root leads to, and the names under which checkpoints keep them."""
+"""Objects reachable from a root, and their names in checkpoints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ATTRIBUTES = ".ATTRIBUTES"
 
 
 def escape(name: str) -> str:
-    """A local name as part of a path."""
+    """Return a local name as part of a path."""
     return name.replace(".", "..").replace("/", ".S")
 
 
@@ -26,7 +26,7 @@ class ObjectGraph:
 
     Args:
       root: The object.
-      more: Parts that the root has besides its own, for whoever saves it.
+      more: Additional parts of the root, given by the caller of the save.
 
     Attributes:
       objects: The objects; a node's number is its place here.
@@ -78,7 +78,7 @@ class ObjectGraph:
                 self.names.append(path)
 
     def write_nodes(self, message: Any) -> None:
-        """Adds a node for each object to a message that has such, with its parts and slots."""
+        """Add a node for each object to a message that has such, with its parts and slots."""
         for node in range(len(self.objects)):
             entry = message.nodes.add()
             for part in self._parts[node] if node < len(self._parts) else ():
@@ -93,10 +93,10 @@ class ObjectGraph:
     def serialize(
         self, replaced: Mapping[int, Any] | None = None
     ) -> tuple[list[saveables_lib.SaveableObject], Any]:
-        """What is to be saved, and the `TrackableObjectGraph` that goes with it.
+        """Return the saveables, and the `TrackableObjectGraph` that describes them.
 
         Args:
-          replaced: What stands for an object in another graph, by the `id` of the object.
+          replaced: The stand-in of an object in another graph, by the `id` of the object.
         """
         message = TrackableObjectGraph()
         self.write_nodes(message)
@@ -126,15 +126,15 @@ class ObjectGraphView:
 
     @property
     def root(self) -> Any:
-        """The object; None once it is gone."""
+        """The object; None if it no longer exists."""
         return self._root_ref()
 
     def list_objects(self) -> list[Any]:
-        """The objects, the nearest first."""
+        """Return the objects, the nearest first."""
         return ObjectGraph(self.root).objects
 
     def serialize_object_graph(self) -> tuple[list[Any], Any, dict[Any, Any]]:
-        """What is saved, the `TrackableObjectGraph` that goes with it, and what is fed."""
+        """Return the saveables, the `TrackableObjectGraph` that describes them, and the feeds."""
         saveables, message = ObjectGraph(self.root).serialize()
         feeds: dict[Any, Any] = {}
         if not executing_eagerly():
@@ -145,7 +145,7 @@ class ObjectGraphView:
 
 
 def saveables_at(factory: Any, key: str) -> list[saveables_lib.SaveableObject]:
-    """The saveables of one attribute, under the key that a checkpoint has for it."""
+    """Return the saveables of one attribute, under the key that a checkpoint has for it."""
     made = factory(key) if callable(factory) else factory
     if isinstance(made, saveables_lib.SaveableObject):
         return [made]
@@ -153,7 +153,7 @@ def saveables_at(factory: Any, key: str) -> list[saveables_lib.SaveableObject]:
 
 
 def full_name_of(factory: Any) -> str:
-    """The name under which a `Saver` would save a variable; "" for anything else."""
+    """Return the name under which a `Saver` would save a variable; "" for anything else."""
     if callable(factory):
         return ""
     names = saveables_lib.op_list_to_dict([factory], convert_variable_to_tensor=False)

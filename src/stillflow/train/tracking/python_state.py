@@ -36,11 +36,11 @@ class PythonStateSaveable(SaveableObject):
         super().__init__(self._tensor, [SaveSpec(self._tensor, "", name)], name)
 
     def feed_dict_additions(self) -> dict[Any, Any]:
-        """What is fed when the operation runs that saves."""
+        """Return the feeds of the save operation."""
         return {self._tensor: self._state_callback()}
 
     def python_restore(self, value: bytes) -> None:
-        """Gives the object what was saved."""
+        """Restore the object from the saved value."""
         self._restore_callback(value)
 
 
@@ -54,11 +54,11 @@ class PythonState(Trackable, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def serialize(self) -> Any:
-        """The state as a string."""
+        """Return the state as a string."""
 
     @abc.abstractmethod
     def deserialize(self, string_value: bytes) -> None:
-        """Takes the state from a string that `serialize` made."""
+        """Set the state from a string of `serialize`."""
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"py_state": self._saveable}

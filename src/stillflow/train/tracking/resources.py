@@ -17,7 +17,7 @@ class ResourceTracker:
         self.resources: list[Any] = []
 
     def add_resource(self, resource: Any) -> None:
-        """Adds one."""
+        """Add one."""
         self.resources.append(resource)
 
 
@@ -26,7 +26,7 @@ _trackers: list[ResourceTracker] = []
 
 @contextlib.contextmanager
 def resource_tracker_scope(resource_tracker: ResourceTracker) -> Iterator[None]:
-    """A context in which a tracker is told of every resource."""
+    """Return a context in which a tracker records every resource."""
     _trackers.append(resource_tracker)
     try:
         yield

@@ -36,7 +36,7 @@ _Found = dict[str, tuple[Any, list[SaveableObject]]]
 
 
 def read_object_graph(reader: CheckpointReader) -> Any:
-    """The `TrackableObjectGraph` in a checkpoint; None in one of names.
+    """Return the `TrackableObjectGraph` in a checkpoint; None in one of names.
 
     Raises:
       DataLossError: If it is damaged.
@@ -71,7 +71,7 @@ _UNUSED = (
 
 
 def node_names(graph: Any) -> dict[int, str]:
-    """The paths of the nodes of an object graph, as a Python program would write them."""
+    """Return the paths of the nodes of an object graph, as a Python program would write them."""
     names = {0: "(root)"}
     waiting = deque([0])
     while waiting:
@@ -89,9 +89,9 @@ def node_names(graph: Any) -> dict[int, str]:
 
 
 class _Leftovers:
-    """Says what of a checkpoint was never used, once nothing can use it any more.
+    """Warning about unused parts of a checkpoint, given when nothing can use them any more.
 
-    It knows no object, so it goes as soon as the last restoration does that waits for some.
+    It references no object, so it is deleted with the last restoration that waits for some.
     """
 
     def __init__(self, graph: Any) -> None:
@@ -116,12 +116,12 @@ _numbers = itertools.count()
 
 
 def next_number() -> int:
-    """The number of a restoration: higher than those of all before it."""
+    """Return the number of a restoration: higher than those of all before it."""
     return next(_numbers)
 
 
 def restored_since(thing: Any, number: int) -> bool:
-    """Whether an object has got values from the restoration of a number, or a later one."""
+    """Return True if an object has values from the restoration of a number, or a later one."""
     return bool(getattr(thing, "_restored_by", -1) >= number)
 
 
@@ -131,7 +131,7 @@ class Restoration:
     Attributes:
       graph: The `TrackableObjectGraph`.
       objects: The object of each node that has one, while something else keeps it.
-      restore_ops: What reads the values.
+      restore_ops: The operations that read the values.
       unused: By node, the attributes that objects do not have.
       on_new_ops: Called with those of objects that come later, if it is not None.
     """
@@ -159,18 +159,18 @@ class Restoration:
         self._waiting_slots: dict[int, list[tuple[int, Any]]] = {}  # by the optimizer's node
 
     def expect_partial(self) -> None:
-        """Lets a part of the checkpoint stay unused."""
+        """Allow a part of the checkpoint to stay unused."""
         self._leftovers.expected = True
 
     def start(self, root: Any) -> None:
-        """Finds the objects that the root leads to now."""
+        """Find the objects that the root leads to now."""
         self.bind(root, 0)
         self.bind_slots()
         self._started = True
 
     def bind(self, thing: Any, node: int) -> None:
-        """Takes an object for a node, and its parts for that one's children."""
-        with init_scope():  # what is made while a function is traced is restored outside of it
+        """Assign an object to a node, and its parts to that one's children."""
+        with init_scope():  # objects created while a function is traced are restored outside of it
             self._bind(thing, node)
 
     def _bind(self, thing: Any, node: int) -> None:
@@ -197,7 +197,7 @@ class Restoration:
             self.bind_slots()
 
     def _take(self, thing: Any, node: int) -> bool:
-        """Notes the object of a node, and what is known of its slots; False if it has one."""
+        """Record the object of a node, and its known slots; return False if it has one."""
         if not node < len(self.graph.nodes):
             return False
         if node in self.objects:
@@ -218,7 +218,7 @@ class Restoration:
         return True
 
     def bind_slots(self) -> None:
-        """Takes variables in slots of optimizers for their nodes, where both are known."""
+        """Assign variables in slots of optimizers to their nodes, where both are known."""
         if not self._binds_slot:
             for optimizer, slot in self._slots:
                 self._bind_slot(optimizer, slot)
@@ -243,7 +243,7 @@ class Restoration:
             self._add_ops(self.ops_of(found, place))
 
     def _made_slot(self, optimizer: Any, variable: Any, slot: Any) -> Any:
-        """A slot that starts with its value in the checkpoint; None if it cannot be made."""
+        """Return a slot that starts with its value in the checkpoint; None if it cannot be made."""
         entry = self.graph.nodes[slot.slot_variable_node_id]
         keys = [one.checkpoint_key for one in entry.attributes if one.name == VARIABLE_VALUE_KEY]
         if not keys or not hasattr(optimizer, "make_restored_slot"):
@@ -263,12 +263,12 @@ class Restoration:
         return new_checkpoint_reader(self.path)
 
     def ops_of(self, thing: Any, node: int) -> list[Any]:
-        """What gives an object the values of a node."""
+        """Return the operations that give an object the values of a node."""
         known, found = self._to_restore(thing, node)
         return [*known, *self._restore(found)]
 
     def _to_restore(self, thing: Any, node: int) -> tuple[list[Any], _Found]:
-        """What gives an object the values of a node already, and what of it is to be restored."""
+        """Return the existing restore operations of an object, and its parts to restore."""
         known: list[Any] = []
         found: _Found = {}
         if not self._is_newest(thing):
@@ -291,14 +291,14 @@ class Restoration:
         return known, found
 
     def _is_newest(self, thing: Any) -> bool:
-        """Whether no checkpoint that was restored later has given the object its values."""
+        """Return True unless a checkpoint restored later has given the object its values."""
         if restored_since(thing, self.number + 1):
             return False
         object.__setattr__(thing, "_restored_by", self.number)
         return True
 
     def _restore(self, found: _Found) -> list[Any]:
-        """Adds what gives objects their values; one read for all on a device."""
+        """Add the operations that restore objects; one read for all on a device."""
         made: list[Any] = []
         ordered = sorted(found.items(), key=lambda item: item[0])
         saveables = [saveable for _, (_, parts) in ordered for saveable in parts]
@@ -316,11 +316,11 @@ class Restoration:
             self.on_new_ops(ops)
 
     def _restore_string(self, saveable: Any) -> None:
-        """Gives a Python object its state, which takes no operation."""
+        """Set the state of a Python object, which takes no operation."""
         saveable.python_restore(self._reader.get_tensor(saveable.name))
 
     def initialize(self, variable: Any, node: int) -> None:
-        """Lets a variable that is made now start with what the checkpoint holds for it."""
+        """Make a new variable start with its value in the checkpoint."""
         if variable.handle.holds_value:
             return  # it has its value as soon as it is known whose part it is
         for attribute in self.graph.nodes[node].attributes:
@@ -329,6 +329,6 @@ class Restoration:
 
 
 def open_checkpoint(path: str) -> tuple[CheckpointReader, Any]:
-    """A checkpoint and its object graph, None if it is one of names."""
+    """Return a checkpoint and its object graph, None if it is one of names."""
     reader = new_checkpoint_reader(path)
     return reader, read_object_graph(reader)

@@ -1,4 +1,4 @@
-"""What `tf.train.Checkpoint.restore` gives: whether all was found, and what reads it."""
+"""Results of `tf.train.Checkpoint.restore`: checks of completeness, and the reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from stillflow.train.tracking.restoration import (
 
 
 def session_or_default(session: Any) -> Any:
-    """The session, or the default one, or Keras' own; None where operations run when called."""
+    """Return the session, or the default one, or Keras' own.
+
+    None where operations run when called.
+    """
     if executing_eagerly():
         return None
     session = session or get_default_session()
@@ -31,13 +34,13 @@ def session_or_default(session: Any) -> Any:
 
 
 def _initializers(things: Iterable[Any], number: int) -> list[Any]:
-    """The initializers of what was restored neither by a restoration nor since then."""
+    """Return the initializers of what was restored neither by a restoration nor since then."""
     fresh = [thing for thing in things if not restored_since(thing, number)]
     return [thing.initializer for thing in fresh if getattr(thing, "initializer", None) is not None]
 
 
 class LoadStatus:
-    """How a checkpoint and the objects of a program fit together.
+    """Match of a checkpoint with the objects of a program.
 
     Args:
       root: The object that was restored.
@@ -52,7 +55,7 @@ class LoadStatus:
 
 
 class CheckpointLoadStatus(LoadStatus):
-    """Of a checkpoint of objects."""
+    """Status of a checkpoint of objects."""
 
     def __init__(self, root: Any, restoration: Restoration, feeds: dict[Any, Any]) -> None:
         super().__init__(root)
@@ -124,14 +127,14 @@ class CheckpointLoadStatus(LoadStatus):
         return self
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """Reads the values of all objects that were found."""
+        """Read the values of all objects that were found."""
         self._restoration.bind_slots()
         session = session_or_default(session)
         if session is not None:
             session.run(self._restoration.restore_ops, feed_dict=self._feeds)
 
     def streaming_restore(self, session: Any) -> None:
-        """Reads the values of all objects that were found, and of later ones when they come."""
+        """Read the values of all objects that were found, and of later ones when they come."""
         if session is None:
             return
         if self._restoration.restore_ops:
@@ -139,7 +142,7 @@ class CheckpointLoadStatus(LoadStatus):
         self._restoration.on_new_ops = lambda ops: session.run(ops, feed_dict=self._feeds)
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Reads them, and initializes the variables that the checkpoint lacks."""
+        """Read the values, and initialize the variables that are missing in the checkpoint."""
         session = session_or_default(session)
         self.run_restore_ops(session=session)
         if session is not None:
@@ -147,7 +150,7 @@ class CheckpointLoadStatus(LoadStatus):
 
 
 class InitializationOnlyStatus(LoadStatus):
-    """Of no checkpoint at all."""
+    """Status without a checkpoint."""
 
     def __init__(self, root: Any) -> None:
         super().__init__(root)
@@ -167,7 +170,7 @@ class InitializationOnlyStatus(LoadStatus):
         self._refuse()
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Initializes all variables."""
+        """Initialize all variables."""
         session = session_or_default(session)
         if session is None:
             return
@@ -175,7 +178,7 @@ class InitializationOnlyStatus(LoadStatus):
 
 
 class NameBasedSaverStatus(LoadStatus):
-    """Of a checkpoint that a `Saver` wrote: variables are found by their names."""
+    """Status of a `Saver`'s checkpoint: variables are found by their names."""
 
     def __init__(self, root: Any, path: str, names: set[str]) -> None:
         super().__init__(root)
@@ -184,7 +187,7 @@ class NameBasedSaverStatus(LoadStatus):
         self._optional: list[Any] = []
 
     def add_to_optionally_restored(self, variable: Any) -> None:
-        """Says that the checkpoint may lack a variable."""
+        """Allow a variable to be missing in the checkpoint."""
         self._optional.append(variable)
 
     def _variables(self) -> list[Any]:
@@ -230,7 +233,7 @@ class NameBasedSaverStatus(LoadStatus):
         return self.assert_existing_objects_matched()
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """Reads the values of all variables that the checkpoint has."""
+        """Read the values of all variables that the checkpoint has."""
         from stillflow.train.saver import Saver
 
         found = self._found()
@@ -238,7 +241,7 @@ class NameBasedSaverStatus(LoadStatus):
             Saver(found).restore(session_or_default(session), self._path)
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Reads them, and initializes the others."""
+        """Read them, and initialize the others."""
         session = session_or_default(session)
         known = {id(variable) for variable in self._found()}
         session.run([v.initializer for v in self._variables() if id(v) not in known])

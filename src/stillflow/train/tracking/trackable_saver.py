@@ -1,4 +1,4 @@
-"""Writes and reads checkpoints of the objects that one object leads to."""
+"""Writing and reading of checkpoints of all objects reachable from one."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class SavedGraph(SaveableObject):
         super().__init__(tensor, [spec], OBJECT_GRAPH_PROTO_KEY)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Does nothing: the objects are there."""
+        """Do nothing: the objects exist."""
         del restored_tensors, restored_shapes
         return no_op()
 
 
 class TrackableSaver:
-    """Writes and reads checkpoints of an object and what it leads to; keeps the operations.
+    """Saver of an object and all objects reachable from it; keeps the operations.
 
     Args:
       root: The object, or a view of what it leads to. It may have this as an attribute, and is
@@ -70,9 +70,9 @@ class TrackableSaver:
         return root
 
     def save(self, file_prefix: Any, session: Any = None) -> Any:
-        """Writes a checkpoint under exactly this prefix; gives it as a string.
+        """Write a checkpoint under exactly this prefix; give it as a string.
 
-        In a function, what is given is the tensor that writes it.
+        In a function, the result is the tensor of the written path.
         """
         folder = os.path.dirname(os.fspath(file_prefix))
         if folder:
@@ -110,11 +110,11 @@ class TrackableSaver:
         return self._prefix
 
     def restore(self, save_path: Any, prepare: Callable[[], Any] | None = None) -> Any:
-        """Prepares reading a checkpoint.
+        """Prepare reading a checkpoint.
 
         Args:
           save_path: The checkpoint, of objects or one that a `Saver` wrote.
-          prepare: What is called before the objects are looked at.
+          prepare: Called before the objects are collected.
 
         Returns:
           A status.
@@ -127,7 +127,7 @@ class TrackableSaver:
             if executing_eagerly():
                 status.run_restore_ops()
             return status
-        if executing_eagerly():  # what is read is read at once, and anew
+        if executing_eagerly():  # a read happens at once, and again each time
             prefix: Any = constant(save_path)
             restoration, feeds = Restoration(save_path, graph, prefix, {}), {}
         else:

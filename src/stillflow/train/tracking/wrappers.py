@@ -1,6 +1,6 @@
 """Lists and dictionaries that were assigned to attributes, as parts of objects in checkpoints.
 
-A wrapper does all that a plain list or dictionary does, and refuses to be saved after a change that
+A wrapper does all that a plain list or dictionary does, but cannot be saved after a change that
 would leave the names in a checkpoint to other elements.
 """
 
@@ -98,18 +98,18 @@ class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[misc, 
         self._update_snapshot()
 
     def append(self, value: Any) -> None:
-        """Adds an element at the end."""
+        """Add an element at the end."""
         self._check_external_modification()
         super().append(value)
         self._update_snapshot()
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Adds elements at the end."""
+        """Add elements at the end."""
         for value in list(values):
             self.append(value)
 
     def insert(self, index: Any, value: Any) -> None:
-        """Adds an element before another one; the list can be saved no longer."""
+        """Add an element before another one; the list can be saved no longer."""
         self._non_append_mutation = True
         self._storage.insert(index, wrap_or_unwrap(value))
         self._update_snapshot()
@@ -217,7 +217,7 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
             return list(wrapped.values())
 
     def _tracked_at(self, key: Any, value: Any) -> Any:
-        """Makes an element a part if it can be one and has a string for a key."""
+        """Make an element a part if it can be one and has a string for a key."""
         if isinstance(key, str):
             return self._track_if_possible(value, key)
         held = wrap_or_unwrap(value)
@@ -260,48 +260,51 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
         self._update_snapshot()
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Adds or replaces elements."""
+        """Add or replace elements."""
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
 
     def _changed(self, method: str, *args: Any) -> Any:
-        """What a method of the wrapped one gives. If it changes that, it can be saved no longer."""
+        """Call a method of the wrapped object. If it changes it, saving is no longer possible."""
         result = getattr(self.__wrapped__, method)(*args)
         self._check_external_modification()
         self._update_snapshot()
         return result
 
     def pop(self, *args: Any) -> Any:
-        """Takes an element out; the dictionary can be saved no longer."""
+        """Remove and return an element; the dictionary can no longer be saved."""
         return self._changed("pop", *args)
 
     def popitem(self) -> tuple[Any, Any]:
-        """Takes the last element out; the dictionary can be saved no longer."""
+        """Remove and return the last element; the dictionary can no longer be saved."""
         key, value = self._changed("popitem")
         return key, value
 
     def clear(self) -> None:
-        """Takes all elements out; the dictionary can be saved no longer."""
+        """Remove all elements; the dictionary can no longer be saved."""
         self._changed("clear")
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """The element of a key; a new one makes that the dictionary can be saved no longer."""
+        """Return the element of a key.
+
+        A new one makes that the dictionary can be saved no longer.
+        """
         return self._changed("setdefault", key, default)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The element of a key, or a default."""
+        """Return the element of a key, or a default."""
         return self.__wrapped__.get(key, default)
 
     def keys(self) -> Any:
-        """The keys."""
+        """Return the keys."""
         return self.__wrapped__.keys()
 
     def values(self) -> Any:
-        """The elements."""
+        """Return the elements."""
         return self.__wrapped__.values()
 
     def items(self) -> Any:
-        """The keys with their elements."""
+        """Return the keys with their elements."""
         return self.__wrapped__.items()
 
     def _copied(self, wrapped: Any) -> DictWrapper:
