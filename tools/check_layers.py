@@ -40,13 +40,13 @@ LAYERS = (
     "runtime",
     "eager functional",
     (
-        "distributions image linalg lookup losses metrics nn ragged random signal summary"
-        " variables xla train.saveables"
+        "distributions image linalg lookup losses metrics nn ragged random signal strings"
+        " summary variables xla train.saveables"
         " train.tracking.base train.tracking.captured_variables train.tracking.resources"
     ),
     (
-        "autograph data debug distribute layers nn.recurrent nn.rnn_cell platform profiler"
-        " saved_model train"
+        "autograph data debug distribute graph_util layers nn.recurrent nn.rnn_cell platform"
+        " profiler saved_model train"
     ),
     (
         "keras layers.convolutional layers.core layers.normalization layers.pooling"

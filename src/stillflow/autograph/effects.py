@@ -13,8 +13,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_tensor
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.frames import while_context
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.control_flow.switch import merge
 
 

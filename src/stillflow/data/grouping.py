@@ -20,10 +20,10 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.arrays.select import where
-from stillflow.ops.checks.comparisons import assert_less
 from stillflow.ops.constants import constant
 from stillflow.ops.data.experimental_names import experimental
 from stillflow.ops.data.grouping import group_by_window_dataset_op
+from stillflow.ops.debugging.comparisons import assert_less
 from stillflow.ops.math.comparison import less, less_equal, logical_and
 from stillflow.ops.math.reductions import reduce_min
 

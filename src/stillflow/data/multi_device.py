@@ -18,7 +18,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
-from stillflow.ops.control import group, no_op
+from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.data import multi_device as cards
 from stillflow.ops.data.generators import generator_dataset_op
 

@@ -26,14 +26,14 @@ from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import as_shape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.data.parsing import parse_example_dataset_op
-from stillflow.ops.parsing.features import (
+from stillflow.ops.io.parsing.features import (
     SparseFeature,
     defaults,
     merged_sparse,
     parameters,
     with_row_dimension,
 )
-from stillflow.ops.readers.classes import ReaderBase
+from stillflow.ops.io.readers.classes import ReaderBase
 from stillflow.util.deprecation import deprecated
 
 

@@ -15,7 +15,7 @@ from stillflow.graph.functions import LibraryFunction, define, uid
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.functional.control_order import order_effects
 from stillflow.util.function_utils import get_func_name
 from stillflow.variables.variable_scope import get_variable_scope

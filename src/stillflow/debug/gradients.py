@@ -15,7 +15,10 @@ from stillflow.debug.dump_dir import DebugDumpDir, WatchKeyDoesNotExistInDebugDu
 from stillflow.graph.graph import Graph
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import debug_gradient_identity_op, debug_gradient_ref_identity_op
+from stillflow.ops.control_flow.identity_and_group import (
+    debug_gradient_identity_op,
+    debug_gradient_ref_identity_op,
+)
 from stillflow.variables.base import Variable
 
 # The name of an identity; one that was there already is given a number.

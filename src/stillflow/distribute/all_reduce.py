@@ -18,7 +18,7 @@ from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.arrays.splitting import split
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.math.binary import add
 
 Tensors = list[Any]

@@ -15,7 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.math.reductions import add_n
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableV2

@@ -22,7 +22,7 @@ from stillflow.distribute.values import regroup
 from stillflow.graph.api import device
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.graph import get_default_graph
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 
 
 class InputWorkers:

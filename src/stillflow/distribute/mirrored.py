@@ -41,7 +41,7 @@ from stillflow.graph.api import device, name_scope
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 
 
 def require_local(names: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.distribute.strategy import StrategyExtended
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 
 
 class OneReplicaExtended(StrategyExtended):

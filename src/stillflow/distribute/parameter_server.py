@@ -26,7 +26,7 @@ from stillflow.graph.api import colocate_with, device
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.devices.devices import gpu_count
 from stillflow.train.device_setter import replica_device_setter

@@ -8,8 +8,8 @@ from typing import Any
 from stillflow.graph.api import device
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import identity
-from stillflow.ops.gradient_sums import sum_slices
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.gradients.aggregation import sum_slices
 from stillflow.ops.math.reductions import add_n
 
 

@@ -9,7 +9,7 @@ from stillflow import nest
 from stillflow.distribute import context as contexts
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.control_flow.while_loop import while_loop
 
 

@@ -16,7 +16,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import device
 from stillflow.graph.export import export
 from stillflow.ops.arrays.shape import rank, shape, size
-from stillflow.ops.control import group as group_operations
+from stillflow.ops.control_flow.identity_and_group import group as group_operations
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.division import truediv
 from stillflow.ops.math.reductions import reduce_sum

@@ -12,8 +12,8 @@ from stillflow.distribute import devices as device_names
 from stillflow.distribute.device_map import DeviceMap
 from stillflow.graph.api import control_dependencies, device
 from stillflow.graph.tensor_like import is_tensor
-from stillflow.ops.control import group as group_operations
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import group as group_operations
+from stillflow.ops.control_flow.identity_and_group import identity
 
 
 class DistributedValues:

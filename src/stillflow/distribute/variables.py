@@ -14,7 +14,7 @@ from stillflow.distribute.values import DistributedDelegate, DistributedValues, 
 from stillflow.graph.api import device
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.tensor_like import register_dense_tensor_like_type
-from stillflow.ops.control import group, identity
+from stillflow.ops.control_flow.identity_and_group import group, identity
 from stillflow.ops.math.comparison import logical_and
 from stillflow.train.saveables import (
     VARIABLE_VALUE_KEY,

@@ -10,7 +10,7 @@ from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import gen_new_seed
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
 
 

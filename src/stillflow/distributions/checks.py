@@ -10,7 +10,7 @@ import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import dimension_value
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 _INTEGERS_LIKE = {"float16": "int16", "float32": "int32", "float64": "int64"}
 _UNSIGNED = ("bool", "uint8", "uint16")

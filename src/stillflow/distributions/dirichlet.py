@@ -11,7 +11,7 @@ from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, Distribu
 from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 class OverClasses(Distribution):

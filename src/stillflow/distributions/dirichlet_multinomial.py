@@ -15,7 +15,7 @@ from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import gen_new_seed, log_combinations
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 @export("distributions.DirichletMultinomial", "contrib.distributions.DirichletMultinomial")

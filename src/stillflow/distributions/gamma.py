@@ -15,7 +15,7 @@ from stillflow.distributions.distribution import (
 from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
 
 

@@ -11,7 +11,7 @@ from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import get_logits_and_probs, log_combinations
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 @export("distributions.Multinomial", "contrib.distributions.Multinomial")

@@ -16,7 +16,7 @@ from stillflow.distributions.layout import dimension_size, prefer_static_rank
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import dimension_value
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 def get_logits_and_probs(

@@ -11,7 +11,7 @@ from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDi
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.distributions.parameters import gen_new_seed
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
 
 

@@ -26,8 +26,8 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
-from stillflow.ops.gradient_sums import sum_slices
-from stillflow.ops.gradients import UnconnectedGradients
+from stillflow.ops.gradients.aggregation import sum_slices
+from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableV2
 from stillflow.variables.resource_variable import is_resource_variable

@@ -19,7 +19,7 @@ from stillflow.graph import tapes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import ones, zeros
-from stillflow.ops.gradients import UnconnectedGradients
+from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.ops.math.binary import add
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableV2

@@ -10,8 +10,8 @@ from stillflow.eager.tape_gradients import tape_gradients
 from stillflow.graph import tapes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.ops.control import identity
-from stillflow.ops.gradients import UnconnectedGradients
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.util import tf_inspect
 from stillflow.variables.resource_variable import is_resource_variable
 

@@ -13,7 +13,7 @@ from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.arrays.transpose import transpose
-from stillflow.ops.checks.comparisons import assert_equal
+from stillflow.ops.debugging.comparisons import assert_equal
 
 
 def jacobian(

@@ -12,8 +12,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tapes import WATCHED, Entry, Tape
 from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.arrays.shape import shape_op
-from stillflow.ops.gradient_sums import sum_slices
-from stillflow.ops.gradients import UnconnectedGradients
+from stillflow.ops.gradients.aggregation import sum_slices
+from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.ops.math.sums import add_n_op
 
 # Losses whose gradient takes None for the gradient of these outputs, rather than zeros.

@@ -12,7 +12,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.tensor_proto import make_tensor_proto
 from stillflow.metrics.means import mean
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import Summary
 from stillflow.summary.writer import FileWriterCache

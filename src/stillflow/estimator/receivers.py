@@ -14,7 +14,7 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_like import is_dense_tensor_like
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.constants import placeholder
-from stillflow.ops.parsing.functions import parse_example
+from stillflow.ops.io.parsing.functions import parse_example
 
 # The name of a single tensor that stands for a dict of them.
 _SINGLE = {

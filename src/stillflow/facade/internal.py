@@ -64,7 +64,7 @@ MODULES = {
     "tensorflow.python.framework.test_util": "stillflow.testing.test_util",
     "tensorflow.python.ops.control_flow_util": "stillflow.facade.control_flow_util",
     "tensorflow.python.platform.app": "stillflow.platform.app",
-    "tensorflow.python.platform.benchmark": "stillflow.platform.benchmark",
+    "tensorflow.python.platform.benchmark": "stillflow.testing.benchmark",
     "tensorflow.python.platform.flags": "stillflow.platform.flags",
     "tensorflow.python.platform.resource_loader": "stillflow.platform.resource_loader",
     "tensorflow.python.platform.sysconfig": "stillflow.platform.sysconfig",
@@ -291,11 +291,11 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.module.module": {"*": "stillflow.variables.module"},
     "tensorflow.python.platform.googletest": {
         "TestCase": "absl.testing.absltest:TestCase",
-        "*": "stillflow.platform.googletest absl.testing.absltest",
+        "*": "stillflow.testing.googletest absl.testing.absltest",
     },
     "tensorflow.python.platform.test": {
         "mock": "unittest.mock",
-        "*": "stillflow.platform.googletest stillflow.testing.environment",
+        "*": "stillflow.testing.googletest stillflow.testing.environment",
     },
     "tensorflow.python.pywrap_tensorflow": {
         "EventsWriter": "stillflow.files.events:EventsWriter",
@@ -324,7 +324,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_assert_nodes_are_present": "stillflow.train.graph_summary:assert_nodes_are_present",
         "_bfs_for_reachable_nodes": "stillflow.train.graph_summary:bfs_for_reachable_nodes",
         "_extract_graph_summary": "stillflow.train.graph_summary:extract_graph_summary",
-        "_node_name": "stillflow.train.graph_util:node_name",
+        "_node_name": "stillflow.graph_util:node_name",
     },
     "tensorflow.python.saved_model.builder_impl": {
         "_SavedModelBuilder": "stillflow.saved_model.writing:InternalBuilder",

@@ -200,7 +200,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": f"{_PRUNING}.blocks {_PRUNING}.assignment {_PRUNING}.masks",
     },
     "tensorflow.contrib.model_pruning.python.strip_pruning_vars_lib": {
-        "_node_name": "stillflow.train.graph_util:node_name",
+        "_node_name": "stillflow.graph_util:node_name",
         "*": f"{_PRUNING}.stripping",
     },
     "tensorflow.contrib.nn.python.ops.fwd_gradients": {

@@ -10,7 +10,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_all_dimensions": "stillflow.ops.arrays.masks:all_dimensions",
         "_slice_helper": "stillflow.ops.arrays.indexing:slice_helper",
         "*": "stillflow.ops.arrays.shape stillflow.ops.arrays.gather_nd"
-             " stillflow.ops.arrays.unique stillflow.ops.control",
+             " stillflow.ops.arrays.unique stillflow.ops.control_flow.identity_and_group",
     },
     "tensorflow.python.ops.control_flow_ops": {
         "_case_helper": "stillflow.ops.control_flow.case:case_helper",
@@ -19,7 +19,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_NextIteration": "stillflow.ops.control_flow.frames:next_iteration",
         "_SwitchRefOrTensor": "stillflow.ops.control_flow.switch:switch_ref_or_tensor",
         "exit": "stillflow.ops.control_flow.frames:exit_",
-        "with_dependencies": "stillflow.ops.control:with_dependencies",
+        "with_dependencies": "stillflow.ops.control_flow.identity_and_group:with_dependencies",
         "*": "stillflow.ops.control_flow.contexts stillflow.ops.control_flow.cond"
              " stillflow.ops.control_flow.switch stillflow.ops.control_flow.while_context",
     },
@@ -28,7 +28,7 @@ OBJECTS: dict[str, dict[str, str]] = {
             "stillflow.nn.embedding:embedding_lookup_and_transform",
     },
     "tensorflow.python.ops.gradients_impl": {
-        "_hessian_vector_product": "stillflow.ops.hessians:hessian_vector_product",
+        "_hessian_vector_product": "stillflow.ops.gradients.hessians:hessian_vector_product",
     },
     "tensorflow.python.ops.gradient_checker_v2": {
         "_to_numpy": "stillflow.testing.gradient_checker_v2:to_numpy",
@@ -108,8 +108,8 @@ OBJECTS: dict[str, dict[str, str]] = {
             "stillflow.lookup.vocabularies:index_to_string_table_from_tensor",
     },
     "tensorflow.python.ops.math_ops": {
-        "_as_indexed_slices": "stillflow.ops.gradient_sums:as_indexed_slices",
-        "_as_indexed_slices_list": "stillflow.ops.gradient_sums:as_indexed_slices_list",
+        "_as_indexed_slices": "stillflow.ops.gradients.aggregation:as_indexed_slices",
+        "_as_indexed_slices_list": "stillflow.ops.gradients.aggregation:as_indexed_slices_list",
         "_bucketize": "stillflow.ops.math.counting:bucketize",
         "*": "stillflow.ops.math.reductions",
     },
@@ -225,16 +225,16 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.ops.linalg.registrations_util": {"*": "stillflow.linalg.registrations"},
     "tensorflow.python.ops.linalg_ops": {
         "*": "stillflow.ops.linalg.decompositions stillflow.ops.linalg.norms"
-             " stillflow.ops.linalg.least_squares stillflow.ops.linalg.matrix_functions",
+             " stillflow.linalg.least_squares stillflow.ops.linalg.matrix_functions",
     },
     "tensorflow.python.ops.data_flow_ops": {
         "*": "stillflow.ops.queues.staging_classes stillflow.ops.queues.barrier"
-             " stillflow.ops.readers.record_input",
+             " stillflow.ops.io.readers.record_input",
     },
     "tensorflow.python.ops.parsing_ops": {
-        "*": "stillflow.ops.parsing.features stillflow.ops.parsing.functions "
-             "stillflow.ops.parsing.sequence_functions stillflow.ops.parsing.conversions "
-             "stillflow.ops.parsing.csv",
+        "*": "stillflow.ops.io.parsing.features stillflow.ops.io.parsing.functions "
+             "stillflow.ops.io.parsing.sequence_functions stillflow.ops.io.parsing.conversions "
+             "stillflow.ops.io.parsing.csv",
     },
     "tensorflow.python.ops.sparse_ops": {
         "_add_many_sparse_to_tensors_map":
@@ -262,7 +262,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_zero_state_tensors": "stillflow.nn.rnn_cell.sizes:zero_state_tensors",
         "*": "stillflow.nn.rnn_cell.base",
     },
-    "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.ops.signal.real_fourier"},
+    "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.signal.real_fourier"},
     "tensorflow.python.ops.signal.util_ops": {"gcd": "stillflow.signal.frames:gcd"},
     "tensorflow.python.ops.session_ops": {"*": "stillflow.ops.session_tensors"},
     "tensorflow.python.ops.collective_ops": {"*": "stillflow.ops.collective"},

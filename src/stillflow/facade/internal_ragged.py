@@ -34,11 +34,6 @@ _NAMES = {
     "ragged_squeeze_op": {"ranks": "squeeze"},
     "ragged_string_ops": {
         "reductions": "reduce_join",
-        "strings": "ngrams",
-        "unicode": (
-            "unicode_decode unicode_decode_with_offsets unicode_encode unicode_split "
-            "unicode_split_with_offsets"
-        ),
     },
     "ragged_tensor": {
         "conversion": "convert_to_tensor_or_ragged_tensor is_ragged match_row_splits_dtypes",
@@ -56,6 +51,16 @@ _NAMES = {
 }
 # Names that are others with us, and what lies elsewhere.
 _OTHERS = {
+    "ragged_string_ops": {
+        "ngrams": "stillflow.strings.splitting:ngrams",
+        **{
+            name: f"stillflow.strings.unicode:{name}"
+            for name in (
+                "unicode_decode", "unicode_decode_with_offsets", "unicode_encode",
+                "unicode_split", "unicode_split_with_offsets",
+            )
+        },
+    },
     "ragged_array_ops": {"ragged_one_hot": "stillflow.ragged.ranks:one_hot"},
     "ragged_factory_ops": {
         "_default_inner_shape_for_pylist": "stillflow.ragged.factories:default_inner_shape",

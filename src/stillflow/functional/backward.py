@@ -15,12 +15,12 @@ from stillflow.graph.gradient_registry import _register
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.functional.control_order import order_effects
 from stillflow.ops.functional.nodes import add_outputs
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import within
-from stillflow.ops.gradients import differentiate, is_trainable
+from stillflow.ops.gradients.gradients import differentiate, is_trainable
 
 
 class SymbolicGradients:

@@ -12,7 +12,7 @@ from stillflow.graph.functions import LibraryFunction, call, define
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import VARIABLE_STORE, GraphKeys
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import guarantee_const
+from stillflow.ops.control_flow.identity_and_group import guarantee_const
 from stillflow.util import tf_inspect
 from stillflow.util.function_utils import get_func_name
 from stillflow.variables.variable_scope import (

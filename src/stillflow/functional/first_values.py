@@ -9,7 +9,7 @@ from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import no_op
+from stillflow.ops.control_flow.identity_and_group import no_op
 
 # What TensorFlow adds to the function for each variable, beside taking its handle in, so that a
 # call makes it where it lacks: op seeds count these nodes. The function is traced again without.

@@ -29,7 +29,7 @@ from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import stack
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.constants import constant, placeholder
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.control_flow.while_loop import while_loop
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_mean, reduce_sum

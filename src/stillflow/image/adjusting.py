@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.image.checks import at_least_3d, ensure, is_tensor
 from stillflow.image.types import as_float, convert_image_dtype
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.image.adjusting import (
     adjust_contrastv2_op,
     adjust_hue_op,

@@ -6,7 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 _POSITIVE = "all dims of 'image.shape' must be > 0"
 THREE_OR_FOUR = "'image' must have either 3 or 4 dimensions."

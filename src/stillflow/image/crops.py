@@ -9,7 +9,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.image.checks import batched, check_at_least_3d, dimensions, ensure, is_tensor
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 def _size_of(image: Any, axis: int) -> tuple[Any, bool]:

@@ -12,7 +12,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import constant_value_as_shape
 from stillflow.image.checks import batched, check_at_least_3d, dimensions, ensure
 from stillflow.image.crops import maximum, pad_to_bounding_box
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.image.cropping import crop_and_resize_op
 from stillflow.ops.image.resizing import RESIZERS
 from stillflow.util.deprecation import (

@@ -8,7 +8,7 @@ from stillflow import nest
 from stillflow.graph.api import name_scope
 from stillflow.layers.history import KerasHistory
 from stillflow.layers.node import Node
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 
 
 class Connections:

@@ -9,7 +9,7 @@ from stillflow import nest
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.functional.control_order import order_effects
 
 

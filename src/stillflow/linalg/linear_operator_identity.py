@@ -12,7 +12,7 @@ from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow.linalg.size_checks import checked
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 def broadcast_to_batch(operator: Any, x: Any) -> Any:

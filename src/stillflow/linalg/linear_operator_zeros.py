@@ -13,7 +13,7 @@ from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow.linalg.linear_operator_identity import broadcast_to_batch, diagonal_shape
 from stillflow.linalg.size_checks import checked
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 @export("linalg.LinearOperatorZeros")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 def checked(value: Any, static: Any, argument: str, rank: int, assert_proper: bool) -> Any:

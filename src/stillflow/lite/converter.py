@@ -10,6 +10,7 @@ import stillflow as tf
 from stillflow import errors
 from stillflow.files import file_io, gfile
 from stillflow.graph.export import export
+from stillflow.graph_util import convert_variables_to_constants
 from stillflow.lite import settings
 from stillflow.lite.full_integers import measure, quantize
 from stillflow.lite.fusing import fuse
@@ -17,7 +18,6 @@ from stillflow.lite.lowering import lower, tensor_name
 from stillflow.lite.settings import ConverterError, OpsSet, Optimize, RepresentativeDataset
 from stillflow.lite.weights import quantize_weights, store_halves
 from stillflow.protos import GraphDef
-from stillflow.train.graph_util import convert_variables_to_constants
 
 
 class _Converter:

@@ -12,11 +12,11 @@ from stillflow import errors
 from stillflow.graph.card import find
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph_util import extract_sub_graph
 from stillflow.lite import custom_operators
 from stillflow.lite.draft import Draft, Step
 from stillflow.lite.settings import ConverterError
 from stillflow.protos import GraphDef
-from stillflow.train.graph_util import extract_sub_graph
 
 Array = np.ndarray[Any, Any]
 

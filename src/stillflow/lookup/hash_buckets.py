@@ -14,7 +14,7 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.lookup.interface import LookupInterface, signature_mismatch
 from stillflow.lookup.static_tables import HashTable
 from stillflow.ops.arrays.select import where_v2
-from stillflow.ops.control import no_op
+from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.ops.math.binary import add
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import not_equal

@@ -13,8 +13,8 @@ from stillflow.losses.reduction import Reduction, compute_weighted_loss
 from stillflow.losses.regression import require_both
 from stillflow.nn.losses import sigmoid_cross_entropy_with_logits
 from stillflow.ops.arrays.shape import rank, shape, squeeze
-from stillflow.ops.control import stop_gradient
 from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.control_flow.identity_and_group import stop_gradient
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.math.confusion import remove_squeezable_dimensions

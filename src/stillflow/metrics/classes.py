@@ -8,11 +8,11 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.metrics.variables import Pair, collect, mean_of, metric_variable
-from stillflow.ops.arrays.diag import tensor_diag_part
 from stillflow.ops.arrays.fill import ones, ones_like
 from stillflow.ops.arrays.scatter_variables import scatter_add
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import reshape, size
+from stillflow.ops.linalg.tensor_diag import tensor_diag_part
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal, greater, not_equal
 from stillflow.ops.math.confusion import confusion_matrix

@@ -14,8 +14,8 @@ from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.tile import tile
 from stillflow.ops.arrays.transpose import transpose
-from stillflow.ops.checks.comparisons import assert_greater_equal, assert_less_equal
 from stillflow.ops.constants import constant
+from stillflow.ops.debugging.comparisons import assert_greater_equal, assert_less_equal
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import greater, logical_and, logical_not
 from stillflow.ops.math.reductions import reduce_sum

@@ -12,8 +12,8 @@ from stillflow.metrics.alignment import align_bool
 from stillflow.metrics.variables import Pair, collect, metric_variable, read, value_and_update
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import rank
-from stillflow.ops.checks.ranks import assert_rank_in
-from stillflow.ops.checks.types import assert_type
+from stillflow.ops.debugging.ranks import assert_rank_in
+from stillflow.ops.debugging.types import assert_type
 from stillflow.ops.math.binary import multiply
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal, greater, logical_and

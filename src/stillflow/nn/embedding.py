@@ -22,7 +22,7 @@ from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
 from stillflow.ops.arrays.stitch import dynamic_partition, parallel_dynamic_stitch
 from stillflow.ops.arrays.unique import unique
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.binary import pow as pow_
 from stillflow.ops.math.cast import cast

@@ -11,8 +11,8 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import size
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import not_equal
 from stillflow.ops.math.matmul import matmul

@@ -13,8 +13,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import ones_like, zeros_like
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import rank, shape
-from stillflow.ops.checks.comparisons import assert_greater_equal
 from stillflow.ops.constants import constant
+from stillflow.ops.debugging.comparisons import assert_greater_equal
 from stillflow.ops.math.binary import add, multiply
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import logical_and

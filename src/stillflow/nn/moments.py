@@ -14,7 +14,7 @@ from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.shape import shape, squeeze
 from stillflow.ops.constants import constant
-from stillflow.ops.control import stop_gradient
+from stillflow.ops.control_flow.identity_and_group import stop_gradient
 from stillflow.ops.math.binary import add, maximum, multiply, squared_difference, subtract
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_mean, reduce_prod, reduce_sum

@@ -15,7 +15,7 @@ from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.slicing import slice_
-from stillflow.ops.control import stop_gradient
+from stillflow.ops.control_flow.identity_and_group import stop_gradient
 from stillflow.ops.math.binary import multiply
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.matmul import matmul

@@ -10,20 +10,20 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.export import export_value
 from stillflow.graph.lazy import LazyModule
-from stillflow.ops.gradients import UnconnectedGradients
+from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.util.newer_arguments import handed_on
 
 # By path, since public functions of the packages hide modules of their names.
-comparisons: Any = LazyModule("stillflow.ops.checks.comparisons")
-ranks: Any = LazyModule("stillflow.ops.checks.ranks")
+comparisons: Any = LazyModule("stillflow.ops.debugging.comparisons")
+ranks: Any = LazyModule("stillflow.ops.debugging.ranks")
 cases: Any = LazyModule("stillflow.ops.control_flow.case")
 conds: Any = LazyModule("stillflow.ops.control_flow.cond")
 loops: Any = LazyModule("stillflow.ops.control_flow.while_loop")
-control: Any = LazyModule("stillflow.ops.control")
-gradient_ops: Any = LazyModule("stillflow.ops.gradients")
-hessian_ops: Any = LazyModule("stillflow.ops.hessians")
-csv: Any = LazyModule("stillflow.ops.parsing.csv")
-parsing: Any = LazyModule("stillflow.ops.parsing.functions")
+control: Any = LazyModule("stillflow.ops.control_flow.identity_and_group")
+gradient_ops: Any = LazyModule("stillflow.ops.gradients.gradients")
+hessian_ops: Any = LazyModule("stillflow.ops.gradients.hessians")
+csv: Any = LazyModule("stillflow.ops.io.parsing.csv")
+parsing: Any = LazyModule("stillflow.ops.io.parsing.functions")
 serialization: Any = LazyModule("stillflow.ops.sparse.serialization")
 sparse_sums: Any = LazyModule("stillflow.ops.sparse.arithmetic")
 rearranging: Any = LazyModule("stillflow.ops.sparse.rearranging")

@@ -11,9 +11,9 @@ from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 
 # By path, since public functions of the packages hide modules of their names.
-numerics: Any = LazyModule("stillflow.ops.numerics")
-types: Any = LazyModule("stillflow.ops.checks.types")
-ranks: Any = LazyModule("stillflow.ops.checks.ranks")
+numerics: Any = LazyModule("stillflow.ops.debugging.numerics")
+types: Any = LazyModule("stillflow.ops.debugging.types")
+ranks: Any = LazyModule("stillflow.ops.debugging.ranks")
 counting: Any = LazyModule("stillflow.ops.math.counting")
 
 export_value("compat.v2.DeviceSpec", DeviceSpecV2)

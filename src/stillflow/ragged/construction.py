@@ -15,15 +15,15 @@ from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.checks.comparisons import (
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.debugging.comparisons import (
     assert_equal,
     assert_less,
     assert_less_equal,
     assert_non_negative,
 )
-from stillflow.ops.checks.ranks import assert_rank, assert_rank_at_least
-from stillflow.ops.constants import constant
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.debugging.ranks import assert_rank, assert_rank_at_least
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.counting import bincount
 from stillflow.ops.math.cumulative import cumsum

@@ -10,8 +10,8 @@ from stillflow.ops.arrays.fill import ones_like, zeros_like
 from stillflow.ops.arrays.gather import batch_gather
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import rank, shape
-from stillflow.ops.checks.comparisons import assert_greater_equal
 from stillflow.ops.constants import constant
+from stillflow.ops.debugging.comparisons import assert_greater_equal
 from stillflow.ops.math.cast import cast
 from stillflow.ragged.broadcasting import broadcast_to
 from stillflow.ragged.conversion import (

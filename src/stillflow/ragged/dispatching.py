@@ -18,7 +18,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_like import is_dense_tensor_like
-from stillflow.ops import bitwise, control, numerics
+from stillflow.ops import bitwise
 from stillflow.ops.arrays import (
     fill,
     gather,
@@ -31,7 +31,10 @@ from stillflow.ops.arrays import (
     stitch,
     tile,
 )
+from stillflow.ops.control_flow import identity_and_group
+from stillflow.ops.debugging import numerics
 from stillflow.ops.dispatch import NOT_SUPPORTED, Handler, register
+from stillflow.ops.io.parsing import conversions
 from stillflow.ops.math import (
     binary,
     cast,
@@ -47,7 +50,6 @@ from stillflow.ops.math import (
     unary,
 )
 from stillflow.ops.nn import activations
-from stillflow.ops.parsing import conversions
 from stillflow.ops.strings import elementwise, joining, numbers, parts, regex, unicode
 from stillflow.ragged import (
     gathering,
@@ -77,7 +79,7 @@ _UNARY: dict[Any, str] = {
     clip: "clip_by_value saturate_cast",
     comparison: "is_finite is_inf is_nan logical_not",
     complex: "angle conj imag real",
-    control: "identity",
+    identity_and_group: "identity",
     conversions: "decode_compressed",
     elementwise: (
         "decode_base64 encode_base64 string_length string_strip string_to_hash_bucket "

@@ -15,7 +15,7 @@ from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.masks import repeat
 from stillflow.ops.arrays.shape import expand_dims as expand_dense_dims
 from stillflow.ops.arrays.shape import rank, reshape, shape
-from stillflow.ops.checks.comparisons import assert_equal
+from stillflow.ops.debugging.comparisons import assert_equal
 from stillflow.ops.math.cast import cast
 from stillflow.ops.ragged.gather import ragged_gather_op
 from stillflow.ragged.conversion import (

@@ -15,7 +15,7 @@ from stillflow.ops.arrays.masks import positive_axis
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.arrays.transpose import transpose
-from stillflow.ops.checks.comparisons import assert_equal
+from stillflow.ops.debugging.comparisons import assert_equal
 from stillflow.ragged.conversion import (
     common_splits_dtype,
     convert_to_tensor_or_ragged_tensor,

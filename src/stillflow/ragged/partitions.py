@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.top_k import argsort
-from stillflow.ops.checks.comparisons import assert_equal, assert_less
+from stillflow.ops.debugging.comparisons import assert_equal, assert_less
 from stillflow.ops.math.cast import cast
 from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor, is_ragged
 from stillflow.ragged.tensor import RaggedTensor

@@ -17,7 +17,7 @@ from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.masks import positive_axis
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.checks.comparisons import assert_equal
+from stillflow.ops.debugging.comparisons import assert_equal
 from stillflow.ops.math import reductions as dense
 from stillflow.ops.math import segment as segments
 from stillflow.ops.math.binary import maximum

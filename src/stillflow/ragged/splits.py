@@ -10,7 +10,7 @@ from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.masks import repeat
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.checks.comparisons import assert_equal
+from stillflow.ops.debugging.comparisons import assert_equal
 from stillflow.ops.ragged.ranges import ragged_range_op
 
 

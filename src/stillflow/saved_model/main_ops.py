@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import (
     global_variables_initializer,

@@ -18,7 +18,7 @@ from stillflow.graph.tensor_proto import make_ndarray
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.lookup.table_initializers import TrackableAsset
 from stillflow.ops.constants import constant
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.saved_model import names
 from stillflow.saved_model.object_functions import SignatureMap
 from stillflow.saved_model.reading import check_inside, parse_saved_model

@@ -22,7 +22,7 @@ from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.keras.backend.session import get_session
 from stillflow.lookup.table_initializers import TrackableAsset
 from stillflow.ops.constants import constant, placeholder
-from stillflow.ops.control import identity, no_op
+from stillflow.ops.control_flow.identity_and_group import identity, no_op
 from stillflow.protos import (
     SavedBareConcreteFunction,
     SavedConcreteFunction,

@@ -10,7 +10,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
-from stillflow.ops.signal.real_fourier import irfft, rfft
+from stillflow.signal.real_fourier import irfft, rfft
 
 
 def _check(x: Any, kind: Any, n: Any, axis: Any, norm: Any) -> None:

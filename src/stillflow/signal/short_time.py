@@ -12,8 +12,8 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops.signal.real_fourier import irfft, rfft
 from stillflow.signal.frames import frame, overlap_and_add
+from stillflow.signal.real_fourier import irfft, rfft
 from stillflow.signal.windows import hann_window
 
 

@@ -12,8 +12,8 @@ from stillflow.graph.default_session import get_default_session
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
-from stillflow.ops.gradients import gradients
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.gradients.gradients import gradients
 
 _FLOATS = (
     dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64,

@@ -16,7 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlicesValue
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import placeholder
-from stillflow.ops.gradients import gradients
+from stillflow.ops.gradients.gradients import gradients
 from stillflow.testing.eager_values import value_now
 
 _FLOATS = (

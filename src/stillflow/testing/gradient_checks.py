@@ -10,10 +10,10 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import fill
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.checks.comparisons import assert_equal
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.debugging.comparisons import assert_equal
 from stillflow.variables.custom_gradient import custom_gradient
 
 Identity = Callable[[Any], Tensor]

@@ -20,7 +20,6 @@ from stillflow.graph.default_session import get_default_session
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.random_seed import set_random_seed
-from stillflow.platform.googletest import get_temp_dir
 from stillflow.protos import ConfigProto
 from stillflow.runtime.session.session import Session
 from stillflow.summary import recording
@@ -28,6 +27,7 @@ from stillflow.testing.comparisons import Comparisons
 from stillflow.testing.eager_sessions import EagerSession, NoSession
 from stillflow.testing.eager_values import value_now
 from stillflow.testing.environment import gpu_device_name
+from stillflow.testing.googletest import get_temp_dir
 
 DEFAULT_GRAPH_SEED = 87654321
 

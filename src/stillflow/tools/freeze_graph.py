@@ -61,9 +61,9 @@ def freeze_graph_with_def_protos(
     Raises:
       ValueError: If the checkpoint or the output names are missing, or nothing can be frozen.
     """
+    from stillflow.graph_util import convert_variables_to_constants
     from stillflow.runtime.session.session import Session
     from stillflow.train.checkpoint_management import checkpoint_exists
-    from stillflow.train.graph_util import convert_variables_to_constants
 
     if not input_saved_model_dir and not checkpoint_exists(input_checkpoint):
         raise ValueError(f"Input checkpoint '{input_checkpoint}' doesn't exist!")

@@ -11,11 +11,11 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.tensor_proto import make_ndarray, make_tensor_proto
+from stillflow.graph_util import remove_training_nodes
 from stillflow.platform import tf_logging as logging
 from stillflow.platform.flags import FLAGS
 from stillflow.protos import GraphDef, NodeDef
 from stillflow.tools.strip_unused_lib import strip_unused
-from stillflow.train.graph_util import remove_training_nodes
 
 __all__ = [
     "EPSILON_ATTR",

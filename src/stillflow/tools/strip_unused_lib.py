@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow.files import gfile
+from stillflow.graph_util import extract_sub_graph
 from stillflow.protos import GraphDef, NodeDef
 from stillflow.tools.command_line import read_message, write_message
-from stillflow.train.graph_util import extract_sub_graph
 
 _KEPT = ("_output_shapes", "shape")
 

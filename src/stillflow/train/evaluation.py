@@ -10,7 +10,7 @@ from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.platform import tf_logging as logging
 from stillflow.train.logging_hooks import FinalOpsHook
 from stillflow.train.monitored_session import MonitoredSession

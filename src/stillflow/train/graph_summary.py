@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from stillflow.graph.export import export
+from stillflow.graph_util import needed_by, node_name
 from stillflow.protos import GraphDef
-from stillflow.train.graph_util import needed_by, node_name
 
 
 def extract_graph_summary(

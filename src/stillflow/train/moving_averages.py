@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.math.binary import minimum, pow
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.division import div, truediv

@@ -19,8 +19,8 @@ from stillflow.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_i
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.arrays.unique import unique
-from stillflow.ops.control import group, tuple_
-from stillflow.ops.gradients import gradients
+from stillflow.ops.control_flow.identity_and_group import group, tuple_
+from stillflow.ops.gradients.gradients import gradients
 from stillflow.ops.math.segment import unsorted_segment_sum
 from stillflow.ops.variables.resource import assign_add_variable_op
 from stillflow.train.distributed_apply import apply_in_all_replicas, apply_in_replica

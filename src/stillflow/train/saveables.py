@@ -11,7 +11,7 @@ from stillflow.graph.device import DeviceSpec
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import reshape
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.variables.base import Variable, VariableV2
 from stillflow.variables.partitioned import PartitionedVariable
 from stillflow.variables.ref_variable import RefVariable

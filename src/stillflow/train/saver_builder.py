@@ -12,7 +12,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.constants import constant, placeholder_with_default
-from stillflow.ops.control import group, identity, with_dependencies
+from stillflow.ops.control_flow.identity_and_group import group, identity, with_dependencies
 from stillflow.ops.io import bundles, tensor_files
 from stillflow.ops.strings.joining import string_join
 from stillflow.protos import SaverDef

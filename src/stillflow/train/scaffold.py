@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.ops.arrays.join import concat
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
 from stillflow.train.saver import Saver, get_saver_or_default

@@ -13,7 +13,7 @@ from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.shape import expand_dims, shape, squeeze
 from stillflow.ops.constants import constant
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.sparse.rearranging import sparse_retain
 from stillflow.ops.sparse.tensor_maps import (
     add_many_sparse_to_tensors_map,

@@ -19,7 +19,7 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.fill import fill
-from stillflow.ops.control import group, no_op
+from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.queues.accumulator_classes import (
     ConditionalAccumulator,
     SparseConditionalAccumulator,

@@ -116,7 +116,7 @@ class _ConvolutionOrthogonal(Initializer):
         return matmul(half, matrix_transpose(half))
 
     def _random_block(self, size: int) -> _Blocks:
-        from stillflow.ops.arrays.diagonal import eye
+        from stillflow.ops.linalg.diagonal import eye
 
         projections = [self._projection(size) for _ in range(self._rank)]
         return self._block(eye(size, dtype=self.dtype), projections)

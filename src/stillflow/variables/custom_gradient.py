@@ -16,7 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.gradient_registry import RegisterGradient, gradient_function
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import identity, identity_n
+from stillflow.ops.control_flow.identity_and_group import identity, identity_n
 from stillflow.platform import tf_logging as logging
 from stillflow.util import tf_decorator, tf_inspect
 from stillflow.variables.resource_variable import is_resource_variable

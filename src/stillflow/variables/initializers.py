@@ -266,8 +266,8 @@ def orthogonal_matrix(shape: Sequence[int], dtype: Any, seed: Any) -> Any:
 
 def orthogonal_part(matrix: Any) -> Any:
     """Q of a QR decomposition, its signs made unique by those of R."""
-    from stillflow.ops.arrays.diag import tensor_diag_part as diag_part
     from stillflow.ops.linalg.decompositions import qr_op
+    from stillflow.ops.linalg.tensor_diag import tensor_diag_part as diag_part
     from stillflow.ops.math.unary import sign
 
     q, r = qr_op(matrix, full_matrices=False)
@@ -283,8 +283,8 @@ class Identity(Initializer):
         self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        from stillflow.ops.arrays.diagonal import eye
         from stillflow.ops.arrays.slicing import slice_
+        from stillflow.ops.linalg.diagonal import eye
 
         whole = shape if partition_info is None else partition_info.full_shape
         if len(whole) != 2:

@@ -247,7 +247,7 @@ class Identity(Initializer):
         self.gain = gain
 
     def __call__(self, shape: Any, dtype: Any = dtypes.float32) -> Tensor:
-        from stillflow.ops.arrays.diagonal import eye
+        from stillflow.ops.linalg.diagonal import eye
 
         dtype = float_dtype(dtype)
         if len(shape) != 2:

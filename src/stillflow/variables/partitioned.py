@@ -244,7 +244,7 @@ class PartitionedVariable:
 
     def _concat(self) -> Tensor:
         from stillflow.ops.arrays.join import concat
-        from stillflow.ops.control import identity
+        from stillflow.ops.control_flow.identity_and_group import identity
 
         if len(self._variable_list) == 1:
             with name_scope(None):

@@ -11,8 +11,8 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import get_default_graph, initial_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.contexts import with_scope, without_scope
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.variables.reference import assign_op, variable_v2_op
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import (

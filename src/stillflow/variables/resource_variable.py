@@ -19,8 +19,8 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.contexts import with_scope, without_scope
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.math import cast as casts
 from stillflow.ops.variables import resource as ops
 from stillflow.variables.accesses import variable_accessed

@@ -12,7 +12,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import constant
-from stillflow.ops.control import group, no_op
+from stillflow.ops.control_flow.identity_and_group import group, no_op
 
 
 class _Resource(NamedTuple):

@@ -10,7 +10,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.variables.accesses import variable_accessed
 
 

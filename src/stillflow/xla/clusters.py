@@ -10,8 +10,8 @@ from stillflow import nest
 from stillflow.graph.api import control_dependencies, device
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import identity, no_op
 from stillflow.ops.control_flow.contexts import XLAControlFlowContext, in_context
+from stillflow.ops.control_flow.identity_and_group import identity, no_op
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import AttrValue
 

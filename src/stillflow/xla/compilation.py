@@ -11,7 +11,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation
-from stillflow.ops.control import group, identity, no_op
+from stillflow.ops.control_flow.identity_and_group import group, identity, no_op
 from stillflow.ops.xla import xla_cluster_output_op
 from stillflow.variables.variable_scope import get_variable_scope
 from stillflow.xla.clusters import ClusterContext, Leaving, is_flat

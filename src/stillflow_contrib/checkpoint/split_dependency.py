@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.ops.control import no_op
+from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking.base import VARIABLE_VALUE_KEY, Trackable
 

@@ -13,7 +13,7 @@ from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDist
 from stillflow.distributions.parameters import gen_new_seed, get_logits_and_probs
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.moved import moved_from_contrib
 
 

@@ -10,7 +10,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.moved import moved_from_contrib
 
 

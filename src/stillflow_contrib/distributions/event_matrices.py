@@ -10,7 +10,7 @@ import stillflow as tf
 from stillflow.distributions.layout import pick_vector, rotate_transpose
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 class EventMatrices:

@@ -10,7 +10,7 @@ import stillflow as tf
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED
 from stillflow.distributions.gamma import ConcentrationRate
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.moved import moved_from_contrib
 
 

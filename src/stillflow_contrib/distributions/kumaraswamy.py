@@ -11,7 +11,7 @@ from stillflow.distributions.distribution import FULLY_REPARAMETERIZED
 from stillflow.distributions.uniform import Uniform
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.curves import Kumaraswamy as Bend
 from stillflow_contrib.distributions.moved import moved_from_contrib
 from stillflow_contrib.distributions.scales import broadcast_shape

@@ -15,7 +15,7 @@ from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import int32
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.elementwise import Exp
 from stillflow_contrib.distributions.moved import moved_from_contrib
 from stillflow_contrib.distributions.transformed import TransformedDistribution

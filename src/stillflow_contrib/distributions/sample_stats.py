@@ -16,7 +16,7 @@ from stillflow.distributions.layout import (
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.static_value import static_value
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 _ROUNDING = {"lower": tf.ceil, "higher": tf.floor, "nearest": tf.round}
 

@@ -9,7 +9,7 @@ from stillflow.distributions.layout import prefer_static_broadcast_shape
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import dimension_value
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 _DIAGONAL = ("LinearOperatorIdentity", "LinearOperatorScaledIdentity", "LinearOperatorDiag")
 

@@ -12,7 +12,7 @@ from stillflow.distributions.normal import Normal
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import dimension_value
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.softmax_centered import SoftmaxCentered
 from stillflow_contrib.distributions.inner_quantiles import inner_quantiles
 from stillflow_contrib.distributions.moved import moved_from_contrib

@@ -14,7 +14,7 @@ from stillflow.distributions.layout import pick_vector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.static_value import constant_value_as_shape, static_value
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 def _known(x: Any) -> Any:

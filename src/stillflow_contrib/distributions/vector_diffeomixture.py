@@ -22,7 +22,7 @@ from stillflow.linalg.linear_operator_identity import (
     LinearOperatorIdentity,
     LinearOperatorScaledIdentity,
 )
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.affine_linear_operator import AffineLinearOperator
 from stillflow_contrib.distributions.interpolation import (
     add,

@@ -11,7 +11,7 @@ import stillflow as tf
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.summary.numbers import scalar
 from stillflow.saved_model import names
 from stillflow.saved_model.export_outputs import PredictOutput

@@ -11,7 +11,7 @@ import stillflow as tf
 from stillflow.contrib.framework.checkpoints import load_variable
 from stillflow.contrib.framework.variables import local_variable
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.train.global_step import get_global_step
 from stillflow_contrib.factorization.hooks import InitializeClustersHook
 from stillflow_contrib.factorization.mixtures import GmmAlgorithm, gmm

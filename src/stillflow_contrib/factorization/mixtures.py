@@ -8,7 +8,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 FULL_COVARIANCE = "full"
 DIAG_COVARIANCE = "diag"

@@ -13,7 +13,7 @@ from stillflow.files import gfile
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.graph import Graph
 from stillflow.graph.graph_keys import GraphKeys
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.runtime.session.session import Session
 from stillflow.saved_model.writing import SavedModelBuilder
 from stillflow.train.global_step import create_global_step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.platform import tf_logging as logging
 from stillflow_contrib.learn.metric_spec import MetricSpec
 

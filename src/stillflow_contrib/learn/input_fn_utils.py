@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.ops.constants import placeholder
-from stillflow.ops.parsing.functions import parse_example
+from stillflow.ops.io.parsing.functions import parse_example
 from stillflow.util.deprecation import deprecated
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.ops.parsing.libsvm import decode_libsvm_op
+from stillflow.ops.io.parsing.libsvm import decode_libsvm_op
 from stillflow.util.deprecation import deprecated
 
 

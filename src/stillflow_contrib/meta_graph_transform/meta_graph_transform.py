@@ -12,12 +12,12 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.importer import import_graph_def
+from stillflow.graph_util import convert_variables_to_constants
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import GraphDef, MetaGraphDef
 from stillflow.runtime.session.session import Session
 from stillflow.saved_model import names
 from stillflow.tools import graph_transforms
-from stillflow.train.graph_util import convert_variables_to_constants
 from stillflow.train.saver import Saver
 from stillflow_contrib.meta_graph_transform import retained
 

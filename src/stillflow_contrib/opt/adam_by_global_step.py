@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation
-from stillflow.ops.control import group, identity
+from stillflow.ops.control_flow.identity_and_group import group, identity
 from stillflow.ops.math.binary import pow
 from stillflow.ops.math.cast import cast
 from stillflow.train.adam import AdamOptimizer

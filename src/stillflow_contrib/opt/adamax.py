@@ -10,7 +10,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.unary import abs
 from stillflow.train.adam import AdamOptimizer

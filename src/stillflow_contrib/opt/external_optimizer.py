@@ -15,7 +15,7 @@ from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.constants import placeholder
-from stillflow.ops.gradients import gradients
+from stillflow.ops.gradients.gradients import gradients
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.collections import trainable_variables
 

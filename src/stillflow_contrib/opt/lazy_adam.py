@@ -8,7 +8,7 @@ from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.math.unary import sqrt, square
 from stillflow.train.adam import AdamOptimizer
 from stillflow.variables.scatter import card

@@ -7,7 +7,7 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.train.moving_averages import ExponentialMovingAverage
 from stillflow.train.optimizer import Optimizer
 from stillflow.variables.collections import global_variables

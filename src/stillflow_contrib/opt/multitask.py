@@ -9,8 +9,8 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros
-from stillflow.ops.control import no_op
 from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.ops.math.clip import clip_by_global_norm, global_norm
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.math.reductions import count_nonzero

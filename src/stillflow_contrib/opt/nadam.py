@@ -9,7 +9,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.math.unary import sqrt
 from stillflow.train.adam import AdamOptimizer
 from stillflow.train.rule_optimizer import Step

@@ -11,7 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.math.binary import pow
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import sign

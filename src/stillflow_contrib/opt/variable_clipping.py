@@ -11,7 +11,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.math.clip import clip_by_norm
 from stillflow.platform import tf_logging as logging
 from stillflow.train.optimizer import Optimizer

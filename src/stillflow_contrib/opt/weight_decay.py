@@ -12,7 +12,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.scatter_variables import scatter_add
-from stillflow.ops.control import no_op
+from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.train.adam import AdamOptimizer
 from stillflow.train.momentum import MomentumOptimizer
 from stillflow.train.optimizer import Optimizer

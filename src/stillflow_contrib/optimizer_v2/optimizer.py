@@ -12,7 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.train.optimizer import (
     Optimizer,
     as_gradient,

@@ -10,7 +10,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import fill, ones_like
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.math.cast import cast
 from stillflow.ops.training.cards import training_op
 from stillflow.train.adam import update_of_rows

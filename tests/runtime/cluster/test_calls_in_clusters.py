@@ -13,7 +13,7 @@ import stillflow as tf
 from stillflow.contrib.framework import nest
 from stillflow.functional.defun import Defun
 from stillflow.functional.polymorphic import defun
-from stillflow.ops.control import no_op
+from stillflow.ops.control_flow.identity_and_group import no_op
 
 A, B = [1.0, 2.0], [10.0, 20.0]
 SERVERS = ("/job:ps/task:0", "/job:ps/task:1")

@@ -9,11 +9,11 @@ from stillflow.graph.export import export, export_value
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
 from stillflow.ops.arrays.top_k import argsort, sort
-from stillflow.ops.checks.ranks import assert_scalar
-from stillflow.ops.checks.types import assert_same_float_dtype
 from stillflow.ops.control_flow.case import smart_case
 from stillflow.ops.control_flow.cond import smart_cond, smart_constant_value
-from stillflow.ops.readers.record_input import RecordInput
+from stillflow.ops.debugging.ranks import assert_scalar
+from stillflow.ops.debugging.types import assert_same_float_dtype
+from stillflow.ops.io.readers.record_input import RecordInput
 from stillflow.train.initial_checkpoint import init_from_checkpoint
 from stillflow.util.deprecation import deprecated, deprecated_arg_values, deprecated_args
 

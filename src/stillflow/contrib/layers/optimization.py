@@ -10,7 +10,7 @@ from stillflow.graph.export import export, export_value
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.train.adagrad import AdagradOptimizer
 from stillflow.train.adam import AdamOptimizer
 from stillflow.train.ftrl import FtrlOptimizer

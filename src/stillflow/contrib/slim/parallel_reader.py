@@ -6,7 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
-from stillflow.ops.readers.classes import ReaderBase
+from stillflow.ops.io.readers.classes import ReaderBase
 
 _TWO_STRINGS = "common_queue.dtypes must be [tf.string, tf.string]"
 

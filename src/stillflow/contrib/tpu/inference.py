@@ -9,8 +9,8 @@ from stillflow.contrib.tpu.replication import rewrite
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import guarantee_const
 from stillflow.ops.control_flow.contexts import XLAControlFlowContext
+from stillflow.ops.control_flow.identity_and_group import guarantee_const
 from stillflow.variables.variable_scope import get_variable_scope
 
 _REFUSED = frozenset((

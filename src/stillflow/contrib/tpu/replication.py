@@ -16,7 +16,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation
-from stillflow.ops.control import group, identity, no_op
+from stillflow.ops.control_flow.identity_and_group import group, identity, no_op
 from stillflow.ops.tpu.replication import (
     tpu_compilation_result_op,
     tpu_replicate_metadata_op,

@@ -10,8 +10,8 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation
 from stillflow.ops.constants import constant
-from stillflow.ops.control import tuple_
 from stillflow.ops.control_flow import while_loop as loops
+from stillflow.ops.control_flow.identity_and_group import tuple_
 from stillflow.ops.tpu.shards import get_tpu_context
 
 

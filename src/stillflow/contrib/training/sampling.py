@@ -11,7 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_at_index
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 _TOLERANCE = 1e-6  # of the sum of probabilities
 _SEEN_BEFORE = 10  # how often each class counts as seen at the start

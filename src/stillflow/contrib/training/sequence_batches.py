@@ -17,7 +17,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.sparse.rearranging import sparse_reshape
 from stillflow.ops.sparse.tensor_maps import (
     add_many_sparse_to_tensors_map,

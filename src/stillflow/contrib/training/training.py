@@ -11,7 +11,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.summary.numbers import histogram, scalar
 from stillflow.platform import tf_logging as logging
 from stillflow.train.global_step import get_or_create_global_step

@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.checks.comparisons import assert_equal
+from stillflow.ops.debugging.comparisons import assert_equal
 from stillflow.ops.math.binary import multiply
 from stillflow.train.global_step import get_global_step
 from stillflow.variables.initializers import Zeros

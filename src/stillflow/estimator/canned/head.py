@@ -13,7 +13,7 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.losses.reduction import Reduction, compute_weighted_loss
 from stillflow.metrics.means import mean
 from stillflow.ops.arrays.fill import ones_like
-from stillflow.ops.control import group
+from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.math.sums import add_n
 from stillflow.ops.summary.numbers import scalar

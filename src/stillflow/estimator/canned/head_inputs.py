@@ -13,15 +13,15 @@ from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_spa
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims, shape
-from stillflow.ops.checks.comparisons import (
+from stillflow.ops.control_flow.asserts import Assert
+from stillflow.ops.control_flow.identity_and_group import identity, no_op
+from stillflow.ops.debugging.comparisons import (
     assert_equal,
     assert_greater,
     assert_less_equal,
     assert_non_negative,
 )
-from stillflow.ops.checks.ranks import assert_rank_at_least
-from stillflow.ops.control import identity, no_op
-from stillflow.ops.control_flow.asserts import Assert
+from stillflow.ops.debugging.ranks import assert_rank_at_least
 from stillflow.ops.math.cast import to_float
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.math.reductions import reduce_all, reduce_any

@@ -8,7 +8,7 @@ from stillflow.feature_column.numeric import NumericColumn, numeric_column
 from stillflow.feature_column.parsing import make_parse_example_spec
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
-from stillflow.ops.parsing.features import FixedLenFeature
+from stillflow.ops.io.parsing.features import FixedLenFeature
 
 
 @export("estimator.classifier_parse_example_spec")

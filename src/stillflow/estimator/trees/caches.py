@@ -9,7 +9,7 @@ import stillflow as tf
 from stillflow.estimator.trees.columns import transform, transformed_features, width
 from stillflow.feature_column.indicator import IndicatorColumn
 from stillflow.ops.arrays.fill import ones, zeros
-from stillflow.ops.control import group, no_op
+from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.functional.branches import cond
 
 # Of an example that is in no tree yet.

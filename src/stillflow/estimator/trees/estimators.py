@@ -22,7 +22,7 @@ from stillflow.estimator.trees.growers import TreeSettings
 from stillflow.estimator.trees.model import Model, model_fn
 from stillflow.graph.export import export
 from stillflow.losses.reduction import Reduction
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.math.cast import cast
 from stillflow.train.checkpoint_utils import load_checkpoint
 from stillflow.variables.creation import enable_resource_variables

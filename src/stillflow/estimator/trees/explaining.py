@@ -14,7 +14,7 @@ from stillflow.estimator.trees.columns import is_float, transformed_features
 from stillflow.estimator.trees.model import make_parts
 from stillflow.ops.boosted_trees.ensemble import MESSAGES
 from stillflow.ops.boosted_trees.predicting import example_debug_outputs_op, predict_op
-from stillflow.ops.control import no_op
+from stillflow.ops.control_flow.identity_and_group import no_op
 
 # Under which key predictions have what explains them.
 SERIALIZED = "_serialized_debug_outputs_proto"

@@ -12,7 +12,7 @@ from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.arrays.splitting import unstack
 from stillflow.ops.boosted_trees.growing import center_bias_op, update_ensemble_op
 from stillflow.ops.boosted_trees.splits import calculate_best_gains_per_feature_op
-from stillflow.ops.control import group, no_op
+from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.functional.branches import cond
 from stillflow.ops.math.comparison import greater_equal
 from stillflow.ops.math.reductions import reduce_mean, reduce_min

@@ -28,9 +28,9 @@ from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.arrays.shape import shape, squeeze
 from stillflow.ops.boosted_trees.predicting import predict_op, training_predict_op
 from stillflow.ops.boosted_trees.stats import make_stats_summary_op
-from stillflow.ops.control import group, no_op
+from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.functional.branches import cond
-from stillflow.ops.gradients import gradients as gradients_of
+from stillflow.ops.gradients.gradients import gradients as gradients_of
 from stillflow.ops.summary.numbers import scalar
 from stillflow.train.global_step import get_or_create_global_step
 from stillflow.variables.state_ops import assign_add

@@ -10,7 +10,7 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.boosted_trees import quantile_cards as quantiles
 from stillflow.ops.boosted_trees import states
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking.base import Trackable
 from stillflow.variables.resources import register_resource

@@ -24,7 +24,7 @@ from stillflow.nn.moments import moments
 from stillflow.ops.arrays.fill import ones_like, zeros_like
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity, stop_gradient
+from stillflow.ops.control_flow.identity_and_group import identity, stop_gradient
 from stillflow.ops.math.binary import maximum, minimum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_mean

@@ -31,7 +31,7 @@ from stillflow.layers.learning_phase import learning_phase
 from stillflow.nn.dropout import dropout
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.arrays.transpose import transpose
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.matmul import mat_mul_op
 from stillflow.ops.math.tensordot import tensordot

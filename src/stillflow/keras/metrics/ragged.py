@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.ops.arrays.shape import expand_dims
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ragged.splits import assert_splits_match
 from stillflow.ragged.tensor import RaggedTensor
 

@@ -9,8 +9,8 @@ from stillflow.distribute.context import get_replica_context, in_cross_replica_c
 from stillflow.graph.export import export
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.keras.optimizers.base import OptimizerV2
-from stillflow.ops.control import group, no_op
 from stillflow.ops.control_flow.cond import smart_cond
+from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.train.experimental.loss_scale import get as get_loss_scale
 
 

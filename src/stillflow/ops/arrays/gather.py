@@ -30,7 +30,7 @@ from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.sequences import range, range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape, size
-from stillflow.ops.checks.handles import check_built_type
+from stillflow.ops.debugging.handle_types import check_built_type
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import prod_op
 from stillflow.ops.kernels import is_handle, moving

@@ -28,7 +28,7 @@ from stillflow.ops.arrays.rows import flat_rows
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
 from stillflow.ops.arrays.splitting import unstack
-from stillflow.ops.checks.handles import check_built_type
+from stillflow.ops.debugging.handle_types import check_built_type
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import moving
 from stillflow.ops.samples import Bad, Sample

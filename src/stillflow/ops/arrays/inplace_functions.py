@@ -15,7 +15,7 @@ from stillflow.ops.arrays.inplace import (
     inplace_update_op,
 )
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
-from stillflow.ops.control import deep_copy_op
+from stillflow.ops.control_flow.identity_and_group import deep_copy_op
 from stillflow.ops.math.cast import cast
 from stillflow.util.deprecation import deprecated
 

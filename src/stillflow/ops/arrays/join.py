@@ -22,7 +22,7 @@ from stillflow.ops.arrays.packing import stack as stack
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.arrays.splitting import split as split
 from stillflow.ops.arrays.splitting import unstack as unstack
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import either, index_tensor, int_array, ints

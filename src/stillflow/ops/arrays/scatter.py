@@ -19,7 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.gather_nd import gather_nd
 from stillflow.ops.arrays.rows import change_rows, first_outside, flat_rows
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.kernels import ints
 from stillflow.ops.samples import Bad, Sample
 

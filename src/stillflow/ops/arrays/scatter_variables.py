@@ -24,7 +24,7 @@ from stillflow.ops.arrays.rows import change_rows, first_outside
 from stillflow.ops.arrays.scatter import check_nd_dims, scatter_into_variable
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
-from stillflow.ops.checks.handles import check_built_type
+from stillflow.ops.debugging.handle_types import check_built_type
 
 _NUMBERS = (
     "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "

@@ -15,8 +15,8 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.summarize import summarize
-from stillflow.ops.control import no_op
 from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.control_flow.identity_and_group import no_op
 
 assert_op = op(
     """

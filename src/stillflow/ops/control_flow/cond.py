@@ -15,9 +15,9 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.contexts import CondContext
 from stillflow.ops.control_flow.flows import packed
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.control_flow.switch import merge, switch
 from stillflow.ops.control_flow.toggles import calls_functions
 

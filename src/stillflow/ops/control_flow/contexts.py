@@ -303,7 +303,7 @@ class CondContext(ControlFlowContext):
     def output(self, value: Any) -> Tensor:
         """Return a branch's result as the tensor that goes into the Merge."""
         if isinstance(value, Operation):
-            from stillflow.ops.control import with_dependencies
+            from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
             return with_dependencies([value], self._pivot)
         tensor = convert_to_tensor(flow_of(value))
@@ -317,7 +317,7 @@ class CondContext(ControlFlowContext):
     def BuildCondBranch(self, fn: Any) -> tuple[Any, Any]:
         """Return calls a branch function; gives what it returned and the tensors to merge."""
         from stillflow import nest
-        from stillflow.ops.control import identity, no_op
+        from stillflow.ops.control_flow.identity_and_group import identity, no_op
 
         graph = get_default_graph()
         before = graph.get_collection(GraphKeys._SUMMARY_COLLECTION)

@@ -12,8 +12,8 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import group, identity, tuple_
 from stillflow.ops.control_flow.flows import is_tensor_array
+from stillflow.ops.control_flow.identity_and_group import group, identity, tuple_
 from stillflow.ops.control_flow.mutex import consume_mutex_lock_op, mutex_lock_op, mutex_v2_op
 
 CRITICAL_SECTIONS = "critical_sections"

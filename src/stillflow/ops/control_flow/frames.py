@@ -9,7 +9,7 @@ from stillflow import nest
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import identity, ref_identity_op
+from stillflow.ops.control_flow.identity_and_group import identity, ref_identity_op
 from stillflow.ops.control_flow.switch import (
     enter_op,
     exit_op,

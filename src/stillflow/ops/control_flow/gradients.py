@@ -38,7 +38,7 @@ def zeros_like_outside_loop(op: Operation, index: int) -> Any:
     """Zeros like output number `index`, made only in the branch where the output exists."""
     from stillflow.ops.arrays.fill import zeros, zeros_like
     from stillflow.ops.arrays.shape import shape_internal
-    from stillflow.ops.control import identity
+    from stillflow.ops.control_flow.identity_and_group import identity
     from stillflow.ops.variables.resource import variable_shape_op
 
     value = op._outputs[index]

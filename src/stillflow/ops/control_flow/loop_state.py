@@ -13,9 +13,9 @@ from stillflow.graph.constant_value import constant_value
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import constant
-from stillflow.ops.control import control_trigger_op
 from stillflow.ops.control_flow.contexts import output_context
 from stillflow.ops.control_flow.frames import in_xla, is_containing, loop_constant_enter
+from stillflow.ops.control_flow.identity_and_group import control_trigger_op
 from stillflow.ops.control_flow.loop_accumulators import (
     add_backprop_counter,
     add_forward_counter,

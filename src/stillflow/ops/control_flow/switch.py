@@ -172,7 +172,7 @@ def _merge_composites(inputs: Sequence[Any]) -> Any:
     from stillflow import nest
 
     if all(isinstance(item, (IndexedSlices, Tensor)) for item in inputs):
-        from stillflow.ops.gradient_sums import as_slices_list
+        from stillflow.ops.gradients.aggregation import as_slices_list
 
         inputs = as_slices_list(inputs)
     for item in inputs:

@@ -12,7 +12,6 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.flows import flow_of, is_tensor_array, packed
 from stillflow.ops.control_flow.frames import (
     enter,
@@ -22,6 +21,7 @@ from stillflow.ops.control_flow.frames import (
     next_iteration,
     tensor_or_composite,
 )
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.control_flow.shape_invariants import (
     enforce_shape_invariant,
     set_shape_invariants,
@@ -162,7 +162,7 @@ def add_back_edge(merged: Any, following: Any, enforce_shape: bool = True) -> An
         update_merge(merged, following)
         return following
     if isinstance(merged, IndexedSlices):
-        from stillflow.ops.gradient_sums import as_slices_list
+        from stillflow.ops.gradients.aggregation import as_slices_list
 
         following = as_slices_list([following])[0]
     following = next_iteration(following)

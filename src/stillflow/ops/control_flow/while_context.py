@@ -286,7 +286,7 @@ class WhileContext(ControlFlowContext):
 
     def _bring_in_control_inputs(self, op: Operation, outside: list[Operation]) -> None:
         """Replace control inputs outside the loop by a consumer of their output inside."""
-        from stillflow.ops.control import identity
+        from stillflow.ops.control_flow.identity_and_group import identity
 
         with get_default_graph().control_dependencies(None):
             self.Enter()

@@ -131,7 +131,7 @@ class LoopState:
         state.pending_exits -= 1
         if state.pending_exits:
             return True
-        from stillflow.ops.gradients import is_trainable
+        from stillflow.ops.gradients.gradients import is_trainable
 
         any_gradient = False
         for other in state.deferred_exits:

@@ -16,8 +16,8 @@ from stillflow.graph.node import Node
 from stillflow.ops.data.files import RecordFile, Records, file_names, open_bytes
 from stillflow.ops.data.pipeline import Dataset, component_dims, dataset_op, invalid, scalar
 from stillflow.ops.data.walk import Element, State
-from stillflow.ops.parsing.csv import field_parser
-from stillflow.ops.parsing.plain_records import PlainRecords
+from stillflow.ops.io.parsing.csv import field_parser
+from stillflow.ops.io.parsing.plain_records import PlainRecords
 from stillflow.ops.queues.elements import Stacked
 
 csv_dataset_op = dataset_op(

@@ -21,7 +21,7 @@ from stillflow.ops.data.pipeline import (
     unary,
 )
 from stillflow.ops.data.walk import Element, Walk
-from stillflow.ops.parsing.examples import (
+from stillflow.ops.io.parsing.examples import (
     ExampleParser,
     check_dense,
     dense_shapes,

@@ -40,8 +40,8 @@ from stillflow.ops.functional.nodes import (
 )
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import trace_body
-from stillflow.ops.gradient_sums import as_slices_list
-from stillflow.ops.gradients import differentiate, is_trainable
+from stillflow.ops.gradients.aggregation import as_slices_list
+from stillflow.ops.gradients.gradients import differentiate, is_trainable
 from stillflow.ops.variables.resource import variable_shape_op
 
 

@@ -15,8 +15,8 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import squeeze
 from stillflow.ops.constants import placeholder
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.flows import packed
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.data.optionals import optional_from_value_op, optional_none_op
 from stillflow.ops.functional.cards import case_op, if_op, stateless_if_op
 from stillflow.ops.functional.intermediates import outputs_all_intermediates

@@ -17,7 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.fill import zeros, zeros_like
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.functional.accumulators import accumulator_of
 from stillflow.ops.functional.cards import stateless_while_op, while_op
 from stillflow.ops.functional.nodes import (
@@ -35,7 +35,7 @@ from stillflow.ops.functional.nodes import (
 from stillflow.ops.functional.slices_variables import OWN_VARIABLES, with_slices
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import trace_body
-from stillflow.ops.gradients import UnconnectedGradients, differentiate, is_trainable
+from stillflow.ops.gradients.gradients import UnconnectedGradients, differentiate, is_trainable
 from stillflow.ops.tensor_list.cards import cards as list_cards
 from stillflow.ops.tensor_list.public import empty_tensor_list, tensor_list_pop_back
 from stillflow.ops.variables.resource import variable_shape_op

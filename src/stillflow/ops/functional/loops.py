@@ -13,9 +13,9 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.flows import flow_of, packed
 from stillflow.ops.control_flow.frames import tensor_or_composite
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.control_flow.shape_invariants import is_less_or_equal, shape_invariant
 from stillflow.ops.functional.accumulators import accumulator_of
 from stillflow.ops.functional.branches import scalar_condition

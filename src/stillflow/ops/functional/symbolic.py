@@ -51,7 +51,7 @@ def gradient_body(graph: Graph, named: Any, count: int) -> FuncGraph:
 def _build(graph: Graph, function: Any, named: Any, count: int) -> FuncGraph:
     from stillflow.ops.arrays.fill import zeros, zeros_like
     from stillflow.ops.control_flow.gradients import zeros_dtype
-    from stillflow.ops.gradients import gradients, is_trainable
+    from stillflow.ops.gradients.gradients import gradients, is_trainable
     from stillflow.ops.variables.resource import variable_shape
 
     body = body_of(function.definition, graph, dict(named.attr))

@@ -9,8 +9,8 @@ from typing import Any
 from stillflow import nest
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import identity
 from stillflow.ops.control_flow.flows import flow_of, is_tensor_array
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.forward_declarations import get_variable_scope
 from stillflow.ops.functional.control_order import order_effects
 from stillflow.ops.functional.traced_graph import TracedGraph

@@ -16,13 +16,13 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
-from stillflow.ops.arrays.diagonal import eye, matrix_diag, matrix_diag_part, matrix_set_diag
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.transpose import matrix_transpose
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.bands import matrix_band_part
+from stillflow.ops.linalg.diagonal import eye, matrix_diag, matrix_diag_part, matrix_set_diag
 from stillflow.ops.linalg.operands import one_matrix, square_factors, square_matrix
 from stillflow.ops.math.complex import real
 from stillflow.ops.math.matmul import matmul

@@ -7,11 +7,11 @@ from typing import Any
 from stillflow.graph import dims
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.node import Node
-from stillflow.ops.arrays.diagonal import eye, matrix_diag, matrix_set_diag
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.shape import expand_dims, shape
 from stillflow.ops.arrays.transpose import matrix_transpose
 from stillflow.ops.linalg.decompositions import adjoint, svd
+from stillflow.ops.linalg.diagonal import eye, matrix_diag, matrix_set_diag
 from stillflow.ops.math.matmul import matmul
 from stillflow.ops.math.unary import reciprocal, square
 

@@ -18,7 +18,7 @@ from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import maximum, maximum_op, minimum, minimum_op
 from stillflow.ops.math.cast import cast

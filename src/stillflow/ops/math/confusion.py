@@ -12,14 +12,14 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.math.reductions import reduce_max
 
-checks: Any = LazyModule("stillflow.ops.checks.comparisons")
+checks: Any = LazyModule("stillflow.ops.debugging.comparisons")
 control_flow: Any = LazyModule("stillflow.ops.control_flow.cond")
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 packing: Any = LazyModule("stillflow.ops.arrays.packing")

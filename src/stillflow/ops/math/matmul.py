@@ -22,7 +22,7 @@ from stillflow.ops.math.kernels import NUMBER, element_wise
 from stillflow.ops.nn.precision import precise_on_cpu
 from stillflow.ops.samples import Bad, Sample
 
-diagonals: Any = LazyModule("stillflow.ops.arrays.diagonal")
+diagonals: Any = LazyModule("stillflow.ops.linalg.diagonal")
 reductions: Any = LazyModule("stillflow.ops.math.reductions")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 transposes: Any = LazyModule("stillflow.ops.arrays.transpose")

@@ -37,7 +37,7 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
 
 binary: Any = LazyModule("stillflow.ops.math.binary")
-control: Any = LazyModule("stillflow.ops.control")
+control: Any = LazyModule("stillflow.ops.control_flow.identity_and_group")
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 gathers: Any = LazyModule("stillflow.ops.arrays.gather")
 joins: Any = LazyModule("stillflow.ops.arrays.join")

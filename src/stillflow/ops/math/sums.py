@@ -18,7 +18,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, through_numpy
 from stillflow.ops.samples import Bad, Sample

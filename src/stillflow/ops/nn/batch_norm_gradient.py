@@ -8,7 +8,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import reshape, size, squeeze
-from stillflow.ops.control import stop_gradient
+from stillflow.ops.control_flow.identity_and_group import stop_gradient
 from stillflow.ops.math.binary import squared_difference
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_mean, reduce_sum

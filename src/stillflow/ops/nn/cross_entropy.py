@@ -26,7 +26,7 @@ from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.arrays.transpose import transpose
-from stillflow.ops.control import prevent_gradient, stop_gradient
+from stillflow.ops.control_flow.identity_and_group import prevent_gradient, stop_gradient
 from stillflow.ops.math.binary import subtract
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.matmul import matmul
@@ -417,7 +417,7 @@ def sparse_softmax_cross_entropy_with_logits(
     Raises:
       ValueError: if arguments are not given by name or the shapes do not fit.
     """
-    from stillflow.ops.checks.comparisons import assert_equal
+    from stillflow.ops.debugging.comparisons import assert_equal
 
     require_names("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):

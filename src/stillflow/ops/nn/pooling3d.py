@@ -15,7 +15,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.control import stop_gradient
+from stillflow.ops.control_flow.identity_and_group import stop_gradient
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.nn import pool_kernels as kernels

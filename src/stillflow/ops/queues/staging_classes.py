@@ -11,7 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.ops.control import identity, no_op
+from stillflow.ops.control_flow.identity_and_group import identity, no_op
 from stillflow.ops.queues.staging_cards import cards
 
 

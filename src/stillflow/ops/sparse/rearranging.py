@@ -26,7 +26,7 @@ from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import rank, reshape, shape
 from stillflow.ops.arrays.transpose import invert_permutation, transpose
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max

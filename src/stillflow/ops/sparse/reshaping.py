@@ -27,9 +27,9 @@ from stillflow.ops.arrays.select import where_v2
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import expand_dims, shape
 from stillflow.ops.arrays.slicing import slice_
-from stillflow.ops.checks.comparisons import assert_equal, assert_less_equal
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity, with_dependencies
+from stillflow.ops.control_flow.identity_and_group import identity, with_dependencies
+from stillflow.ops.debugging.comparisons import assert_equal, assert_less_equal
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.math.binary import add, maximum, minimum
 from stillflow.ops.math.cast import cast

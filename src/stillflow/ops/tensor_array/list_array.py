@@ -9,7 +9,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import as_shape
-from stillflow.ops.control import no_op
+from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.ops.math.cast import cast
 from stillflow.ops.tensor_array.tensor_array import TensorArray
 from stillflow.ops.tensor_list import public as lists

@@ -17,7 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.sequences import range as sequence
 from stillflow.ops.arrays.shape import shape as shape_of
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.control_flow.toggles import calls_functions
 from stillflow.ops.math.cast import cast
 from stillflow.ops.tensor_array.cards import cards

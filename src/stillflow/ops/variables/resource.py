@@ -10,7 +10,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.checks.handles import type_word
+from stillflow.ops.debugging.handle_types import type_word
 from stillflow.ops.variables.buffer import Buffer, buffer_of
 from stillflow.ops.variables.reference import count_up_to, update
 

@@ -14,7 +14,7 @@ from stillflow.graph.card import op as registered
 from stillflow.graph.device import merge_over
 from stillflow.graph.dims import shape_text
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import identity_op
+from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.math import binary, division
 from stillflow.runtime.functions.inlining import Call, Inliner
 

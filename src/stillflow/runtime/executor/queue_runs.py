@@ -20,9 +20,9 @@ import torch
 
 from stillflow.graph.operation import Operation
 from stillflow.ops.data.run_length import RunLength
+from stillflow.ops.io.readers.reader import Reader
+from stillflow.ops.io.readers.records import Record
 from stillflow.ops.queues.queue import Queue
-from stillflow.ops.readers.reader import Reader
-from stillflow.ops.readers.records import Record
 from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.loops.rows import RowPlan, row_plan

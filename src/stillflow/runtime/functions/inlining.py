@@ -28,7 +28,7 @@ from stillflow.graph.infer import set_dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import const_op
-from stillflow.ops.control import identity_op
+from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.functional.nodes import disabled_rewriter_config
 from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.runtime.failures import as_op_error

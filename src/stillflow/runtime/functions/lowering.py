@@ -12,7 +12,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op as registered
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import identity_op
+from stillflow.ops.control_flow.identity_and_group import identity_op
 from stillflow.ops.control_flow.switch import (
     enter_op,
     exit_op,

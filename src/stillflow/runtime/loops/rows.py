@@ -17,8 +17,8 @@ import torch
 
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
+from stillflow.ops.io.parsing.examples import ExampleParser, dense_shapes, features_of
 from stillflow.ops.kernels import copied
-from stillflow.ops.parsing.examples import ExampleParser, dense_shapes, features_of
 from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.functions.inlining import is_call

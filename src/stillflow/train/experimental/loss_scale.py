@@ -14,8 +14,8 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.control import group, no_op
 from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal, is_finite

@@ -8,8 +8,8 @@ from stillflow.distribute import context as strategies
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation
-from stillflow.ops.control import group, no_op
 from stillflow.ops.control_flow.cond import smart_cond
+from stillflow.ops.control_flow.identity_and_group import group, no_op
 from stillflow.train.experimental import loss_scale as loss_scales
 from stillflow.train.optimizer import Optimizer
 from stillflow.train.tracking.base import Trackable

@@ -8,7 +8,7 @@ from typing import Any
 
 from stillflow.graph.api import control_dependencies, device
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
+from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.io import bundles, tensor_files
 from stillflow.ops.strings.joining import string_join
 from stillflow.train.saveables import SaveableObject, set_cpu0

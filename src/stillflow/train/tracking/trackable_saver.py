@@ -13,7 +13,7 @@ from stillflow.graph.api import device
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
-from stillflow.ops.control import no_op
+from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.platform import compat
 from stillflow.train.immediate_saves import save_now
 from stillflow.train.saveables import SaveableObject, SaveSpec

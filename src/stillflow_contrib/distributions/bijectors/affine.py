@@ -10,7 +10,7 @@ from stillflow.distributions.layout import dimension_size
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.tensor_like import is_tensor
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.affine_linear_operator import _batch_ndims
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 from stillflow_contrib.distributions.event_matrices import EventMatrices

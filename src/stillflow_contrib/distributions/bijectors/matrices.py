@@ -12,7 +12,7 @@ from stillflow.distributions.layout import pick_vector
 from stillflow.distributions.parameters import fill_triangular, fill_triangular_inverse
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import dimension_value
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.affine import AffineScalar
 from stillflow_contrib.distributions.bijectors.chain import Chain
 from stillflow_contrib.distributions.bijectors.elementwise import Softplus, _moved

@@ -8,7 +8,7 @@ import stillflow as tf
 from stillflow.distributions.bijector import Bijector
 from stillflow.distributions.layout import pad
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow_contrib.distributions.bijectors.elementwise import _moved
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.graph.export import export
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.summary.numbers import scalar
 from stillflow.train.global_step import get_global_step
 from stillflow.util.deprecation import deprecated

@@ -1,0 +1,77 @@
+"""`tf.hessians`: second derivatives, one row of the matrix after another, or times a vector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.ops.gradients.gradients import gradients
+
+
+@export("hessians")
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+) -> list[Tensor]:
+    """Return the second derivatives of the sum of `ys` with respect to each of `xs`.
+
+    Args:
+      ys: tensor or list of tensors to differentiate.
+      xs: tensor or list of tensors to differentiate with respect to.
+      name: has no effect.
+      colocate_gradients_with_ops, gate_gradients, aggregation_method: as for `tf.gradients`, for
+        the first derivatives.
+
+    Returns:
+      For each x a tensor whose shape is twice that of x.
+
+    Raises:
+      LookupError: if an operation on the way has no gradient.
+    """
+    xs = list(xs) if isinstance(xs, (list, tuple)) else [xs]
+    first = gradients(
+        ys,
+        xs,
+        colocate_gradients_with_ops=colocate_gradients_with_ops,
+        gate_gradients=gate_gradients,
+        aggregation_method=aggregation_method,
+    )
+    return [_hessian(gradient, x) for gradient, x in zip(first, xs, strict=True)]
+
+
+def _hessian(gradient: Any, x: Any) -> Tensor:
+    gradient = tf.reshape(gradient, [-1])
+    n = tf.size(x)
+    start = [tf.constant(0, dtypes.int32), tf.TensorArray(x.dtype, n)]
+
+    def row(j: Any, rows: Any) -> tuple[Any, Any]:
+        return j + 1, rows.write(j, gradients(gradient[j], x)[0])
+
+    _, rows = tf.while_loop(lambda j, _: j < n, row, start)
+    size = tf.shape(x)
+    result: Tensor = tf.reshape(rows.stack(), tf.concat((size, size), 0))
+    return result
+
+
+def hessian_vector_product(ys: Any, xs: list[Any], v: list[Any]) -> list[Any]:
+    """Return the products of the second derivatives of `ys` by `xs` with `v`, without a matrix.
+
+    Raises:
+      ValueError: if `xs` and `v` are of different lengths.
+    """
+    if len(v) != len(xs):
+        raise ValueError("xs and v must have the same length.")
+    first = gradients(ys, xs)
+    products = [
+        tf.multiply(gradient, tf.stop_gradient(factor))
+        for gradient, factor in zip(first, v, strict=True)
+        if gradient is not None
+    ]
+    return gradients(products, xs)

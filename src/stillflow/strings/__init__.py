@@ -1,0 +1,1 @@
+"""tf.strings: compositions over the ops on strings, whose results are ragged."""
