@@ -1,4 +1,4 @@
-"""What is called as it is: libraries that work on tensors already, and Python's own modules."""
+"""Functions called without conversion: libraries that work on tensors, and Python's own modules."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _INSTALLED = tuple(_OF_PYTHON + name + os.sep for name in ("site-packages", "dis
 
 
 def is_allowed(entity: Any, may_be_instance: bool = True) -> bool:
-    """Whether something is called as it is, without a conversion.
+    """Return True if something is called as it is, without a conversion.
 
     Args:
-      entity: what is called, or a class.
+      entity: the called object, or a class.
       may_be_instance: whether an object may be looked at by its method `__call__`.
     """
     if _of_library(entity):
@@ -57,7 +57,7 @@ def _of_library(entity: Any) -> bool:
 
 
 def is_of_library(frame: FrameType) -> bool:
-    """Whether what runs is a library that works on tensors, or Python itself."""
+    """Return True if a frame is of a library that works on tensors, or of Python itself."""
     name = str(frame.f_globals.get("__name__"))
     return _is_python_s_own(frame.f_code.co_filename) or _is_library(name)
 
@@ -73,7 +73,7 @@ def _is_python_s_own(filename: str) -> bool:
 
 
 def _method_allowed(method: Any) -> bool:
-    """A method that a class of a library defines is allowed, wherever it is bound."""
+    """Return a method that a class of a library defines is allowed, wherever it is bound."""
     owner = method.__self__ if inspect.isclass(method.__self__) else type(method.__self__)
     if issubclass(owner, unittest.TestCase):
         return True
@@ -85,5 +85,5 @@ def _method_allowed(method: Any) -> bool:
 
 
 def is_named_tuple(kind: type) -> bool:
-    """Whether a class is a named tuple, and not one that adds methods to it."""
+    """Return True if a class is a named tuple, and not one that adds methods to it."""
     return issubclass(kind, tuple) and hasattr(kind, "_fields") and tuple in kind.__bases__

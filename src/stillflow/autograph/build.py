@@ -24,7 +24,7 @@ def assign(name: str, value: str) -> ast.stmt:
 
 
 def operator(name: str, *args: ast.expr, **kwargs: ast.expr) -> ast.Call:
-    """A call of one of `stillflow.autograph.operators`."""
+    """Return a call of one of `stillflow.autograph.operators`."""
     keywords = [ast.keyword(key, value) for key, value in kwargs.items()]
     return ast.Call(expression(f"ag__.{name}"), list(args), keywords)
 
@@ -38,7 +38,7 @@ def thunk(value: ast.expr) -> ast.Lambda:
 
 
 def locate(node: _Node, at: ast.AST) -> _Node:
-    """Lets new code stand where `at` stands; what is of the program keeps its place."""
+    """Give new code the place of `at`; code of the program keeps its place."""
     place = _start_of(at)
     pending: list[ast.AST] = [node]
     while pending:
@@ -67,7 +67,7 @@ def mark_located(tree: ast.AST) -> None:
 
 
 def map_blocks(node: ast.stmt, change: Callable[[Block], Block]) -> None:
-    """Changes the blocks of a statement, in their order; those of definitions are left alone."""
+    """Change the blocks of a statement, in their order; those of definitions are left alone."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
     parts = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]

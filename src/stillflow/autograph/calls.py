@@ -21,13 +21,13 @@ from stillflow.graph.autograph_status import ControlStatusCtx, Status
 from stillflow.graph.export import export
 from stillflow.util import tf_decorator
 
-_MARK = "__ag_compiled"  # on what is called as it is, whoever asks
+_MARK = "__ag_compiled"  # set on functions that are never converted
 # What could not be converted, or need not be.
 _as_it_is: weakref.WeakKeyDictionary[Any, set[ConversionOptions]] = weakref.WeakKeyDictionary()
 
 
 def resolve(f: Any, options: ConversionOptions) -> Any:
-    """What to call in place of `f`: its conversion, an overload of a function of Python, or `f`."""
+    """Return the callee for `f`: its conversion, an overload of a Python function, or `f`."""
     if f.__class__ is BuiltinFunctionType or f.__class__ is type:
         return OVERLOADS.get(f, f)
     if inspect.isclass(f) or _stays(f, options):
@@ -50,7 +50,7 @@ def resolve(f: Any, options: ConversionOptions) -> Any:
 
 
 def _stays(f: Any, options: ConversionOptions) -> bool:
-    """Whether something is called as it is."""
+    """Return True if something is called as it is."""
     function = f.__func__ if isinstance(f, MethodType) else f
     if isinstance(function, FunctionType) and is_converted(function):
         return True
@@ -106,7 +106,7 @@ def _converted(f: Any, options: ConversionOptions) -> Any:
 def converted_call(
     f: Any, options: ConversionOptions, args: Any, kwargs: Any, caller_fn_scope: Any = None
 ) -> Any:
-    """Calls a function as converted code would.
+    """Return calls a function as converted code would.
 
     Args:
       f: the function.
@@ -122,7 +122,7 @@ def converted_call(
 def convert(
     recursive: bool = False, optional_features: Any = None, user_requested: bool = True
 ) -> Callable[[Any], Any]:
-    """A decorator that converts a function each time it is called.
+    """Return a decorator that converts a function each time it is called.
 
     Args:
       recursive: whether functions that it calls are converted too.
@@ -147,7 +147,7 @@ def convert(
 def tf_convert(
     f: Any, ctx: ControlStatusCtx, convert_by_default: bool = True, user_requested: bool = False
 ) -> Any:
-    """What a function of a program becomes that is given to one of the library.
+    """Return the conversion of a program's function that is passed to the library.
 
     Args:
       f: the function.
@@ -172,17 +172,17 @@ def tf_convert(
 
 @export("autograph.experimental.do_not_convert", "contrib.autograph.do_not_convert")
 def do_not_convert(func: Any = None) -> Any:
-    """A decorator: the function is called as it is, also by converted code."""
+    """Return a decorator: the function is called as it is, also by converted code."""
     return do_not_convert if func is None else _with_status(func, Status.DISABLED)
 
 
 def call_with_unspecified_conversion_status(func: Any) -> Any:
-    """A decorator: in the function nothing is said about conversion."""
+    """Return a decorator: in the function nothing is said about conversion."""
     return _with_status(func, Status.UNSPECIFIED)
 
 
 def do_not_convert_internal(f: Any) -> Any:
-    """Marks a function of the library itself, which is called as it is."""
+    """Mark a function of the library itself, which is called without conversion."""
     setattr(f, _MARK, True)
     return f
 

@@ -19,7 +19,7 @@ from stillflow.autograph.verbosity import log
 
 
 class Part(NamedTuple):
-    """What some converted code is part of.
+    """Origin of some converted code.
 
     Attributes:
       whole: the file, line and name of the function that was converted as one.
@@ -40,17 +40,17 @@ _HELPERS = "ag__"  # begins the names of functions that conversion adds
 
 
 def is_converted(function: FunctionType) -> bool:
-    """Whether a function is the result of a conversion, or part of one."""
+    """Return True if a function is the result of a conversion, or part of one."""
     return function.__code__ in _parts
 
 
 def part_of(code: CodeType) -> Part | None:
-    """What code belongs to that conversion has made; None of any other."""
+    """Return the origin of converted code; None for other code."""
     return _parts.get(code)
 
 
 def convert_function(function: FunctionType, options: ConversionOptions) -> FunctionType:
-    """A function that does what another one does, on tensors too.
+    """Return a function that does what another one does, on tensors too.
 
     Raises:
       ValueError: if its source cannot be had.
@@ -70,7 +70,7 @@ def convert_function(function: FunctionType, options: ConversionOptions) -> Func
 
 
 def converted_code(function: FunctionType, options: ConversionOptions) -> CodeType:
-    """The code of a converted function."""
+    """Return the code of a converted function."""
     code = function.__code__
     with _lock:
         known = _converted.setdefault(code, {})
@@ -84,7 +84,7 @@ def converted_code(function: FunctionType, options: ConversionOptions) -> CodeTy
 
 
 def converted_tree(function: FunctionType, options: ConversionOptions) -> FunctionNode:
-    """The syntax tree of a converted function."""
+    """Return the syntax tree of a converted function."""
     if "ag__" in function.__code__.co_freevars:
         raise ValueError(f'entity {function} uses the reserved symbol "ag__"')
     around = {*function.__code__.co_freevars, *function.__globals__}
@@ -130,7 +130,7 @@ def _found_parts(code: CodeType, around: Part) -> Iterator[tuple[CodeType, Part]
 
 
 def _named(code: CodeType, name: str, qualname: str) -> CodeType:
-    """Gives code a name; functions that conversion has added are called as what is around them."""
+    """Set code's name; functions that conversion has added get that of the enclosing one."""
 
     def inside(const: Any) -> Any:
         if not isinstance(const, CodeType):

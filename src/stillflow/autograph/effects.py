@@ -41,7 +41,7 @@ class OrderedEffects:
             tensor.op._add_control_inputs(must_run)
 
     def mark_as_return(self, value: Any) -> Any:
-        """What is returned, to be had when the effects have happened."""
+        """Return the value, to be read after the effects."""
 
         def mark(leaf: Any) -> Any:
             if not is_tensor(leaf):
@@ -53,7 +53,7 @@ class OrderedEffects:
 
 
 class _Order:
-    """Puts operations in order, one after the other.
+    """Sequencer of operations, one after the other.
 
     Attributes:
       must_run: what the function runs for its effects.
@@ -74,7 +74,7 @@ class _Order:
             self._use(op)
 
     def _merge(self, op: Operation) -> None:
-        """What has to run in branches runs before they meet."""
+        """Run branches' effects before the branches merge."""
         op._add_control_inputs(list(self.must_run))
         for earlier in self.must_run:
             for tensor in earlier._inputs:
@@ -100,7 +100,7 @@ class _Order:
         op._add_control_inputs([o for o in waits if o._control_flow_context is context])
 
     def _enter_branches(self, switch: Operation) -> None:
-        """Adds a merge after all uses of a resource in the branches that a switch leads to."""
+        """Add a merge after all uses of a resource in the branches that a switch leads to."""
         resource = switch._inputs[0]
         if resource.op.type == "Switch":
             self._enter_branches(resource.op)

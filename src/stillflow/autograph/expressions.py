@@ -124,6 +124,6 @@ def _is_dotted(node: ast.expr) -> bool:
 
 
 def _binds(node: ast.AST) -> bool:
-    """Whether an expression assigns a variable, which it could not from a function of its own."""
+    """Return True if an expression assigns a variable, so that it cannot become a function."""
     kinds = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
     return any(isinstance(inside, kinds) for inside in ast.walk(node))

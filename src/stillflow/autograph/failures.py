@@ -16,7 +16,7 @@ from stillflow.autograph.allowed import is_of_library
 from stillflow.autograph.conversion import Part, part_of
 from stillflow.graph.export import export
 
-#: Errors that take a message and nothing else, and so can be made anew with another one.
+#: Errors with only a message, which can be raised again with another one.
 _OF_A_MESSAGE = {
     AssertionError, AttributeError, NameError, NotImplementedError, RuntimeError, StopIteration,
     TypeError, ValueError, errors.InaccessibleTensorError, errors.OperatorNotAllowedInGraphError,
@@ -73,7 +73,7 @@ def _first_letters(paths: Sequence[str]) -> str:
 
 
 class ErrorMetadata:
-    """Where an error comes from.
+    """Origin of an error.
 
     Attributes:
       translated_stack: lines of the program, innermost first.
@@ -85,7 +85,7 @@ class ErrorMetadata:
         self.cause_message = cause_message
 
     def get_message(self) -> str:
-        """The text of the error."""
+        """Return the text of the error."""
         paths = [frame.filename for frame in self.translated_stack]
         common = ""
         if len(paths) > 1:
@@ -100,7 +100,7 @@ class ErrorMetadata:
         return "\n".join(lines)
 
     def to_exception(self, source_error: Exception) -> Exception:
-        """An error of the class of `source_error`, if it can be, with the text of this one."""
+        """Return an error of the class of `source_error`, if possible, with this one's text."""
         made = self._made(source_error)
         made.__suppress_context__ = True
         made.ag_error_metadata = self  # type: ignore[attr-defined]
@@ -131,7 +131,7 @@ def _takes_anything(kind: type[Exception]) -> bool:
 
 
 def told(error: Exception) -> Exception:
-    """The error to raise for one that the call of a converted function raised.
+    """Return the error to raise for one that the call of a converted function raised.
 
     Args:
       error: with its traceback, whose first frame is that of the caller.
@@ -148,7 +148,10 @@ def told(error: Exception) -> Exception:
 
 
 def _stack(error: Exception) -> list[FrameInfo]:
-    """The lines that are the program's, innermost first; of one function the innermost alone."""
+    """Return the lines that are the program's, innermost first.
+
+    Of one function the innermost alone.
+    """
     found: list[tuple[Part | None, FrameInfo]] = []
     for frame, line in _of_program(error):
         part = part_of(frame.f_code)

@@ -20,7 +20,7 @@ IsBuiltin = Callable[[str], bool]
 
 
 def convert_tree(node: FunctionNode, options: ConversionOptions, is_builtin: IsBuiltin) -> None:
-    """Converts the tree of a function in place.
+    """Convert the tree of a function in place.
 
     Args:
       node: of a `def` or a `lambda`.
@@ -59,7 +59,7 @@ class _Converter:
         self.used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
     def new_name(self, name: str) -> str:
-        """A name like this one that the function does not use."""
+        """Return a name like this one that the function does not use."""
         made = name
         for number in itertools.count(1):
             if made not in self.used:
@@ -120,7 +120,7 @@ def _split_documentation(body: Block) -> tuple[Block, Block]:
 
 
 def _mark_returns(body: Block, scope: str) -> None:
-    """Lets what is returned wait for the function's effects."""
+    """Make returned values wait for the function's effects."""
     pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()

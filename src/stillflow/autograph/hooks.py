@@ -1,4 +1,4 @@
-"""What the library does with functions that programs give it; loads nothing before a call."""
+"""The library's calls of conversion for programs' functions; loads nothing before a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ told: Hook[Callable[[Exception], Exception]] = Hook("autograph.hooks.told")
 def converted_for_tracing(
     function: Callable[..., Any], autograph: bool, features: Any = None
 ) -> Callable[..., Any]:
-    """The function that `tf.function` calls to trace one of a program.
+    """Return the function that `tf.function` calls to trace one of a program.
 
     Args:
       function: of the program.
@@ -40,7 +40,7 @@ def converted_for_tracing(
 
 
 def tf_convert(function: Callable[..., Any], ctx: ControlStatusCtx) -> Callable[..., Any]:
-    """A function of a program that is given to one of the library, which calls it in a graph.
+    """Return the conversion of a program's function that the library calls in a graph.
 
     Args:
       function: of the program.
@@ -58,7 +58,7 @@ _NOT_CONVERTED = ("stillflow.keras.layers.", "stillflow.keras.engine.")
 
 
 def converted_method(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that a program may have overridden, where it builds a graph."""
+    """Return a method that a program may have overridden, where it builds a graph."""
     if executing_eagerly():
         return method
     if not is_our_module(getattr(method, "__module__", None)):
@@ -70,7 +70,7 @@ def converted_method(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_converted_errors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of the library that runs as it is, with errors as TensorFlow's converted one has."""
+    """Return a method of the library that reports errors like TensorFlow's converted one."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         try:

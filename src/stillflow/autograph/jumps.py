@@ -35,7 +35,7 @@ NewName = Callable[[str], str]
 
 
 def lower_jumps(body: Block, new_name: NewName) -> Block:
-    """The body of a function with at most one `return`, at its end, and no other jumps."""
+    """Return the body of a function with at most one `return`, at its end, and no other jumps."""
     body, _ = _LoopJumps(new_name).block(body)
     if not any(isinstance(node, ast.Return) for early in body[:-1] for node in _code(early)):
         last = body[-1]
@@ -46,7 +46,7 @@ def lower_jumps(body: Block, new_name: NewName) -> Block:
 
 
 def _code(node: ast.AST) -> list[ast.AST]:
-    """The nodes of a statement, without those of functions inside."""
+    """Return the nodes of a statement, without those of functions inside."""
     found = [node]
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
         for child in ast.iter_child_nodes(node):
@@ -70,7 +70,7 @@ class _Jumps:
     """Rewrites blocks statement by statement, each to a list of statements."""
 
     def block(self, block: Block) -> tuple[Block, bool]:
-        """The block rewritten, and whether it may jump."""
+        """Return the block rewritten, and whether it may jump."""
         done: Block = []
         for index, node in enumerate(block):
             new, jumps = self.statement(node)
@@ -82,7 +82,7 @@ class _Jumps:
 
     @property
     def flag(self) -> str:
-        """What is set by a jump."""
+        """The flag that a jump sets."""
         raise NotImplementedError
 
     def statement(self, node: ast.stmt) -> tuple[Block, bool]:
@@ -154,9 +154,9 @@ class _LoopJumps(_Jumps):
 
 
 def _move_into_branches(block: Block) -> bool:
-    """Moves what follows an `if` that returns into its other branch; says whether all returns.
+    """Move what follows an `if` that returns into its other branch; say whether all returns.
 
-    So a branch that returns stands beside one that does too, as tensors need it.
+    So a branch that returns has a sibling that does too, as tensors need it.
     """
     returns = False
     for index, node in enumerate(block):
@@ -193,7 +193,7 @@ class _Returns(_Jumps):
         return self.do_return
 
     def function(self, body: Block) -> Block:
-        """The body of a function."""
+        """Return the body of a function."""
         before = statements(
             f"{self.do_return} = False\n{self.retval} = ag__.UndefinedReturnValue()"
         )

@@ -39,7 +39,7 @@ def stack(list_or_tensor: Any, element_dtype: Any = None, strict: bool = True) -
     Args:
       list_or_tensor: anything.
       element_dtype: the type of the elements, for a list of tensors.
-      strict: refuse what cannot be stacked; else it is given back.
+      strict: raise an error for values that cannot be stacked; else return them unchanged.
 
     Raises:
       ValueError: if it cannot be stacked and `strict`.
@@ -57,7 +57,7 @@ def tensor_list(
     elements: Any, element_dtype: Any = None, element_shape: Any = None,
     use_tensor_array: bool = False,
 ) -> Any:  # fmt: skip
-    """A list of tensors in the graph, or a TensorArray.
+    """Return a list of tensors in the graph, or a TensorArray.
 
     Args:
       elements: a tensor, a list or a tuple.

@@ -1,6 +1,6 @@
 """Lists as values: `append`, `pop`, `stack` and items, for the feature `LISTS`.
 
-A list of tensors in a graph cannot be changed in place, so every change assigns the list anew.
+A list of tensors in a graph cannot be changed in place, so every change assigns the list again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ELEMENT = ("dtype", "shape")
 
 
 def lower_lists(body: Block, new_name: NewName) -> Block:
-    """The body of a function with operators in place of what lists do."""
+    """Replace methods of lists in the body of a function by operators."""
     return _Lists(new_name).block(body)
 
 
@@ -56,7 +56,7 @@ class _Lists(ast.NodeTransformer):
         return {f"element_{word}": known.get(word, expression("None")) for word in what}
 
     def _of_its_own(self, node: ast.stmt) -> ast.stmt | None:
-        """What `x[i] = y` and `x.append(y)` become; None for other statements."""
+        """Return the replacement of `x[i] = y` and `x.append(y)`; None for other statements."""
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
             if isinstance(target.slice, ast.Slice | ast.Tuple):
@@ -112,7 +112,7 @@ class _Lists(ast.NodeTransformer):
 
 
 def _called(call: ast.Call) -> str | None:
-    """The last part of the name of what is called, where it is an attribute."""
+    """Return the last part of the callee's name, if it is an attribute."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else None
 
 

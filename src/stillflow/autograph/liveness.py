@@ -1,4 +1,4 @@
-"""Which variables of a function are still read after each statement.
+"""Liveness of a function's variables after each statement.
 
 The analysis goes backwards over code without `break`, `continue` and early `return`
 (`autograph.jumps` has made flags of these), so that the structure of the code is all there is to
@@ -133,7 +133,7 @@ def _defaults(args: ast.arguments) -> list[ast.expr]:
 
 
 def _closures(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
-    """The names that each local function reads of what is around it."""
+    """Return the names that each local function reads of what is around it."""
     found: dict[str, set[str]] = {}
     for statement in body:
         for node in ast.walk(statement):

@@ -1,4 +1,4 @@
-"""What names a piece of code reads and binds."""
+"""Names that a piece of code reads and binds."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Names(ast.NodeVisitor):
 
 
 def is_place(node: ast.AST) -> bool:
-    """Whether code is a name, or attributes and items of one by names and constants."""
+    """Return True if code is a name, or attributes and items of one by names and constants."""
     if isinstance(node, ast.Name):
         return True
     if isinstance(node, ast.Attribute):
@@ -137,13 +137,13 @@ def is_place(node: ast.AST) -> bool:
 
 
 def parameters(args: ast.arguments) -> list[str]:
-    """The names of a function's parameters."""
+    """Return the names of a function's parameters."""
     every = [*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg]
     return [arg.arg for arg in every if arg is not None]
 
 
 def free_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """The names that a function's body reads of what is around it."""
+    """Return the names that a function's body reads of what is around it."""
     names = Names(node.body)
     own = {*parameters(node.args), *names.bound} - set(names.declared)
     return (names.read | set(names.declared)) - own

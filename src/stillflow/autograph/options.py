@@ -1,4 +1,4 @@
-"""What a conversion is asked for: optional features, and how far into calls it reaches."""
+"""Options of a conversion: optional features, and recursion into calls."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Feature(enum.Enum):
 
 @export("contrib.autograph.ConversionOptions")
 class ConversionOptions:
-    """How functions are converted.
+    """Options of functions' conversion.
 
     Args:
       recursive: whether functions that a converted one calls are converted too.
@@ -84,15 +84,15 @@ class ConversionOptions:
         return isinstance(other, ConversionOptions) and self.as_tuple() == other.as_tuple()
 
     def uses(self, feature: Feature) -> bool:
-        """Whether a feature is asked for."""
+        """Return True if a feature is asked for."""
         return not self.optional_features.isdisjoint((Feature.ALL, feature))
 
     def call_options(self) -> ConversionOptions:
-        """The options for what a function converted with these calls."""
+        """Return the options for what a function converted with these calls."""
         return ConversionOptions(self.recursive, False, self.recursive, self.optional_features)
 
     def as_source(self) -> str:
-        """These options as an expression of converted code."""
+        """Return these options as an expression of converted code."""
         if self == STANDARD:
             return "ag__.STD"
         names = sorted(feature.name for feature in self.optional_features)

@@ -43,13 +43,13 @@ class FunctionScope:
         self._contexts.__exit__(*details)
 
     def mark_return_value(self, value: Any) -> Any:
-        """What the function returns, to be had when its effects have happened."""
+        """Return the function's result, to be read after its effects."""
         return value if self._effects is None else self._effects.mark_as_return(value)
 
 
 def with_function_scope(
     thunk: Callable[[FunctionScope], Any], scope_name: str, options: ConversionOptions
 ) -> Any:
-    """The scope around the body of a lambda."""
+    """Return the scope around the body of a lambda."""
     with FunctionScope("lambda_", scope_name, options) as scope:
         return thunk(scope)

@@ -1,4 +1,4 @@
-"""Where a function stands in its source file: its syntax tree, with true line numbers."""
+"""Sources of functions: syntax trees with true line numbers."""
 
 from __future__ import annotations
 import __future__
@@ -35,7 +35,7 @@ def remember_later(filename: str, remembering: Callable[[], object]) -> None:
 
 
 def future_flags(code: CodeType) -> int:
-    """The flags of the `from __future__ import ...` under which code was compiled."""
+    """Return the flags of the `from __future__ import ...` under which code was compiled."""
     return code.co_flags & _FUTURES
 
 
@@ -71,7 +71,10 @@ def parse_expression(src: str) -> ast.expr:
 
 
 def future_imports(entity: Any) -> tuple[str, ...]:
-    """The names that the module of a function or method has of `__future__`; none for others."""
+    """Return the names that the module of a function or method has of `__future__`.
+
+    None for others.
+    """
     if not (inspect.isfunction(entity) or inspect.ismethod(entity)):
         return ()
     names = entity.__globals__.items()  # type: ignore[union-attr]
@@ -81,7 +84,7 @@ def future_imports(entity: Any) -> tuple[str, ...]:
 
 
 def function_node(function: FunctionType) -> FunctionNode:
-    """The syntax tree of a function, a copy that may be changed.
+    """Return the syntax tree of a function, a copy that may be changed.
 
     Raises:
       ValueError: if the source cannot be had, or does not say which of several functions it is.
@@ -97,7 +100,7 @@ def function_node(function: FunctionType) -> FunctionNode:
 
 
 def _functions(code: CodeType, namespace: dict[str, Any]) -> _Functions:
-    """The functions of a file; it is parsed once, and again if it is another one."""
+    """Return the functions of a file; it is parsed once, and again if it is another one."""
     filename = code.co_filename
     lines = linecache.getlines(filename, namespace)
     known = _files.get(filename)
@@ -164,7 +167,7 @@ def _span(node: FunctionNode) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _places(code: CodeType) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where the instructions stand; nothing before Python 3.11, which keeps lines only."""
+    """Yield the places of instructions; none before Python 3.11, which keeps lines only."""
     for line, end_line, column, end_column in getattr(code, "co_positions", tuple)():
         if None not in (line, end_line, column, end_column) and end_column > 0:
             yield (line, column), (end_line, end_column)

@@ -75,7 +75,7 @@ class Statements:
         return self._plain(node)
 
     def _plain(self, node: ast.stmt) -> Block:
-        """A statement that stays as it is, but for what is inside."""
+        """Return a statement that stays as it is, but for what is inside."""
         names = Names(node)
         self.bound.update(_bound_by_head(node))
         for name, value in ast.iter_fields(node):
@@ -166,7 +166,7 @@ class Statements:
         self, name: str, parameters: str, state: _State, names: Names, block: Block,
         given: Iterable[str] = (),
     ) -> Block:  # fmt: skip
-        """A block as a function; what it changes of the state are the variables around."""
+        """Return a block as a function; what it changes of the state are the variables around."""
         (made,) = statements(f"def {name}({parameters}): pass")
         assert isinstance(made, ast.FunctionDef)
         before = self.bound
@@ -199,7 +199,7 @@ class _State:
         changed = {name for names in inside for name in names.bound}
         # In the order of the alphabet; TensorFlow's own order is a different one in each process.
         self.variables = sorted(n for n in changed & statements.variables if counts(n))
-        # What is made inside and forgotten there has no attributes that anyone else sees.
+        # Variables local to a block have no attributes that other code sees.
         hidden = changed - {*self.variables, *self.declared}
         composites = {text: roots for names in inside for text, roots in names.composites.items()}
         self.composites = sorted(
@@ -209,7 +209,7 @@ class _State:
         )
 
     def private(self, names: Names) -> list[str]:
-        """The variables that are a block's own."""
+        """Return the variables that are a block's own."""
         return [n for n in names.bound if n not in self.variables and n not in self.declared]
 
     def declarations(self, names: Names) -> Block:
@@ -221,7 +221,7 @@ class _State:
         return statements("\n".join(lines))
 
     def definitions(self) -> Block:
-        """The functions that read and set the state, and values for what has none yet."""
+        """Return the functions that read and set the state, and values for what has none yet."""
         undefined = [n for n in self.variables if n not in self.bound]
         code = statements("\n".join(f"{n} = ag__.Undefined({n!r})" for n in undefined))
         places = "".join(f"{place}, " for place in (*self.variables, *self.composites))
@@ -237,14 +237,14 @@ class _State:
 
 
 def _bound_by_head(node: ast.stmt) -> list[str]:
-    """What a statement with blocks binds before they run."""
+    """Return the names that a statement binds before its blocks run."""
     targets = [*getattr(node, "items", ()), *(case.pattern for case in getattr(node, "cases", ()))]
     caught = [handler.name for handler in getattr(node, "handlers", ()) if handler.name]
     return [*Names(targets).bound, *caught]
 
 
 def _call(text: str, *arguments: ast.expr) -> Block:
-    """A statement that calls, with these in place of the first arguments."""
+    """Return a call statement, with these instead of the first arguments."""
     (made,) = statements(text)
     made.value.args[: len(arguments)] = arguments  # type: ignore[attr-defined]
     return [made]

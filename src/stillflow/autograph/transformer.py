@@ -10,7 +10,7 @@ _ENTITIES = ("FunctionDef", "ClassDef", "Lambda")
 
 
 class EntityInfo(NamedTuple):
-    """Where the function or class comes from whose tree is transformed."""
+    """Origin of the function or class whose tree is transformed."""
 
     source_code: Any
     source_file: Any

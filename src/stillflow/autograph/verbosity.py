@@ -1,4 +1,4 @@
-"""What conversion says about its work: `tf.autograph.set_verbosity`, `tf.autograph.trace`."""
+"""Log of the conversion: `tf.autograph.set_verbosity`, `tf.autograph.trace`."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
 
 @export("autograph.trace")
 def trace(*args: Any) -> None:
-    """Prints its arguments while a graph is built: tensors as tensors, not their values."""
+    """Print the arguments while a graph is built: tensors as tensors, not their values."""
     print(*args)
 
 
 def log(level: int, message: str, *args: Any) -> None:
-    """Logs at level INFO what a verbosity of `level` asks for."""
+    """Log a message at level INFO, if the verbosity is at least `level`."""
     asked = int(os.environ.get(_VARIABLE, 0)) if _level is None else _level
     if asked >= level:
         _say(tf_logging.info, "", message, args)
 
 
 def warn(message: str, *args: Any) -> None:
-    """Logs a warning."""
+    """Log a warning."""
     _say(tf_logging.warning, "WARNING: ", message, args)
 
 

@@ -132,7 +132,7 @@ def _run_command(name: str, arguments: list[str]) -> int:
 
 
 def _mistyped(program: str) -> str | None:
-    """The command that was meant by a word that is none, and no file either."""
+    """Return the command that was meant by a word that is none, and no file either."""
     if not program.isidentifier() or os.path.exists(program):
         return None
     from difflib import get_close_matches

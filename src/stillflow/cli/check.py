@@ -25,7 +25,7 @@ _PLACES = 4  # so many are shown of each name; --all shows the rest
 def main(arguments: list[str]) -> int:
     """Print the report; returns the exit status.
 
-    It is 1 if a name is missing or refused, 2 if nothing was read.
+    It is 1 if a name is missing or unsupported, 2 if nothing was read.
     """
     parser = argparse.ArgumentParser(
         prog="python -m stillflow check", description=(__doc__ or "").partition("\n")[0]
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
 
 
 def check(files: list[str]) -> dict[str, Any]:
-    """Returns what is known about some sources, as JSON can hold it.
+    """Return the report on some sources, as JSON can hold it.
 
     Args:
       files: paths of Python files and notebooks.

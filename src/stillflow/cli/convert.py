@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """A regular expression of the command line; ArgumentTypeError if it is none."""
+    """Return a regular expression of the command line; ArgumentTypeError if it is none."""
     try:
         return re.compile(text)
     except re.error as error:
@@ -104,12 +104,12 @@ def convert(
     is_wanted: Callable[[str], bool] = lambda name: True,
     salvage: bool = False,
 ) -> dict[str, Any]:
-    """Writes the tensors of one file into another.
+    """Write the tensors of one file into another.
 
     Args:
       source: what to read.
       target: what to write.
-      force: whether to replace what is there.
+      force: True to replace existing files.
       is_wanted: tells by its name whether a tensor is to be written.
       salvage: whether to leave out what cannot be read of a checkpoint.
 
@@ -205,7 +205,7 @@ def _write_npz(path: str, tensors: list[StoredTensor]) -> None:
 
 
 def _for_numpy(tensor: StoredTensor) -> np.ndarray[Any, Any]:
-    """A tensor as npz files hold it; UnimplementedError if they cannot."""
+    """Return a tensor as npz files hold it; UnimplementedError if they cannot."""
     array = tensor.array
     if tensor.number == tensor_types.STRING:
         fixed = array.astype("S")

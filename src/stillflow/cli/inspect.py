@@ -18,7 +18,7 @@ from stillflow.files.checkpoint_paths import advice, in_directory
 
 
 def main(arguments: list[str]) -> int:
-    """Print what is there; returns the exit status, 1 if it is damaged or nothing known."""
+    """Print the description; return the exit status, 1 for damaged or unknown files."""
     parser = argparse.ArgumentParser(
         prog="python -m stillflow inspect", description=(__doc__ or "").partition("\n")[0]
     )
@@ -52,7 +52,7 @@ def _is_bad(report: dict[str, Any]) -> bool:
 
 
 def inspect(path: str, verify: bool = True) -> dict[str, Any]:
-    """Returns what is known about a file, as JSON can hold it.
+    """Return the description of a file, as JSON can hold it.
 
     Args:
       path: the file, the directory of a SavedModel, or a checkpoint's prefix.

@@ -1,4 +1,4 @@
-"""What a program of Python 2 fails with that Python 3 can read, and what to say then."""
+"""Signs of Python 2 in errors of programs that Python 3 can read, and hints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SIGNS = re.compile(
 
 
 def hint(error: BaseException) -> str | None:
-    """What to try where a program ends with an error, as lines of Python 2 do in Python 3.
+    """Return a hint for an error that is typical of Python 2's code in Python 3.
 
     Args:
       error: what ended the program.

@@ -17,13 +17,13 @@ def run(arguments: list[str], revive: bool, find_nan: bool = False, python2: boo
     """Run ``program.py``, ``-m module``, ``-c code`` or ``-`` with its arguments.
 
     Args:
-      arguments: what stands on the command line, beginning with one of these.
+      arguments: the command line, beginning with one of these.
       revive: whether to bring back what Python and NumPy have removed.
       find_nan: whether sessions look for the first NaN.
       python2: whether sources that Python 3 can read are written in Python 2 all the same.
 
     Raises:
-      BaseException: whatever ends the program, so that the interpreter ends as it always does.
+      BaseException: any error of the program, so that the interpreter ends as it always does.
     """
     import stillflow
 

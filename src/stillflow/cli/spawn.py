@@ -1,4 +1,4 @@
-"""Children that ``multiprocessing`` starts anew see ``tensorflow`` as their parent does."""
+"""Children of ``multiprocessing``: they see ``tensorflow`` as their parent does."""
 
 from __future__ import annotations
 

@@ -168,10 +168,11 @@ def choose_from_datasets(datasets: Sequence[Any], choice_dataset: Any) -> Any:
     return DatasetV1Adapter(_DirectedInterleaveDataset(choice_dataset, datasets))
 
 
-# ---- resampling by rejection  An element of class i, whose share is p_i, is kept with probability
-# a_i; the share among those kept is to be t_i. With r_i = t_i / p_i, the least is discarded where
-# elements are taken as they come with probability m = min(r), and else a_i = (r_i - m) / (max(r) -
-# m).
+# ---- resampling by rejection
+#
+# An element of class i, whose share is p_i, is kept with probability a_i; the share among those
+# kept is to be t_i. With r_i = t_i / p_i, the least is discarded where elements are taken as
+# they come with probability m = min(r), and else a_i = (r_i - m) / (max(r) - m).
 
 _COUNTED = 32  # elements whose classes are counted at once
 _FIRST_COUNT = 10  # of each class, before any was seen

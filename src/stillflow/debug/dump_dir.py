@@ -19,7 +19,7 @@ FEEDS = f"{METADATA}feed_keys_info_"
 
 
 class CoreMetadata(NamedTuple):
-    """Which run it was, what it was fed and fetched."""
+    """Core metadata: the run's number, feeds and fetches."""
 
     global_step: int
     session_run_index: int
@@ -34,7 +34,7 @@ class WatchKeyDoesNotExistInDebugDumpDirError(ValueError):
 
 
 class DebugDumpDir:
-    """What a watched run wrote into a folder, by TensorFlow or by us.
+    """Dumps of a watched run in a folder, written by TensorFlow or by us.
 
     Args:
       dump_root: the folder.
@@ -115,12 +115,12 @@ class DebugDumpDir:
 
     @property
     def run_fetches_info(self) -> Any:
-        """What the run fetched, as text; a list if there were several."""
+        """The fetches of the run, as text; a list if there were several."""
         return self._infos(FETCHES)
 
     @property
     def run_feed_keys_info(self) -> Any:
-        """What the run was fed, as text; a list if there were several."""
+        """The feeds of the run, as text; a list if there were several."""
         return self._infos(FEEDS)
 
     def _infos(self, prefix: str) -> Any:
@@ -143,17 +143,17 @@ class DebugDumpDir:
 
     @property
     def size(self) -> int:
-        """How many tensors were dumped."""
+        """The number of dumped tensors."""
         return sum(map(len, self._data.values()))
 
     # ---- the graph
 
     def devices(self) -> list[str]:
-        """The devices that something ran on."""
+        """Return the devices that something ran on."""
         return list(self._graphs or self._data)
 
     def partition_graphs(self) -> list[Any]:
-        """What ran on each device, as it was dumped.
+        """Return the dumped graph of each device.
 
         Raises:
           LookupError: if that was not dumped.
@@ -162,54 +162,54 @@ class DebugDumpDir:
         return [graph.debug_graph_def for graph in self._graphs.values()]
 
     def reconstructed_non_debug_partition_graphs(self) -> dict[str, Any]:
-        """What ran on each device, without what is there to watch it; `GraphDef`s by device."""
+        """Return each device's graph without debug nodes; `GraphDef`s by device."""
         self._need_graphs()
         return {device: graph.graph_def for device, graph in self._graphs.items()}
 
     def loaded_partition_graphs(self) -> bool:
-        """Whether it is known what ran."""
+        """Return True if it is known what ran."""
         return bool(self._graphs)
 
     def nodes(self, device_name: str | None = None) -> list[str]:
-        """The names of all nodes, or of those on a device."""
+        """Return the names of all nodes, or of those on a device."""
         self._need_graphs()
         if device_name is not None:
             return list(self._graph(device_name).nodes)
         return [name for graph in self._graphs.values() for name in graph.nodes]
 
     def node_exists(self, node_name: str, device_name: str | None = None) -> bool:
-        """Whether there is such a node (on that device)."""
+        """Return True if there is such a node (on that device)."""
         self._need_graphs()
         graphs = self._graphs.values() if device_name is None else [self._graph(device_name)]
         return any(node_name in graph.nodes for graph in graphs)
 
     def node_device(self, node_name: str) -> Any:
-        """Where a node ran: a device, or a list of them."""
+        """Return the device of a node, or a list of them."""
         found = [device for device, graph in self._graphs.items() if node_name in graph.nodes]
         if not found:
             raise ValueError(f"Node '{node_name}' does not exist in partition graphs.")
         return found[0] if len(found) == 1 else found
 
     def node_op_type(self, node_name: str, device_name: str | None = None) -> str:
-        """The type of a node."""
+        """Return the type of a node."""
         op: str = self._of(node_name, device_name).nodes[node_name].op
         return op
 
     def node_attributes(self, node_name: str, device_name: str | None = None) -> Any:
-        """The attributes of a node, by name."""
+        """Return the attributes of a node, by name."""
         return self._of(node_name, device_name).nodes[node_name].attr
 
     def node_inputs(
         self, node_name: str, is_control: bool = False, device_name: str | None = None
     ) -> list[str]:
-        """The nodes whose outputs (or completion, if `is_control`) a node waits for."""
+        """Return the nodes whose outputs (or completion, if `is_control`) a node waits for."""
         graph = self._of(node_name, device_name)
         return (graph.controls if is_control else graph.inputs)[node_name]
 
     def node_recipients(
         self, node_name: str, is_control: bool = False, device_name: str | None = None
     ) -> list[str]:
-        """The nodes that take a node's outputs, or wait for its completion."""
+        """Return the nodes that take a node's outputs, or wait for its completion."""
         graph = self._of(node_name, device_name)
         return (graph.control_recipients if is_control else graph.recipients)[node_name]
 
@@ -234,7 +234,7 @@ class DebugDumpDir:
         include_reversed_ref: bool = False,
         device_name: str | None = None,
     ) -> list[str] | None:
-        """A shortest path from one node to another, both included; None if there is none."""
+        """Return a shortest path from one node to another, both included; None if there is none."""
         graph = self._of(src_node_name, device_name)
         if dst_node_name not in graph.nodes:
             return None
@@ -250,11 +250,11 @@ class DebugDumpDir:
         return self._python_graph
 
     def set_python_graph(self, python_graph: Any) -> None:
-        """Tells which `tf.Graph` ran, for `node_traceback`."""
+        """Set the `tf.Graph` of the run, for `node_traceback`."""
         self._python_graph = python_graph
 
     def node_traceback(self, element_name: str) -> Any:
-        """Where the program made an operation, outermost frame first.
+        """Return the stack of an operation's creation, outermost frame first.
 
         Args:
           element_name: an operation or tensor.
@@ -274,7 +274,7 @@ class DebugDumpDir:
     # ---- tensors
 
     def debug_watch_keys(self, node_name: str, device_name: str | None = None) -> list[str]:
-        """What was dumped of a node, as "a:0:DebugIdentity"."""
+        """Return the debug watches of a node, as "a:0:DebugIdentity"."""
         keys = [
             key for device, by_key in self._by_key.items() for key in by_key
             if device_name in (None, device)
@@ -284,7 +284,7 @@ class DebugDumpDir:
     def watch_key_to_data(
         self, debug_watch_key: str, device_name: str | None = None
     ) -> list[DebugTensorDatum]:
-        """What was dumped under a key, in order of time."""
+        """Return the dumps of a key, in order of time."""
         return [
             datum for device, by_key in self._by_key.items() if device_name in (None, device)
             for datum in by_key.get(debug_watch_key, ())
@@ -297,7 +297,7 @@ class DebugDumpDir:
         device_name: str | None = None,
         exclude_node_names: str | None = None,
     ) -> list[DebugTensorDatum]:
-        """The dumps that a filter holds for.
+        """Return the dumps that a filter holds for.
 
         Args:
           predicate: takes a `DebugTensorDatum` and its value.
@@ -320,7 +320,7 @@ class DebugDumpDir:
     def get_tensors(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[Any]:
-        """The values dumped of a tensor, in order of time.
+        """Return the values dumped of a tensor, in order of time.
 
         Raises:
           WatchKeyDoesNotExistInDebugDumpDirError: if there is none.
@@ -331,7 +331,7 @@ class DebugDumpDir:
     def get_tensor_file_paths(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[str]:
-        """The files of a tensor's dumps; raises as `get_tensors`."""
+        """Return the files of a tensor's dumps; raises as `get_tensors`."""
         data = self._dumps(node_name, output_slot, debug_op, device_name)
         return [datum.file_path for datum in data]
 
@@ -346,7 +346,7 @@ class DebugDumpDir:
     def get_dump_sizes_bytes(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[int]:
-        """How large the files of a tensor's dumps are; raises as `get_tensors`."""
+        """Return the sizes of a tensor's dump files; raise as `get_tensors` does."""
         data = self._dumps(node_name, output_slot, debug_op, device_name)
         return [datum.dump_size_bytes for datum in data]
 
@@ -371,7 +371,7 @@ class DebugDumpDir:
         return self._graphs[device]
 
     def _of(self, node_name: str, device: str | None) -> DumpedGraph:
-        """The graph that a node is in."""
+        """Return the graph that a node is in."""
         self._need_graphs()
         devices: Collection[str] = self._graphs if device is None else [device]
         found = [name for name in devices if node_name in self._graph(name).nodes]

@@ -12,7 +12,7 @@ _REFERENCE_WRITERS = re.compile(r"Assign.*|Apply.*|Scatter.*|CountUpTo")
 
 
 def reconstruct_non_debug_graph_def(debug_graph_def: Any) -> Any:
-    """A `GraphDef` without the nodes by which TensorFlow's debugger watches others.
+    """Return a `GraphDef` without the nodes by which TensorFlow's debugger watches others.
 
     Args:
       debug_graph_def: a `GraphDef` as a watched run of TensorFlow writes it.
@@ -97,7 +97,7 @@ class DumpedGraph:
         return list(found)
 
     def path(self, start: str, end: str, before: Callable[[str], list[str]]) -> list[str] | None:
-        """A shortest way from one node to another, both included; None if there is none."""
+        """Return a shortest way from one node to another, both included; None if there is none."""
         after: dict[str, str | None] = {end: None}
         waiting = deque([end])
         while waiting:

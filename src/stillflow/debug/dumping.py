@@ -1,4 +1,4 @@
-"""Sessions and hooks that write what runs compute into a folder, to be looked at later."""
+"""Sessions and hooks that write tensors of runs into a folder, for later inspection."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Folders:
         self._count = 0
 
     def watch(self, graph: Any, fetches: Any, feed_dict: Any, options: Any) -> Any:
-        """The `RunOptions` of the next run."""
+        """Return the `RunOptions` of the next run."""
         watch = WatchOptions() if self._watch_fn is None else self._watch_fn(fetches, feed_dict)
         folder = os.path.join(self._root, f"run_{time.time_ns() // 1000}_{self._count}")
         self._count += 1
@@ -50,7 +50,7 @@ class _Folders:
 
 
 class DumpingDebugWrapperSession(BaseDebugWrapperSession):
-    """Writes what each run computes into a folder of its own; `DebugDumpDir` reads it.
+    """Session that writes the tensors of each run into its own folder, for `DebugDumpDir`.
 
     Args:
       sess: the session to wrap.
@@ -110,7 +110,7 @@ class DumpingDebugHook(SessionRunHook):
 
 
 def thread_filter(pattern: str | None) -> Callable[[], bool]:
-    """A function that says whether the current thread is not to be looked at."""
+    """Return a function that says whether the current thread is not to be looked at."""
     import re
     import threading
 
@@ -119,7 +119,7 @@ def thread_filter(pattern: str | None) -> Callable[[], bool]:
 
 
 def check_folder(path: str, what: str) -> None:
-    """Refuses what is no place for dumps.
+    """Raise an error for a path that is no place for dumps.
 
     Args:
       path: must not exist, or be an empty folder.

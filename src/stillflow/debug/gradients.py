@@ -28,7 +28,7 @@ _debuggers: dict[str, GradientsDebugger] = {}
 
 
 class GradientsDebugger:
-    """Finds the gradients that `tf.gradients` and optimizers compute on their way.
+    """Debugger of the gradients inside `tf.gradients` and optimizers.
 
     While there are several debuggers, each gets the gradients that are built in its `with` block.
 
@@ -46,7 +46,7 @@ class GradientsDebugger:
 
     @property
     def y_tensor(self) -> Tensor | None:
-        """What is differentiated, if it was told."""
+        """The differentiated tensor, if set."""
         return self._y_tensor
 
     @property
@@ -67,7 +67,7 @@ class GradientsDebugger:
         self._active = False
 
     def identify_gradient(self, input_tensor: Tensor) -> Tensor:
-        """Gives a tensor on to whatever is to be watched: the gradient comes back through it.
+        """Pass a tensor on to a watched consumer: the gradient flows back through it.
 
         Args:
           input_tensor: any tensor; references stay references.
@@ -87,7 +87,7 @@ class GradientsDebugger:
         return result
 
     def watch_gradients_by_tensors(self, graph: Graph, tensors: Any) -> GradientsDebugger:
-        """Watches tensors of a graph in which what takes them has been built, but no gradients.
+        """Watch tensors of a graph that has their consumers, but no gradients yet.
 
         Args:
           graph: the graph, which is changed: consumers take the values through identities.
@@ -130,7 +130,7 @@ class GradientsDebugger:
         return self
 
     def register_gradient_tensor(self, x_tensor_name: str, gradient_tensor: Tensor) -> None:
-        """Takes note of a gradient, if it is meant for this debugger.
+        """Record a gradient, if it is meant for this debugger.
 
         Args:
           x_tensor_name: what it is the gradient by.
@@ -150,7 +150,7 @@ class GradientsDebugger:
         self._gradients[x_tensor_name] = gradient_tensor
 
     def gradient_tensor(self, x_tensor: Any) -> Tensor:
-        """The gradient by a tensor.
+        """Return the gradient by a tensor.
 
         Args:
           x_tensor: the tensor, a variable, or the name of one.
@@ -177,7 +177,7 @@ class GradientsDebugger:
 
 
 def clear_gradient_debuggers() -> None:
-    """Forgets all debuggers; gradients of what they watch can no longer be built."""
+    """Forget all debuggers; gradients of what they watch can no longer be built."""
     _debuggers.clear()
 
 
@@ -194,7 +194,7 @@ def _identity_gradient(node: Node, grad: Any) -> Any:
 def gradient_values_from_dump(
     grad_debugger: GradientsDebugger, x_tensor: Any, dump: DebugDumpDir
 ) -> list[Any]:
-    """The values that a gradient had in a run that was dumped.
+    """Return the values that a gradient had in a run that was dumped.
 
     Args:
       grad_debugger: knows the gradient.

@@ -69,7 +69,7 @@ class _Stops:
         return watched_options(options, graph, watch, f"file://{self._folder}")
 
     def after(self, run: RunConsole, graph: Any, error: Any) -> None:
-        """Shows what the run computed, if it is one to stop at."""
+        """Show what the run computed, if it is one to stop at."""
         if not self._watched:
             self._asks = self._decision.count_down()
             return
@@ -89,7 +89,7 @@ class _Stops:
         return answer
 
     def _next(self, answer: Decision | None) -> Decision:
-        """What was said at the end of a run: leaving happens when the program runs again."""
+        """Apply the choice made after a run; the exit happens at the next run."""
         self._ended = answer is None
         return answer or Decision()
 
@@ -100,11 +100,11 @@ def _leave() -> None:
 
 
 class LocalCLIDebugWrapperSession(BaseDebugWrapperSession):
-    """Stops before and after runs and asks in the terminal what to do and to show.
+    """Session that stops before and after runs and shows a console in the terminal.
 
     Args:
       sess: the session to wrap.
-      dump_root: a folder for what runs compute, while it is looked at; a temporary one if None.
+      dump_root: a folder for the tensors of a run while it is inspected; a temporary one if None.
       log_usage: not used.
       ui_type: "curses" or "readline"; both are the same line by line conversation here.
       thread_name_filter: only runs of threads whose names match are looked at.
@@ -128,7 +128,7 @@ class LocalCLIDebugWrapperSession(BaseDebugWrapperSession):
         self._stops = _Stops(dump_root, ui_type, config_file_path or None)
 
     def add_tensor_filter(self, filter_name: str, tensor_filter: Callable[..., bool]) -> None:
-        """Gives a name to a function that says whether a tensor is worth stopping for.
+        """Name a predicate of tensors at which a run stops.
 
         Args:
           filter_name: the name, for `run -f` and `lt -f`.
@@ -151,7 +151,7 @@ class LocalCLIDebugHook(SessionRunHook):
 
     Args:
       ui_type: "curses" or "readline"; both are the same line by line conversation here.
-      dump_root: a folder for what runs compute, while it is looked at; a temporary one if None.
+      dump_root: a folder for the tensors of a run while it is inspected; a temporary one if None.
       thread_name_filter: only runs of threads whose names match are looked at.
       config_file_path: where `config` keeps what is set; `~/.tfdbg_config` by default.
     """
@@ -169,7 +169,7 @@ class LocalCLIDebugHook(SessionRunHook):
         self._count = 0
 
     def add_tensor_filter(self, filter_name: str, tensor_filter: Callable[..., bool]) -> None:
-        """As that of `LocalCLIDebugWrapperSession`."""
+        """Add a filter; see `LocalCLIDebugWrapperSession`."""
         self._stops.filters[filter_name] = tensor_filter
 
     def before_run(self, run_context: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where a NaN or an infinity came from: the operation, and the line of the program."""
+"""Origin of a NaN or an infinity: the operation, and the line of the program."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def dumped_origin(dump: DebugDumpDir) -> str:
 
 
 def find_nans() -> None:
-    """Lets all sessions stop at the first run with a NaN or infinity, and say where it arose.
+    """Stop all sessions at the first run with a NaN or infinity, and report its origin.
 
     A run stops if it fetches one, or puts one into a variable; what is not used may be infinite.
     All operations run one by one then: programs are slower.
@@ -121,7 +121,7 @@ def find_nans() -> None:
 
 
 def _refuse(fetched: Iterable[Tensor], tensors: Iterable[Tensor], seen: Sightings) -> None:
-    """Raises `tf.errors.InvalidArgumentError` if what is fetched or assigned is not finite."""
+    """Raise `tf.errors.InvalidArgumentError` if a fetched or assigned value is not finite."""
     sinks = [tensor for tensor in fetched if seen.last(tensor.name) is not None]
     sinks += [tensor for tensor in tensors if any(map(_writes_variable, tensor.consumers()))]
     for kind in ("NaN", "infinity"):
@@ -133,7 +133,7 @@ def _refuse(fetched: Iterable[Tensor], tensors: Iterable[Tensor], seen: Sighting
 
 
 def _story(sink: Tensor, numbers: Numbers, kind: str, seen: Sightings) -> list[str]:
-    """Where a NaN or infinity arose, and, of a NaN, where the infinity did that led to it."""
+    """Return the origin of a NaN or infinity, and, of a NaN, of the infinity that caused it."""
     op, result, way = origin(sink, numbers, kind, seen)
     lines = [explain(kind, op, result, seen, way)]
     if kind == "NaN":

@@ -1,4 +1,4 @@
-"""The debugger's sessions that send what runs compute to a server; not supported yet."""
+"""Debugger sessions that send tensors to a server; not supported yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stillflow.train.session_run_hook import SessionRunHook
 
 
 class _Refused:
-    """What cannot be made, whatever the arguments.
+    """Base of unsupported classes: the constructor raises an error.
 
     Raises:
       tf.errors.UnimplementedError: always.
@@ -25,11 +25,11 @@ class _Refused:
 
 
 class GrpcDebugWrapperSession(_Refused, BaseDebugWrapperSession):
-    """Sends what runs compute to gRPC servers: not supported yet."""
+    """Session that sends tensors of runs to gRPC servers: not supported yet."""
 
 
 class TensorBoardDebugWrapperSession(GrpcDebugWrapperSession):
-    """Lets TensorBoard's debugger look at runs: not supported yet."""
+    """Session for TensorBoard's debugger: not supported yet."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class TensorBoardDebugWrapperSession(GrpcDebugWrapperSession):
 
 
 class GrpcDebugHook(_Refused, SessionRunHook):
-    """Sends what runs compute to gRPC servers: not supported yet."""
+    """Hook that sends tensors of runs to gRPC servers: not supported yet."""
 
 
 class TensorBoardDebugHook(GrpcDebugHook):
-    """Lets TensorBoard's debugger look at runs: not supported yet."""
+    """Hook for TensorBoard's debugger: not supported yet."""

@@ -1,4 +1,4 @@
-"""What the tensors of a run were, in the order in which they came."""
+"""Recorded tensors of a run, in order of time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tag = tuple[tuple[str, int], ...]
 
 @dataclass(slots=True)
 class Numbers:
-    """What is remembered of a tensor of a run, of loops in one iteration.
+    """Record of a tensor of a run; in loops, of one iteration.
 
     Args:
       order: how many were seen before.
@@ -37,7 +37,7 @@ class Numbers:
 
     @classmethod
     def of(cls, order: int, array: Any, tag: Tag = ()) -> Numbers | None:
-        """Of an array; None if it is not of floats."""
+        """Return the record of an array; None if it is not of floats."""
         if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
             return None
         finite = np.isfinite(array)
@@ -51,7 +51,7 @@ class Numbers:
         return cls(order, tag, str(array.dtype), array.shape, nans, infinities, low, high)
 
     def has(self, kind: str) -> bool:
-        """Whether there is a "NaN", or an "infinity"."""
+        """Return True if there is a "NaN", or an "infinity"."""
         return bool(self.nans if kind == "NaN" else self.infinities)
 
     def __str__(self) -> str:
@@ -86,12 +86,12 @@ class Sightings:
         return numbers
 
     def last(self, name: str) -> Numbers | None:
-        """What a tensor was in the end."""
+        """Return the last record of a tensor."""
         seen = self._seen.get(name)
         return seen[-1] if seen else None
 
     def given(self, name: str, result: Numbers) -> Numbers | None:
-        """What a tensor was when an operation took it that gave `result`.
+        """Return the record of a tensor when its consumer gave `result`.
 
         Iterations of a loop overlap: that of the same iteration counts, where there is one.
         """
@@ -103,6 +103,6 @@ class Sightings:
         return seen[end - 1] if end else None
 
     def beside(self, name: str, result: Numbers) -> Numbers | None:
-        """What another output of an operation was when it gave `result`."""
+        """Return the record of another output of an operation when it gave `result`."""
         seen = self._seen.get(name, [])
         return min(seen, key=lambda numbers: abs(numbers.order - result.order), default=None)

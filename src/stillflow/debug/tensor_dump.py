@@ -34,7 +34,7 @@ class InconvertibleTensorProto:
 
 
 def load_tensor_from_event_file(event_file_path: str) -> Any:
-    """The value in a dump file; see `load_tensor_from_event`."""
+    """Return the value in a dump file; see `load_tensor_from_event`."""
     from stillflow.protos import Event
 
     with open(event_file_path, "rb") as file:
@@ -42,7 +42,7 @@ def load_tensor_from_event_file(event_file_path: str) -> Any:
 
 
 def load_tensor_from_event(event: Any) -> Any:
-    """The value that an `Event` of the debugger holds.
+    """Return the value that an `Event` of the debugger holds.
 
     Returns:
       A numpy array, or an `InconvertibleTensorProto` if it holds none.
@@ -59,7 +59,7 @@ def load_tensor_from_event(event: Any) -> Any:
 
 
 def has_inf_or_nan(datum: Any, tensor: Any) -> bool:
-    """Whether a tensor has an infinite or undefined element; the usual tensor filter.
+    """Return True if a tensor has an infinite or undefined element; the usual tensor filter.
 
     Args:
       datum: the `DebugTensorDatum`; not used, but what filters take.
@@ -105,7 +105,7 @@ class DebugTensorDatum:
         return f"{self.tensor_name} @ {self.debug_op} @ {self.timestamp}"
 
     def get_tensor(self) -> Any:
-        """The value: a numpy array, or an `InconvertibleTensorProto`."""
+        """Return the value: a numpy array, or an `InconvertibleTensorProto`."""
         return load_tensor_from_event_file(self._path)
 
     @property
@@ -137,7 +137,7 @@ class DebugTensorDatum:
 
     @property
     def debug_op(self) -> str:
-        """What was recorded, as "DebugIdentity"."""
+        """The debug op, as "DebugIdentity"."""
         return self._debug_op
 
     @property
@@ -151,14 +151,14 @@ class DebugTensorDatum:
 
     @property
     def dump_size_bytes(self) -> int:
-        """How large the file is."""
+        """The size of the file."""
         if self._size is None:
             self._size = os.path.getsize(self._path)
         return self._size
 
 
 def device_name(folder: str) -> str:
-    """The device that a folder of dumps is named after."""
+    """Return the device that a folder of dumps is named after."""
     parts = folder.removeprefix(DEVICE).split(",")
     return "/".join(":".join(_device_part(part)) for part in parts)
 

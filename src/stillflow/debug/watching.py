@@ -12,7 +12,7 @@ _Pattern = tuple[re.Pattern[str], Callable[[Tensor], str]]  # and the text of a 
 
 
 class WatchOptions:
-    """What is to be recorded of a run: tensors that match all the patterns which are given.
+    """Watch options of a run: tensors that match all the given patterns.
 
     Args:
       debug_ops: what to record of each: "DebugIdentity" (its value, the default),
@@ -51,7 +51,7 @@ def add_debug_tensor_watch(
     tolerate_debug_op_creation_failures: bool = False,
     global_step: int = -1,
 ) -> None:
-    """Adds a tensor to what a run records.
+    """Add a tensor to what a run records.
 
     Args:
       run_options: the `RunOptions` to change.
@@ -84,7 +84,7 @@ def watch_graph(
     global_step: int = -1,
     reset_disk_byte_usage: bool = False,
 ) -> None:
-    """Adds the tensors of a graph that match all given patterns; all tensors if none is given.
+    """Add the tensors of a graph that match all given patterns; all tensors if none is given.
 
     Raises:
       ValueError: if `debug_urls` is empty.
@@ -115,7 +115,7 @@ def watch_graph_with_blacklists(
     global_step: int = -1,
     reset_disk_byte_usage: bool = False,
 ) -> None:
-    """Adds the tensors of a graph that match none of the given patterns.
+    """Add the tensors of a graph that match none of the given patterns.
 
     Raises:
       ValueError: if `debug_urls` is empty.
@@ -140,7 +140,7 @@ def _watch(
     global_step: int,
     reset_disk_byte_usage: bool,
 ) -> None:
-    """Adds the tensors of a graph of whose matches with all patterns `wanted` is true."""
+    """Add the tensors of a graph of whose matches with all patterns `wanted` is true."""
     if not debug_urls:
         raise ValueError("debug_urls must not be empty or None.")
     run_options.debug_options.reset_disk_byte_usage = reset_disk_byte_usage
@@ -153,7 +153,7 @@ def _watch(
 
 
 def _patterns(name: str | None, kind: str | None, dtype: str | None) -> list[_Pattern]:
-    """The patterns that are given, each with what it is matched against."""
+    """Return the patterns that are given, each with what it is matched against."""
     texts: list[tuple[str | None, Callable[[Tensor], str]]] = [
         (name, lambda tensor: tensor.op.name),
         (kind, lambda tensor: tensor.op.type),

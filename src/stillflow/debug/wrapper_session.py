@@ -16,7 +16,7 @@ _KINDS = ("tf.Session", "tf.InteractiveSession", "MonitoredSession")
 
 
 class BaseDebugWrapperSession:
-    """What the debugger's sessions share: each run that is looked at goes through `debugged`.
+    """Base of the debugger's sessions: each inspected run goes through `debugged`.
 
     Args:
       sess: a `tf.Session` or `MonitoredSession`.
@@ -54,13 +54,13 @@ class BaseDebugWrapperSession:
 
     @property
     def run_call_count(self) -> int:
-        """How many runs were looked at so far."""
+        """The number of runs inspected so far."""
         return self._run_call_count
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """As `tf.Session.run`, looked at."""
+        """Run like `tf.Session.run`, with the debugger."""
         name = threading.current_thread().name
         hidden = self._pattern is not None and not self._pattern.match(name)
         if hidden or (isinstance(fetches, (list, tuple, dict)) and not fetches):
@@ -80,11 +80,11 @@ class BaseDebugWrapperSession:
     def debugged(
         self, fetches: Any, feed_dict: Any, options: Any, plain: Callable[..., Any]
     ) -> Any:
-        """Does a run, and what is to be done around it.
+        """Execute a run, with the debugger's actions around it.
 
         Args:
-          fetches: what is fetched.
-          feed_dict: what is fed.
+          fetches: the fetches.
+          feed_dict: the feeds.
           options: the caller's `RunOptions`, or None.
           plain: runs with the `RunOptions` it is given.
         """
@@ -93,7 +93,7 @@ class BaseDebugWrapperSession:
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """As `tf.Session.make_callable`; its calls are looked at."""
+        """Make a callable like `tf.Session.make_callable`, whose calls are debugged."""
         keys = list(feed_list or ())
 
         def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
@@ -104,7 +104,7 @@ class BaseDebugWrapperSession:
         return call
 
     def as_default(self) -> Any:
-        """A context in which this is the default session."""
+        """Return a context in which this is the default session."""
         from stillflow.graph import default_session
 
         return default_session.default_session(self)
@@ -131,7 +131,7 @@ def watched_options(options: Any, graph: Any, watch: Any, url: str) -> Any:
 
     Args:
       options: the caller's `RunOptions`, or None.
-      graph: what runs.
+      graph: the graph of the run.
       watch: a `WatchOptions`, or a tuple of its arguments.
       url: "file://" and a folder.
     """

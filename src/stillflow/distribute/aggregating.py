@@ -47,7 +47,7 @@ class AggregatingVariable(Delegate, VariableV2):
     _save_slice_info = _of_shared("_save_slice_info")
 
     def get(self) -> Any:
-        """The variable itself."""
+        """Return the variable itself."""
         return self._v
 
     def _get_as_operand(self) -> Any:
@@ -67,11 +67,11 @@ class AggregatingVariable(Delegate, VariableV2):
         )
 
     def assign(self, *args: Any, **kwargs: Any) -> Any:
-        """Sets the variable when run."""
+        """Set the variable when run."""
         return self._assign("assign", args, kwargs)
 
     def assign_add(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds to the variable when run."""
+        """Add to the variable when run."""
         return self._assign("assign_add", args, kwargs)
 
     def assign_sub(self, *args: Any, **kwargs: Any) -> Any:
@@ -97,7 +97,7 @@ class AggregatingVariable(Delegate, VariableV2):
         self._v._set_save_slice_info(save_slice_info)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The variable as a `VariableDef`."""
+        """Return the variable as a `VariableDef`."""
         return self._v.to_proto(export_scope=export_scope)
 
     def _as_graph_element(self) -> Any:
@@ -133,7 +133,7 @@ register_tensor_conversion_function(AggregatingVariable, _convert)
 def create_aggregating_variable(
     strategy: Any, next_creator: Callable[..., Any], **kwargs: Any
 ) -> AggregatingVariable:
-    """Makes a variable that replicas share.
+    """Make a variable that replicas share.
 
     Args:
       strategy: whose variable it is.

@@ -46,7 +46,7 @@ def flatten_tensors(tensors: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def _each(build: Callable[[Any], Any], tensors: Sequence[Any]) -> Tensors:
-    """What `build` makes of each tensor, where the tensor is."""
+    """Apply `build` to each tensor, on its device."""
     made = []
     for tensor in tensors:
         with colocate_with(tensor):
@@ -67,7 +67,7 @@ def _length(tensor: Any) -> int:
 
 
 def padded_split(tensor: Any, pieces: int) -> tuple[Tensors, int]:
-    """A vector cut into pieces of one length, and how many zeros that took at the end."""
+    """Return a vector cut into pieces of one length, and how many zeros that took at the end."""
     length = _length(tensor)
     with colocate_with(tensor):
         if length % pieces == 0:
@@ -101,7 +101,7 @@ def strip_padding(tensors: Sequence[Any], pad_len: int) -> Tensors:
 
 
 def ragged_split(tensor: Any, pieces: int) -> Tensors:
-    """A vector cut into pieces of one length, but for a longer last one."""
+    """Return a vector cut into pieces of one length, but for a longer last one."""
     length = _length(tensor)
     each = length // pieces
     with colocate_with(tensor):
@@ -116,7 +116,7 @@ def ragged_split(tensor: Any, pieces: int) -> Tensors:
 def ring_permutations(
     num_workers: int, num_subchunks: int, gpu_perm: Sequence[int]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """For each ring and device, which device comes before it, and its place in the ring.
+    """Return for each ring and device its predecessor, and its place in the ring.
 
     Args:
       num_workers: how many workers there are.
@@ -163,7 +163,7 @@ class _Ring:
         ]  # fmt: skip
 
     def go_round(self, first: int, hand_on: Callable[[int, Any, Any], Any]) -> None:
-        """Lets each chunk visit all devices; `hand_on(device, before, own)` makes the new one."""
+        """Pass each chunk through all devices; `hand_on(device, before, own)` makes the new one."""
         for tick in range(len(self.chunks) - 1):
             moves = self._moves(first + tick)
             made = [
@@ -178,7 +178,7 @@ def build_ring_all_reduce(
     input_tensors: Sequence[Any], num_workers: int, num_subchunks: int, gpu_perm: Sequence[int],
     red_op: Callable[[Any, Any], Any], un_op: Callable[[Any], Any] | None = None,
 ) -> Tensors:  # fmt: skip
-    """Adds up along rings through all devices.
+    """Add up along rings through all devices.
 
     Args:
       input_tensors: one of each device, of one known shape.
@@ -236,7 +236,7 @@ def build_recursive_hd_all_reduce(
     input_tensors: Sequence[Any], red_op: Callable[[Any, Any], Any],
     un_op: Callable[[Any], Any] | None = None,
 ) -> Tensors:  # fmt: skip
-    """Adds up by halves that devices exchange, twice as far at each step.
+    """Add up by halves that devices exchange, twice as far at each step.
 
     Args:
       input_tensors: one of each device, of one known shape; their number is a power of 2.
@@ -282,7 +282,7 @@ def build_shuffle_all_reduce(
     input_tensors: Sequence[Any], gather_devices: Sequence[str], red_op: Callable[[Any], Any],
     un_op: Callable[[Any], Any] | None = None,
 ) -> Tensors:  # fmt: skip
-    """Adds up shards on some devices, and copies them back.
+    """Add up shards on some devices, and copy them back.
 
     Args:
       input_tensors: one of each device, of one known shape.
@@ -324,7 +324,7 @@ def _scattered(shards: Sequence[Any], names: Sequence[str]) -> Tensors:
 def build_nccl_all_reduce(
     input_tensors: Sequence[Any], red_op: Any, un_op: Callable[[Any], Any] | None = None
 ) -> Tensors:
-    """Adds up with NCCL.
+    """Add up with NCCL.
 
     Raises:
       ValueError: if `red_op` is not `tf.add`.
@@ -338,7 +338,7 @@ def build_nccl_all_reduce(
 def split_by_task(
     devices: Sequence[str], values: Sequence[Any]
 ) -> tuple[list[list[str]], list[Tensors]]:
-    """The devices, and what is on them, of each task.
+    """Return the devices, and what is on them, of each task.
 
     Raises:
       ValueError: if there is not one value for each device.
@@ -356,7 +356,7 @@ def split_by_task(
 
 
 def _between(build: Callable[[Any], Any], un_op: Any) -> Callable[[Any], Any]:
-    """What adds up the sums of tasks, if there are several."""
+    """Return a function that adds the sums of tasks, if there are several."""
 
     def reduce(tensors: Any) -> Any:
         if len(tensors) > 1:
@@ -403,7 +403,7 @@ def _shuffle_and(
 def build_nccl_then_ring(
     input_tensors: Sequence[Any], subdiv: int, red_op: Any, un_op: Any = None
 ) -> Tensors:
-    """Adds up with NCCL in each task, and along a ring between them."""
+    """Add up with NCCL in each task, and along a ring between them."""
 
     def build(tensors: Any) -> Any:
         return build_ring_all_reduce(tensors, len(tensors), subdiv, [0], red_op, un_op)
@@ -414,7 +414,7 @@ def build_nccl_then_ring(
 def build_nccl_then_recursive_hd(
     input_tensors: Sequence[Any], red_op: Any, un_op: Any = None
 ) -> Tensors:
-    """Adds up with NCCL in each task, and by halves between them."""
+    """Add up with NCCL in each task, and by halves between them."""
     return _nccl_and(
         input_tensors, red_op, lambda sums: build_recursive_hd_all_reduce(sums, red_op, un_op)
     )
@@ -424,7 +424,7 @@ def build_nccl_then_shuffle(
     input_tensors: Sequence[Any], gather_devices: Sequence[str], nccl_red_op: Any,
     shuffle_red_op: Any, un_op: Any = None,
 ) -> Tensors:  # fmt: skip
-    """Adds up with NCCL in each task, and shards on some devices between them."""
+    """Add up with NCCL in each task, and shards on some devices between them."""
 
     def between(sums: Any) -> Any:
         return build_shuffle_all_reduce(sums, gather_devices, shuffle_red_op, un_op)
@@ -436,7 +436,7 @@ def build_shuffle_then_ring(
     input_tensors: Sequence[Any], gather_devices: Sequence[str], subdiv: int, red_n_op: Any,
     red_op: Any, un_op: Any = None,
 ) -> Tensors:  # fmt: skip
-    """Adds up on one device of each task, and along a ring between them."""
+    """Add up on one device of each task, and along a ring between them."""
 
     def build(tensors: Any) -> Any:
         return build_ring_all_reduce(tensors, len(tensors), subdiv, [0], red_op, un_op)
@@ -448,7 +448,7 @@ def build_shuffle_then_shuffle(
     input_tensors: Sequence[Any], first_gather_devices: Sequence[str],
     second_gather_devices: Sequence[str], red_op: Any, un_op: Any = None,
 ) -> Tensors:  # fmt: skip
-    """Adds up on one device of each task, and shards on some devices between them."""
+    """Add up on one device of each task, and shards on some devices between them."""
 
     def build(tensors: Any) -> Any:
         return build_shuffle_all_reduce(tensors, second_gather_devices, red_op, un_op)

@@ -1,4 +1,4 @@
-"""What a task's place in a cluster says: whether it is the chief, and which worker it is."""
+"""Role of a task in its cluster: chief or not, and its worker number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TYPES = ("chief", "worker", "evaluator", "ps")
 
 
 def normalize_cluster_spec(cluster_spec: Any) -> ClusterSpec:
-    """A cluster as a `ClusterSpec`.
+    """Return a cluster as a `ClusterSpec`.
 
     Args:
       cluster_spec: a dict, a `ClusterDef` or a `ClusterSpec`.
@@ -31,7 +31,7 @@ def normalize_cluster_spec(cluster_spec: Any) -> ClusterSpec:
 
 
 def _jobs(cluster_spec: Any, task_type: Any, task_id: Any) -> dict[str, Any]:
-    """The addresses of each job, if the task is one of the cluster."""
+    """Return the addresses of each job, if the task is one of the cluster."""
     if cluster_spec is None or task_type is None or task_id is None:
         raise ValueError("None of `cluster_spec`, `task_type`, and `task_id` should be `None`.")
     jobs: dict[str, Any] = normalize_cluster_spec(cluster_spec).as_dict()
@@ -51,7 +51,7 @@ def _jobs(cluster_spec: Any, task_type: Any, task_id: Any) -> dict[str, Any]:
 
 
 def is_chief(cluster_spec: Any = None, task_type: Any = None, task_id: Any = None) -> bool:
-    """Whether a task initializes and saves: the chief, an evaluator, else the first worker.
+    """Return True if a task initializes and saves: the chief, an evaluator, else the first worker.
 
     Args:
       cluster_spec: a cluster; where a coordinator runs the task, it knows the answer.
@@ -71,7 +71,7 @@ def is_chief(cluster_spec: Any = None, task_type: Any = None, task_id: Any = Non
 
 
 def collective_leader(cluster_spec: Any, task_type: Any, task_id: Any) -> str:
-    """The device of the task that leads collective operations; "" for one on its own.
+    """Return the device of the task that leads collective operations; "" for one on its own.
 
     Raises:
       ValueError: if the cluster has no such task.
@@ -86,7 +86,7 @@ def collective_leader(cluster_spec: Any, task_type: Any, task_id: Any) -> str:
 
 
 def worker_count(cluster_spec: Any, task_type: Any) -> int:
-    """How many tasks work beside those of a job: a chief is a worker, an evaluator is not.
+    """Return the number of workers with a task: a chief is a worker, an evaluator is not.
 
     Raises:
       ValueError: if the cluster has no such job, or its tasks do not work.
@@ -99,7 +99,7 @@ def worker_count(cluster_spec: Any, task_type: Any) -> int:
 
 
 def id_in_cluster(cluster_spec: Any, task_type: Any, task_id: Any) -> int:
-    """Which of the workers a task is; the chief is the first.
+    """Return the worker number of a task; the chief is the first.
 
     Raises:
       ValueError: if the cluster has no such task, or it does not work.

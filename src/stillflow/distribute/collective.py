@@ -30,7 +30,7 @@ from stillflow.runtime.devices.devices import gpu_count
 
 @export("distribute.experimental.CollectiveCommunication")
 class CollectiveCommunication(enum.Enum):
-    """How workers add up values: as the runtime likes, in a ring, or by NCCL."""
+    """Method of summing workers' values: chosen by the runtime, in a ring, or by NCCL."""
 
     AUTO = "AUTO"
     RING = "RING"
@@ -38,7 +38,7 @@ class CollectiveCommunication(enum.Enum):
 
 
 class CollectiveAllReduceExtended(MirroredExtended):
-    """What libraries use of a `MultiWorkerMirroredStrategy`.
+    """Extension of `MultiWorkerMirroredStrategy` for libraries.
 
     Args:
       container_strategy: the strategy it belongs to.
@@ -81,7 +81,7 @@ class CollectiveAllReduceExtended(MirroredExtended):
             logging.warning("Enabled NCCL communication but no GPUs detected/specified.")
 
     def _join(self, cluster_spec: Any, task_type: Any, task_id: Any) -> str:
-        """Takes note of the cluster; gives the worker's device."""
+        """Record the cluster; return the worker's device."""
         spec = cluster_tasks.normalize_cluster_spec(cluster_spec)
         if task_type is None or task_id is None:
             raise ValueError(
@@ -115,7 +115,7 @@ class CollectiveAllReduceExtended(MirroredExtended):
         )
 
     def _first_initial_value(self, name: str, kwargs: dict[str, Any]) -> Any:
-        """What other workers would be sent: a tensor on the part's device."""
+        """Return the value to send to other workers: a tensor on the part's device."""
         given = kwargs["initial_value"]
 
         def value() -> Any:

@@ -1,4 +1,4 @@
-"""Which strategies train and evaluate, in one object."""
+"""Strategies of training and evaluation, in one object."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _DistributeConfig(NamedTuple):
 
 @export("contrib.distribute.DistributeConfig")
 class DistributeConfig(_DistributeConfig):
-    """Which strategies train and evaluate.
+    """Strategies of training and evaluation.
 
     Args:
       train_distribute: the strategy of training.

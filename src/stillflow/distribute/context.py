@@ -1,4 +1,4 @@
-"""Which strategy, and which of its replicas, operations are made for now."""
+"""Current strategy and replica of newly built operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Mode(NamedTuple):
-    """What is current in a thread: a strategy as a whole, or one replica of it."""
+    """State of a thread: a strategy as a whole, or one replica of it."""
 
     strategy: Any
     cross_replica: Any  # the strategy, or None inside of a replica
@@ -33,7 +33,7 @@ def replica_mode(context: ReplicaContext) -> Mode:
 
 
 def current() -> Mode:
-    """The mode of this thread for the default graph."""
+    """Return the mode of this thread for the default graph."""
     stack = get_default_graph()._of_thread.strategies
     return stack[-1] if stack else _default_mode()
 
@@ -59,41 +59,41 @@ def _default_mode() -> Mode:
 
 
 def default_strategy() -> Any:
-    """The strategy where none was entered."""
+    """Return the strategy where none was entered."""
     return _default_mode().strategy
 
 
 def is_default(mode: Mode) -> bool:
-    """Whether no strategy was entered."""
+    """Return True if no strategy was entered."""
     return mode is _default_mode()
 
 
 @export("distribute.get_strategy", "contrib.distribute.get_strategy")
 def get_strategy() -> Any:
-    """The strategy whose scope is entered; the default one, with one replica, if none is."""
+    """Return the strategy whose scope is entered; the default one, with one replica, if none is."""
     return current().strategy
 
 
 @export("distribute.has_strategy", "contrib.distribute.has_strategy")
 def has_strategy() -> bool:
-    """Whether the scope of a strategy is entered."""
+    """Return True if the scope of a strategy is entered."""
     return get_strategy() is not _default_mode().strategy
 
 
 @export("distribute.get_replica_context", "contrib.distribute.get_replica_context")
 def get_replica_context() -> Any:
-    """The `ReplicaContext` of the replica being built, None where all are."""
+    """Return the `ReplicaContext` of the replica being built, None where all are."""
     return current().replica
 
 
 @export("distribute.in_cross_replica_context", "contrib.distribute.in_cross_replica_context")
 def in_cross_replica_context() -> bool:
-    """Whether operations are made for all replicas together."""
+    """Return True if operations are made for all replicas together."""
     return current().cross_replica is not None
 
 
 def get_cross_replica_context() -> Any:
-    """The strategy where operations are made for all of its replicas, else None."""
+    """Return the strategy where operations are made for all of its replicas, else None."""
     return current().cross_replica
 
 
@@ -105,13 +105,13 @@ _update = _Update()
 
 
 def update_device() -> str | None:
-    """The device whose copy of a variable is being updated; None outside of updates."""
+    """Return the device whose copy of a variable is being updated; None outside of updates."""
     return _update.device
 
 
 @contextlib.contextmanager
 def updating(device: str) -> Iterator[None]:
-    """A context in which the copy of a variable on a device is updated."""
+    """Return a context in which the copy of a variable on a device is updated."""
     before, _update.device = _update.device, device
     try:
         yield
@@ -121,7 +121,7 @@ def updating(device: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def entered_or_required(strategy: StrategyV2) -> Iterator[None]:
-    """The scope of a strategy, entered if no strategy's is.
+    """Return the scope of a strategy, entered if no strategy's is.
 
     Raises:
       RuntimeError: in the scope of another strategy.
@@ -136,7 +136,7 @@ def entered_or_required(strategy: StrategyV2) -> Iterator[None]:
 
 
 def wrong_scope(strategy: StrategyV2) -> RuntimeError:
-    """The error of what belongs into the scope of a strategy and is not there."""
+    """Return the error of what belongs into the scope of a strategy and is not there."""
     if not has_strategy():
         return RuntimeError(f'Need to be inside "with strategy.scope()" for {strategy}')
     return RuntimeError(

@@ -23,14 +23,14 @@ Function = Callable[[Any], Any]
 
 
 class CoordinatorMode:
-    """Where functions of workers run."""
+    """Places where workers' functions run."""
 
     STANDALONE_CLIENT = "standalone_client"  # in one client, whose sessions name servers
     INDEPENDENT_WORKER = "independent_worker"  # each in a process that is a server as well
 
 
 class WorkerContext:
-    """What the function of a task is told of its place in the cluster.
+    """Position in the cluster of a task's function.
 
     Args:
       strategy: a strategy configured for the task; None if there is none.
@@ -83,7 +83,7 @@ class WorkerContext:
         worker_context.set_current(None)
 
     def wait_for_other_workers(self) -> None:
-        """Waits until the functions of all workers of this process are at such a call."""
+        """Wait until the functions of all workers of this process are at such a call."""
         if self._barrier is not None:
             self._barrier.wait()
 
@@ -91,7 +91,7 @@ class WorkerContext:
         self, scaffold: Any = None, config: Any = None, checkpoint_dir: Any = None,
         checkpoint_filename_with_path: Any = None, max_wait_secs: float = 7200,
     ) -> Any:  # fmt: skip
-        """Makes sessions of the task: the strategy says whether they initialize, or wait for it.
+        """Make sessions of the task: the strategy says whether they initialize, or wait for it.
 
         Args:
           scaffold: a `Scaffold`.
@@ -120,7 +120,7 @@ class WorkerContext:
 
     @property
     def distributed_mode(self) -> bool:
-        """Whether the task is one of several that train."""
+        """True if the task is one of several that train."""
         return bool(self._cluster_spec) and self.task_type != TaskType.EVALUATOR
 
     @property
@@ -129,7 +129,7 @@ class WorkerContext:
 
     @property
     def folder_of_others(self) -> str:
-        """Where workers write who save along with the chief, since all of them run what saves it.
+        """The folder for workers other than the chief, which all run the saving operations.
 
         "" if only the chief runs that.
         """
@@ -156,7 +156,7 @@ def run_distribute_coordinator(
     cluster_spec: Any = None, task_type: str | None = None, task_id: int | None = None,
     session_config: Any = None, rpc_layer: str | None = "grpc",
 ) -> Any:  # fmt: skip
-    """Calls the functions of tasks, or lets this process serve, as its task asks for.
+    """Return calls the functions of tasks, or lets this process serve, as its task asks for.
 
     Args:
       worker_fn: `worker_fn(strategy)` is what a worker does; `worker_context.current()` tells it
@@ -223,7 +223,7 @@ class _Cluster:
         self, task: tuple[Function, Any], task_type: str | None, task_id: int | None,
         barrier: Any = None,
     ) -> Any:  # fmt: skip
-        """Calls a function with a copy of its strategy, configured for the task."""
+        """Return calls a function with a copy of its strategy, configured for the task."""
         function, strategy = task
         config, strategy = copy.deepcopy(self._config), copy.deepcopy(strategy)
         if task_type != TaskType.EVALUATOR:
@@ -237,7 +237,7 @@ class _Cluster:
             return function(strategy)
 
     def run_task(self, workers: Any, evaluators: Any, task_type: Any, task_id: Any) -> Any:
-        """Serves, and calls the function that the task has."""
+        """Start a server, and call the function of the task."""
         server = self.serve(workers, evaluators, task_type, task_id)
         if task_type == TaskType.EVALUATOR:
             return self.run_function(evaluators, task_type, task_id)
@@ -253,7 +253,7 @@ class _Cluster:
         return server.join()
 
     def serve(self, workers: Any, evaluators: Any, task_type: Any, task_id: Any) -> Any:
-        """The server of a task, which runs from now on."""
+        """Return the server of a task, which runs from now on."""
         config = copy.deepcopy(self._config)
         if task_type == TaskType.EVALUATOR:
             if evaluators[1]:
@@ -303,7 +303,7 @@ _started = _Started()
 def start_server(
     spec: Any, task_type: str, task_id: int, config: Any, rpc_layer: str | None
 ) -> Any:
-    """The server of a task; a thread that asks again is given the one it has.
+    """Return the server of a task; a thread that asks again is given the one it has.
 
     Args:
       spec: the `ClusterSpec`; an evaluator is a cluster of its own.
@@ -327,7 +327,7 @@ def start_server(
 
 @export("contrib.distribute.run_standard_tensorflow_server")
 def run_standard_tensorflow_server(session_config: Any = None) -> Any:
-    """Starts the server of the task that TF_CONFIG names.
+    """Start the server of the task that TF_CONFIG names.
 
     Args:
       session_config: a `ConfigProto`.

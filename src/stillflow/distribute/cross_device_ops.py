@@ -1,4 +1,4 @@
-"""How values of several devices become one: `tf.distribute.CrossDeviceOps`."""
+"""Reduction and broadcast across devices: `tf.distribute.CrossDeviceOps`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stillflow.variables.base import VariableV2
 
 
 def _names_devices(destinations: Any) -> bool:
-    """Whether destinations are said, rather than left open."""
+    """Return True if destinations are said, rather than left open."""
     if isinstance(destinations, (VariableV2, Tensor)) and not isinstance(
         destinations, DistributedValues
     ):
@@ -31,7 +31,7 @@ def _names_devices(destinations: Any) -> bool:
 
 
 def validate_destinations(destinations: Any) -> None:
-    """Raises ValueError if something names no devices."""
+    """Raise ValueError if something names no devices."""
     kinds = (DistributedValues, VariableV2, Tensor, str, LogicalDeviceSpec)
     if not isinstance(destinations, kinds):
         raise ValueError(
@@ -43,7 +43,7 @@ def validate_destinations(destinations: Any) -> None:
 
 
 def devices_of(destinations: Any) -> tuple[str, ...]:
-    """The names of the devices that destinations stand for."""
+    """Return the names of the devices that destinations stand for."""
     if isinstance(destinations, (DistributedValues, LogicalDeviceSpec)):
         return destinations.device_map.logical_to_actual_devices(destinations.logical_device)
     name = destinations if isinstance(destinations, str) else destinations.device
@@ -51,7 +51,7 @@ def devices_of(destinations: Any) -> tuple[str, ...]:
 
 
 def map_of(destinations: Any) -> tuple[DeviceMap, int]:
-    """The device map, and the logical device in it, of destinations."""
+    """Return the device map, and the logical device in it, of destinations."""
     if isinstance(destinations, (DistributedValues, LogicalDeviceSpec)):
         return destinations.device_map, destinations.logical_device
     if isinstance(destinations, str):
@@ -71,7 +71,7 @@ def _all_same_devices(pairs: Sequence[tuple[Any, Any]]) -> bool:
 def reduce_non_distributed_value(
     reduce_op: ReduceOp, device_map: DeviceMap, value: Any, destinations: Any
 ) -> Any:
-    """What a value that all replicas share is after they are put together.
+    """Return the reduction of a value that all replicas share.
 
     Raises:
       ValueError: if it has parts of its own, or would have to be added to itself.
@@ -95,7 +95,7 @@ def reduce_non_distributed_value(
 
 
 def simple_broadcast(value: Any, destinations: Any, always_mirrored: bool = False) -> Any:
-    """A copy of a value on each device; of one device the copy itself."""
+    """Return a copy of a value on each device; of one device the copy itself."""
     device_map, logical_device = map_of(destinations)
     names = device_map.logical_to_actual_devices(logical_device)
     copies = [slices.copy_to(value, name) for name in names]
@@ -149,7 +149,7 @@ class CrossDeviceOps:
         Args:
           reduce_op: a `ReduceOp`.
           per_replica_value: a `PerReplica` value, or something on one device.
-          destinations: where the result shall be: the name of a device, or what is there.
+          destinations: the place of the result: the name of a device, or a value on it.
 
         Returns:
           A `Mirrored` value, or a tensor if there is one destination.
@@ -176,35 +176,35 @@ class CrossDeviceOps:
         return list(self.batch_reduce_implementation(reduce_op, pairs))
 
     def _is_there(self, pairs: Sequence[tuple[Any, Any]]) -> bool:
-        """Whether values of one replica are where they shall be."""
+        """Return True if values of one replica are where they shall be."""
         alone = self._num_between_graph_workers == 1 and len(pairs[0][0].values) == 1
         return alone and _all_same_devices(pairs)
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
-        """A copy of a tensor on each device."""
+        """Return a copy of a tensor on each device."""
         validate_destinations(destinations)
         return self.broadcast_implementation(tensor, destinations)
 
     def reduce_implementation(
         self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any
     ) -> Any:
-        """What `reduce` does with values that are not where they shall be."""
+        """Implement `reduce` for values on other devices than the destinations."""
         raise NotImplementedError("_reduce method must be implemented in descendants.")
 
     def batch_reduce_implementation(
         self, reduce_op: ReduceOp, value_destination_pairs: Any
     ) -> list[Any]:
-        """What `batch_reduce` does with values that are not where they shall be."""
+        """Implement `batch_reduce` for values on other devices than the destinations."""
         raise NotImplementedError("_batch_reduce method must be implemented in descendants.")
 
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
-        """What `broadcast` does."""
+        """Implement `broadcast`."""
         return simple_broadcast(tensor, destinations, always_mirrored=True)
 
 
 @export("distribute.ReductionToOneDevice")
 class ReductionToOneDevice(CrossDeviceOps):
-    """Copies all values to one device, adds them up there, and copies the sum to all devices.
+    """Reduction by copying all values to one device, adding them, and copying the sum back.
 
     Args:
       reduce_to_device: the device; the first destination by default.
@@ -257,7 +257,7 @@ def _is_sparse(value: DistributedValues) -> bool:
 
 @export("contrib.distribute.AllReduceCrossDeviceOps")
 class AllReduceCrossDeviceOps(CrossDeviceOps):
-    """Adds up values so that each device has the sum; gradients are packed together first.
+    """All-reduce: each device gets the sum; gradients are packed together first.
 
     Args:
       all_reduce_alg: "nccl" or "hierarchical_copy".
@@ -354,7 +354,7 @@ def _nccl_sum(parts: Sequence[Any]) -> list[Any]:
 
 
 def hierarchical_sum(names: Sequence[str], parts: Sequence[Any], index: int) -> list[Any]:
-    """Sums within two halves of the devices, then of both, and copies the other way.
+    """Add values within two halves of the devices, then both sums, and copy the other way.
 
     Args:
       names: the devices.
@@ -391,7 +391,7 @@ def _checked(num_packs: int, what: str) -> int:
 
 @export("distribute.NcclAllReduce")
 class NcclAllReduce(AllReduceCrossDeviceOps):
-    """Adds up values of GPUs with NCCL.
+    """All-reduce of GPUs' values with NCCL.
 
     Args:
       num_packs: how many tensors all gradients together are packed into; 0 packs none.
@@ -406,7 +406,7 @@ class NcclAllReduce(AllReduceCrossDeviceOps):
 
 @export("distribute.HierarchicalCopyAllReduce")
 class HierarchicalCopyAllReduce(AllReduceCrossDeviceOps):
-    """Adds up values within halves of the devices and then between them.
+    """All-reduce within halves of the devices and then between them.
 
     Args:
       num_packs: how many tensors all gradients together are packed into; 0 packs none.
@@ -420,7 +420,7 @@ class HierarchicalCopyAllReduce(AllReduceCrossDeviceOps):
 
 
 def choose_the_best(names: Sequence[str]) -> CrossDeviceOps:
-    """The way that fits devices: by way of one of them, with a word on why NCCL is not used."""
+    """Return the reduction for devices: by one of them, with a note on the absence of NCCL."""
     from stillflow.runtime.devices.devices import list_local_devices
 
     wanted = {device_names.canonicalize(name) for name in names}

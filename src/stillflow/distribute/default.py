@@ -84,7 +84,7 @@ class _DefaultExtended(OneReplicaExtended):
 
 
 class _Iterator:
-    """An iterator over a dataset, started anew by its `initialize()` operations."""
+    """Iterator over a dataset, restarted by its `initialize()` operations."""
 
     def __init__(self, dataset: Any) -> None:
         self._iterator = dataset.make_initializable_iterator()
@@ -97,7 +97,7 @@ class _Iterator:
 
 
 class _DefaultScope:
-    """Does nothing, except that no other strategy may be entered."""
+    """Scope without effect, except that no other strategy may be entered."""
 
     def __init__(self, strategy: StrategyV2) -> None:
         self._strategy = strategy

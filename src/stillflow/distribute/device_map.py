@@ -1,4 +1,4 @@
-"""Which devices hold the parts of a distributed value."""
+"""Devices of a distributed value's parts."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ class DeviceMap:
         return 0
 
     def logical_to_actual_devices(self, logical_device_id: int) -> tuple[str, ...]:
-        """The devices that one device of each replica stands for."""
+        """Return the devices that one device of each replica stands for."""
         assert logical_device_id == 0
         return self._devices
 
     def select_for_current_replica(self, values: Sequence[Any], replica_context: Any) -> Any:
-        """The part that belongs to the replica being built."""
+        """Return the part that belongs to the replica being built."""
         raise NotImplementedError
 
     def replica_for_device(self, device: str) -> int | None:
-        """The replica on a device; None if there is none."""
+        """Return the replica on a device; None if there is none."""
         raise self._not_by_replica()
 
     def select_for_device(self, values: Sequence[Any], device: str) -> Any:
-        """The part on a device; ValueError if there is none."""
+        """Return the part on a device; ValueError if there is none."""
         raise NotImplementedError
 
     def is_device_in_replica(self, device: str, replica_id: int) -> bool:

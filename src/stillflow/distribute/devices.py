@@ -10,7 +10,7 @@ from stillflow.graph.graph import get_default_graph
 
 
 def canonicalize(name: str | None, default: str | None = None) -> str:
-    """A device's name with replica, task, type and number, taken from `default` where it lacks one.
+    """Return a device's full name; missing parts are taken from `default`.
 
     Args:
       name: a device's name, whose type is written in capitals, or None.
@@ -24,12 +24,12 @@ def canonicalize(name: str | None, default: str | None = None) -> str:
 
 
 def resolve(name: str | None) -> str:
-    """A device's full name; what it lacks is that of the current device."""
+    """Return a device's full name; missing parts are those of the current device."""
     return canonicalize(name, default=current())
 
 
 class _Probe:
-    """Takes the place of an operation to find out where one would be made."""
+    """Stand-in for an operation, used to find out its device."""
 
     op = type = name = ""
 
@@ -43,7 +43,7 @@ class _Probe:
 
 
 def current() -> str:
-    """The device that scopes name for operations made now; empty if they name none."""
+    """Return the device that scopes name for operations made now; empty if they name none."""
     probe = _Probe()
     get_default_graph()._apply_devices(probe)  # type: ignore[arg-type]
     if probe.device and executing_eagerly_outside_functions():
@@ -52,7 +52,7 @@ def current() -> str:
 
 
 def local_devices(num_gpus: int | None = None) -> tuple[str, ...]:
-    """The GPUs of this machine, or so many as asked for; the CPU if there are none."""
+    """Return the GPUs of this machine, or so many as asked for; the CPU if there are none."""
     if num_gpus is None:
         from stillflow.runtime.devices.devices import gpu_count
 

@@ -26,7 +26,7 @@ from stillflow.ops.control_flow.identity_and_group import group
 
 
 class InputWorkers:
-    """Which devices make input, and which devices each of them feeds.
+    """Devices that make input, and the devices that each of them feeds.
 
     Args:
       device_map: the devices of the replicas.
@@ -51,7 +51,7 @@ class InputWorkers:
         return len(self.worker_devices)
 
     def compute_devices_for_worker(self, worker_index: int) -> tuple[str, ...]:
-        """The devices that a worker feeds."""
+        """Return the devices that a worker feeds."""
         return self._fed[worker_index]
 
 
@@ -101,7 +101,7 @@ class DistributedIterator:
         self._input_workers, self._iterators = input_workers, list(iterators)
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element of each replica."""
+        """Return the next element of each replica."""
         del name
         parts: list[Any] = []
         for worker, iterator in zip(
@@ -112,7 +112,7 @@ class DistributedIterator:
         return regroup(self._input_workers.device_map, parts)
 
     def initialize(self) -> Any:
-        """The operation that starts all walks."""
+        """Return the operation that starts all walks."""
         return group(*(op for iterator in self._iterators for op in iterator.initialize()))
 
     @property
@@ -138,7 +138,7 @@ class DistributedIterator:
         return get_legacy_output_types(self)
 
     def get_iterator(self, worker: str) -> Any:
-        """The iterator of a worker; None if there is no such worker."""
+        """Return the iterator of a worker; None if there is no such worker."""
         workers = self._input_workers.worker_devices
         return self._iterators[workers.index(worker)] if worker in workers else None
 
@@ -170,7 +170,7 @@ def _stateless(dataset: Any) -> Any:
 
 
 class _Distributed:
-    """What datasets of all workers have in common."""
+    """Base of datasets of all workers."""
 
     element_spec: Any
 
@@ -178,7 +178,7 @@ class _Distributed:
         raise NotImplementedError
 
     def make_initializable_iterator(self) -> DistributedIterator:
-        """An iterator that starts whenever its `initializer` runs.
+        """Return an iterator that starts whenever its `initializer` runs.
 
         Raises:
           ValueError: where operations run when they are called.
@@ -194,7 +194,7 @@ class _Distributed:
         return self._walk()
 
     def make_one_shot_iterator(self) -> DistributedIterator:
-        """An iterator that needs no initialization; only where operations run when called.
+        """Return an iterator that needs no initialization; only where operations run when called.
 
         Raises:
           ValueError: where graphs are built.
@@ -297,7 +297,7 @@ def input_function_iterator(
     input_fn: Callable[[InputContext], Any], workers: InputWorkers,
     contexts: Sequence[InputContext],
 ) -> DistributedIterator:  # fmt: skip
-    """An iterator over what an input function makes for each worker.
+    """Return an iterator over what an input function makes for each worker.
 
     Args:
       input_fn: makes a dataset of a replica's batches, or a function that gives one.

@@ -1,4 +1,4 @@
-"""What input functions learn of where their pipelines run."""
+"""Context of input functions: the place of their pipelines."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from stillflow.graph.export import export
 
 @export("distribute.InputReplicationMode")
 class InputReplicationMode(enum.Enum):
-    """How input pipelines are spread: one for each worker."""
+    """Replication of input pipelines: one for each worker."""
 
     PER_WORKER = "PER_WORKER"
 
 
 @export("distribute.InputContext")
 class InputContext:
-    """What an input function learns of where its pipeline runs."""
+    """Context of an input function: the place of its pipeline."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class InputContext:
         self.num_replicas_in_sync = num_replicas_in_sync
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """A replica's share of a batch.
+        """Return a replica's share of a batch.
 
         Raises:
           ValueError: if the batch cannot be shared evenly.

@@ -45,14 +45,14 @@ from stillflow.ops.control_flow.identity_and_group import identity
 
 
 def require_local(names: Sequence[str]) -> None:
-    """Raises UnimplementedError if a device belongs to another process."""
+    """Raise UnimplementedError if a device belongs to another process."""
     for name in names:
         if DeviceSpecV2.from_string(name).job not in (None, "localhost"):
             raise unsupported(f"a tf.distribute strategy with the device {name} of another task")
 
 
 class ReplicasExtended(InputOfReplicas, StrategyExtended):
-    """What strategies with a replica on each of several devices have in common."""
+    """Base of strategies with a replica on each of several devices."""
 
     _device_map: ReplicaDeviceMap
     _cross_device_ops: cross_device.CrossDeviceOps
@@ -126,7 +126,7 @@ class ReplicasExtended(InputOfReplicas, StrategyExtended):
 
 
 class MirroredExtended(ReplicasExtended):
-    """What libraries use of a `MirroredStrategy`."""
+    """Extension of `MirroredStrategy` for libraries."""
 
     def __init__(
         self, container_strategy: StrategyV2, devices: Sequence[str] | None, cross_device_ops: Any
@@ -178,7 +178,7 @@ class MirroredExtended(ReplicasExtended):
         return create_mirrored_variable(self._strategy, device_map, logical, make_parts, **kwargs)
 
     def _first_initial_value(self, name: str, kwargs: dict[str, Any]) -> Any:
-        """The initial value of the first part, of what the variable is made with."""
+        """Return the initial value of the first part, of what the variable is made with."""
         del name
         return kwargs["initial_value"]
 
@@ -229,7 +229,7 @@ class MirroredExtended(ReplicasExtended):
 
 
 def _initial_value_of(first: Any, name: str) -> Callable[[], Any]:
-    """The initial value of a part, which is that of the first one."""
+    """Return the initial value of a part, which is that of the first one."""
 
     def copied() -> Any:
         graph = get_default_graph()
@@ -243,7 +243,7 @@ def _initial_value_of(first: Any, name: str) -> Callable[[], Any]:
 
 @export("distribute.MirroredStrategy")
 class MirroredStrategy(Strategy):
-    """Runs a replica on each of several devices, each with a copy of every variable.
+    """Strategy with a replica on each of several devices, each with a copy of every variable.
 
     Args:
       devices: names of devices; all GPUs, or else the CPU, if None.

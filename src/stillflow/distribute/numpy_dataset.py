@@ -29,7 +29,7 @@ class SingleDevice(NamedTuple):
 
 
 def one_host_numpy_dataset(numpy_input: Any, colocate_with: SingleDevice, session: Any) -> Any:
-    """A dataset of the rows of arrays.
+    """Return a dataset of the rows of arrays.
 
     Args:
       numpy_input: arrays in some structure.
@@ -48,7 +48,7 @@ def one_host_numpy_dataset(numpy_input: Any, colocate_with: SingleDevice, sessio
 
 
 def dataset_of_variables(numpy_input: Any, make: Callable[[Any], Any], session: Any) -> Any:
-    """A dataset of the rows of arrays, whose variables `make(array)` makes."""
+    """Return a dataset of the rows of arrays, whose variables `make(array)` makes."""
     arrays = nest.flatten(numpy_input)
     variables = [make(array) for array in arrays]
     for variable, array in zip(variables, arrays, strict=True):
@@ -57,7 +57,7 @@ def dataset_of_variables(numpy_input: Any, make: Callable[[Any], Any], session: 
 
 
 def _fill(variable: Any, array: Any, session: Any) -> None:
-    """Gives a variable the value of an array, some rows at a time."""
+    """Assign an array to a variable, some rows at a time."""
     with init_scope():
         if get_default_graph().runs_at_once:
             variable.assign(array)

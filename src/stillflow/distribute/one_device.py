@@ -22,7 +22,7 @@ from stillflow.ops.constants import constant
 
 
 class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
-    """What libraries use of a strategy on one device."""
+    """Extension of a strategy on one device for libraries."""
 
     _splits_batches = False
 
@@ -102,7 +102,7 @@ class _OneDeviceReplicaContext(ReplicaContext):
 
 @export("distribute.OneDeviceStrategy", "contrib.distribute.OneDeviceStrategy")
 class OneDeviceStrategy(Strategy):
-    """Makes variables and operations of its one replica on a device.
+    """Strategy with one replica, whose variables and operations are on a device.
 
     Args:
       device: the device's name.

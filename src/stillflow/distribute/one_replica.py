@@ -1,4 +1,4 @@
-"""What strategies of a single replica have in common: values that are as they are."""
+"""Base of strategies with a single replica, whose values are plain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stillflow.ops.control_flow.identity_and_group import identity
 
 
 class OneReplicaExtended(StrategyExtended):
-    """What libraries use of a strategy with one replica."""
+    """Extension of a strategy with one replica for libraries."""
 
     _num_replicas_in_sync = 1
 

@@ -42,7 +42,7 @@ class ConcatAndSplitPacker:
         self._sizes: ByDevice = []
 
     def pack(self, by_device: ByDevice) -> ByDevice:
-        """The packs of each device."""
+        """Return the packs of each device."""
         self._shapes, self._sizes = [], []
         return [self._pack_device(tensors) for tensors in by_device]
 
@@ -61,7 +61,7 @@ class ConcatAndSplitPacker:
             return list(split(joined, [each] * (self.num_packs - 1) + [last]))
 
     def unpack(self, by_device: ByDevice) -> ByDevice:
-        """The tensors of each device, of its packs."""
+        """Return the tensors of each device, of its packs."""
         result = []
         for packs, shapes, sizes in zip(by_device, self._shapes, self._sizes, strict=True):
             with colocate_with(packs[0]):
@@ -93,7 +93,7 @@ class SmallTensorPacker:
         self._shapes: ByDevice = []
 
     def pack(self, by_device: ByDevice) -> ByDevice:
-        """The packs of each device, followed by what is not packed."""
+        """Return the packs of each device, followed by what is not packed."""
         small = [index for index, tensor in enumerate(by_device[0]) if self._is_small(tensor)]
         self._runs, _ = runs(small, self.max_group)
         self._shapes = [[tensor.shape for tensor in tensors] for tensors in by_device]
@@ -114,7 +114,7 @@ class SmallTensorPacker:
         return any(first <= index <= last for first, last in self._runs)
 
     def unpack(self, by_device: ByDevice) -> ByDevice:
-        """The tensors of each device, of its packs and what was not packed."""
+        """Return the tensors of each device, of its packs and what was not packed."""
         if not self._runs:
             return by_device
         result = []
@@ -127,7 +127,7 @@ class SmallTensorPacker:
 
 
 def runs(indices: Sequence[int], limit: int = 32) -> tuple[list[tuple[int, int]], list[int]]:
-    """Runs of successive numbers as (first, last), and the numbers that stand alone.
+    """Run of successive numbers as (first, last), and the numbers that stand alone.
 
     Args:
       indices: increasing numbers.
@@ -160,7 +160,7 @@ def _parted(pack: Any, shapes: Sequence[Any]) -> list[Any]:
 
 
 def packer(num_packs: int, max_bytes: int, max_group: int) -> Any:
-    """What packs tensors as settings of all-reduce say."""
+    """Return the packer of tensors for settings of all-reduce."""
     if num_packs > 0:
         return ConcatAndSplitPacker(num_packs)
     if max_bytes > 0 and max_group > 0:

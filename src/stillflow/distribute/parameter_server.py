@@ -36,7 +36,7 @@ _LOCAL_CPU = "/device:CPU:0"
 
 
 class ParameterServerExtended(ReplicasExtended):
-    """What libraries use of strategies whose replicas share variables.
+    """Extension of strategies whose replicas share variables, for libraries.
 
     Args:
       container_strategy: the strategy it belongs to.
@@ -119,7 +119,7 @@ class ParameterServerExtended(ReplicasExtended):
         )  # fmt: skip
 
     def _feed(self, host: str, compute_devices: Sequence[str]) -> None:
-        """Lets a host make the input of replicas on some devices."""
+        """Make a host the source of input for replicas on some devices."""
         self._input_host_device = SingleDevice(host)
         self._device_map = ReplicaDeviceMap(compute_devices)
         self._input_workers = InputWorkers(self._device_map, [(host, compute_devices)])
@@ -268,7 +268,7 @@ class ParameterServerExtended(ReplicasExtended):
 
 
 def _single(structure: Any) -> Any:
-    """A structure in which values that are one are it.
+    """Return a structure in which values that are one are it.
 
     Raises:
       ValueError: if a value has several parts.

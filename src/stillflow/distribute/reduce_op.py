@@ -1,4 +1,4 @@
-"""How values of replicas become one."""
+"""Reductions of replicas' values."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from stillflow.graph.graph import get_default_graph
 
 @export("distribute.ReduceOp")
 class ReduceOp(enum.Enum):
-    """How values of replicas become one: their sum, or their mean."""
+    """Reduction of replicas' values: their sum, or their mean."""
 
     SUM = "SUM"
     MEAN = "MEAN"
 
     @staticmethod
     def from_variable_aggregation(aggregation: Any) -> ReduceOp:
-        """The reduction that a `tf.VariableAggregation` stands for.
+        """Return the reduction that a `tf.VariableAggregation` stands for.
 
         Raises:
           ValueError: if it stands for none.
@@ -34,13 +34,13 @@ class ReduceOp(enum.Enum):
 
 
 def as_reduce_op(value: Any) -> ReduceOp:
-    """A `ReduceOp`, given as such or by name."""
+    """Return a `ReduceOp`, given as such or by name."""
     return ReduceOp(value.upper()) if isinstance(value, str) else ReduceOp(value)
 
 
 @export("distribute.get_loss_reduction", "contrib.distribute.get_loss_reduction")
 def get_loss_reduction() -> ReduceOp:
-    """How losses of replicas become one: their sum, or their mean where an estimator trains."""
+    """Return the reduction of replicas' losses: sum, or mean in an estimator's training."""
     if not get_strategy()._scale_loss_for_estimator:
         return ReduceOp.SUM
     last = get_default_graph()._last_loss_reduction

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @export("contrib.distribute.require_replica_context")
 def require_replica_context(replica_ctx: ReplicaContext) -> None:
-    """Raises RuntimeError outside of a replica."""
+    """Raise RuntimeError outside of a replica."""
     mode = context.current()
     if mode.replica is replica_ctx:
         return
@@ -68,12 +68,12 @@ class ReplicaContext:
 
     @property
     def devices(self) -> Any:
-        """Where its operations are made."""
+        """The devices of its operations."""
         require_replica_context(self)
         return (device_names.current(),)
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Builds `merge_fn(strategy, *args, **kwargs)` once, for all replicas together.
+        """Build `merge_fn(strategy, *args, **kwargs)` once, for all replicas together.
 
         Args:
           merge_fn: gets what each replica gives as one value with a part for each.

@@ -27,7 +27,7 @@ from stillflow.variables.variable_scope import get_variable_scope, variable_scop
 def call_for_each_replica(
     strategy: Any, device_map: DeviceMap, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
-    """Builds `fn(*args, **kwargs)` for each replica.
+    """Build `fn(*args, **kwargs)` for each replica.
 
     Args:
       strategy: whose replicas they are.
@@ -71,7 +71,7 @@ def call_for_each_replica(
 
 
 def _merge(strategy: Any, device_map: DeviceMap, replicas: list[_Replica]) -> None:
-    """Builds what the replicas have asked for, in the scopes of the first of them."""
+    """Build what the replicas have asked for, in the scopes of the first of them."""
     calls = [replica.call for replica in replicas]
     args = regroup(device_map, tuple(call.args for call in calls))
     kwargs = regroup(device_map, tuple(call.kwargs for call in calls))
@@ -90,7 +90,7 @@ def _merge(strategy: Any, device_map: DeviceMap, replicas: list[_Replica]) -> No
 
 
 class _Call:
-    """What a replica wants to be built for all of them, and the scopes it was in."""
+    """Call that a replica requests for all of them, and the scopes it was in."""
 
     def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
         graph = get_default_graph()
@@ -106,7 +106,7 @@ def _age(op: Any) -> int:
 
 
 class _Stopped(BaseException):
-    """Ends the function of a replica whose neighbours failed."""
+    """Stop of a replica's function after another one failed."""
 
 
 class _Replica:
@@ -143,7 +143,7 @@ class _Replica:
         self._thread.start()
 
     def go_on(self) -> None:
-        """Lets the function be built up to its end, or to where it meets other replicas."""
+        """Run the function to its end, or to the next call for all replicas."""
         with self._turns:
             self._is_building = True
             self._turns.notify_all()
@@ -152,7 +152,7 @@ class _Replica:
             raise self._error
 
     def stop(self) -> None:
-        """Ends the thread."""
+        """Stop the thread."""
         with self._turns:
             self._is_over = True
             self._turns.notify_all()
@@ -160,7 +160,7 @@ class _Replica:
         self._thread.join()
 
     def merge_call(self, call: _Call) -> Any:
-        """Waits until what is meant for all replicas is built, and gives this replica's part."""
+        """Wait until what is meant for all replicas is built, and give this replica's part."""
         self.call = call
         with self._turns:
             self._is_building = False
@@ -236,7 +236,7 @@ class SharedVariables:
         self._made: dict[str, list[Any]] = {}
 
     def creator(self, number: int) -> Callable[..., Any]:
-        """A variable creator for a replica."""
+        """Return a variable creator for a replica."""
         return self._make if number == 0 else self._finder(number)
 
     def _make(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
@@ -263,7 +263,7 @@ class SharedVariables:
 
 
 def _plain(name: str | None) -> str:
-    """A variable's name without the numbers that make names unique."""
+    """Return a variable's name without the numbers that make names unique."""
     if name is None:
         return "Variable"
     return re.sub(r"_\d$", "", re.sub(r"_\d/", "/", name))

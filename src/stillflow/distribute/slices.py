@@ -14,7 +14,7 @@ from stillflow.ops.math.reductions import add_n
 
 
 def aggregate(values: Sequence[Any], accumulate: Callable[[Any], Any] = add_n) -> Any:
-    """The sum of tensors, or of IndexedSlices.
+    """Return the sum of tensors, or of IndexedSlices.
 
     Args:
       values: tensors or IndexedSlices.
@@ -30,14 +30,14 @@ def aggregate(values: Sequence[Any], accumulate: Callable[[Any], Any] = add_n) -
 
 
 def divide_by(value: Any, count: int) -> Any:
-    """A tensor or IndexedSlices, divided by a number."""
+    """Return a tensor or IndexedSlices, divided by a number."""
     if isinstance(value, IndexedSlices):
         return IndexedSlices(value.values / count, value.indices, value.dense_shape)
     return value / count
 
 
 def copy_to(value: Any, name: str) -> Any:
-    """A copy of a tensor or IndexedSlices on a device."""
+    """Return a copy of a tensor or IndexedSlices on a device."""
     with device(name):
         if not isinstance(value, IndexedSlices):
             return identity(value)

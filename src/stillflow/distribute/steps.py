@@ -14,7 +14,7 @@ from stillflow.ops.control_flow.while_loop import while_loop
 
 
 class MultiStepContext:
-    """What the function of a step hands to those who run several steps.
+    """Outputs of a step's function for loops over several steps.
 
     Attributes:
       run_op: the operation that runs the loop.
@@ -28,7 +28,7 @@ class MultiStepContext:
 
     @property
     def last_step_outputs(self) -> dict[str, Any]:
-        """What the last step gave, by name."""
+        """The last step's outputs, by name."""
         return self._last_step_outputs
 
     def set_last_step_output(self, name: str, output: Any, reduce_op: Any = None) -> None:
@@ -55,11 +55,11 @@ class MultiStepContext:
 
     @property
     def non_tensor_outputs(self) -> dict[str, Any]:
-        """What the function said of a step that is no tensor, by name."""
+        """The outputs that are no tensors, by name."""
         return self._non_tensor_outputs
 
     def set_non_tensor_output(self, name: str, output: Any) -> None:
-        """Keeps something that is no tensor under a name."""
+        """Keep something that is no tensor under a name."""
         if contexts.in_cross_replica_context():
             self._non_tensor_outputs[name] = output
             return
@@ -74,7 +74,7 @@ def run_steps(
     extended: Any, fn: Callable[..., Any], iterator: Any, iterations: Any,
     initial_loop_values: Any, join: Callable[[Any], Any],
 ) -> MultiStepContext:  # fmt: skip
-    """Builds a loop of `fn(context, inputs)` over the elements of an iterator.
+    """Build a loop of `fn(context, inputs)` over the elements of an iterator.
 
     Args:
       extended: what libraries use of the strategy.

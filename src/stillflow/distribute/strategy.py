@@ -49,7 +49,7 @@ class StrategyV2:
 
     @contextlib.contextmanager
     def _scale_loss_for_estimator_enabled(self) -> Iterator[None]:
-        """A context in which optimizers divide losses that are means by the number of replicas."""
+        """Return a context in which optimizers divide mean losses by the number of replicas."""
         self._scale_loss_for_estimator = True
         try:
             yield
@@ -57,7 +57,7 @@ class StrategyV2:
             self._scale_loss_for_estimator = False
 
     def scope(self) -> Any:
-        """A context in which this is the strategy, and variables are made where it says."""
+        """Return a context in which this is the strategy, and variables are made where it says."""
         return self._extended._scope(self)
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
@@ -66,7 +66,7 @@ class StrategyV2:
     def experimental_run_v2(
         self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Builds `fn(*args, **kwargs)` for each replica.
+        """Build `fn(*args, **kwargs)` for each replica.
 
         Returns:
           What `fn` gives, each tensor as a value that has a part in each replica.
@@ -75,7 +75,7 @@ class StrategyV2:
             return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
-        """Builds `fn`, given the next element of an iterator if there is one, for each replica."""
+        """Build `fn`, given the next element of an iterator if there is one, for each replica."""
         with self.scope():
             args = () if input_iterator is None else (input_iterator.get_next(),)
         return self.experimental_run_v2(fn, args=args)
@@ -106,19 +106,19 @@ class StrategyV2:
         return truediv(total, cast(count, total.dtype))
 
     def unwrap(self, value: Any) -> tuple[Any, ...]:
-        """The values of all replicas."""
+        """Return the values of all replicas."""
         return self._extended._local_results(value)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """The values of all replicas."""
+        """Return the values of all replicas."""
         return self._extended._local_results(value)
 
     def group(self, value: Any, name: str | None = None) -> Any:
-        """An operation that runs those of all replicas."""
+        """Return an operation that runs those of all replicas."""
         return self._extended._group(value, name)
 
     def make_dataset_iterator(self, dataset: Any) -> Any:
-        """An iterator over a dataset whose batches the replicas share."""
+        """Return an iterator over a dataset whose batches the replicas share."""
         return self._extended._make_dataset_iterator(dataset)
 
     def make_input_fn_iterator(
@@ -126,7 +126,7 @@ class StrategyV2:
         input_fn: Callable[[InputContext], Any],
         replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
     ) -> Any:
-        """An iterator over what `input_fn` makes: a dataset of each replica's batches.
+        """Return an iterator over what `input_fn` makes: a dataset of each replica's batches.
 
         Raises:
           ValueError: if the mode is another than `PER_WORKER`.
@@ -137,15 +137,15 @@ class StrategyV2:
             return self._extended._make_input_fn_iterator(input_fn, replication_mode)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any) -> Any:
-        """A dataset of the rows of arrays in some structure, which variables hold."""
+        """Return a dataset of the rows of arrays in some structure, which variables hold."""
         return self._extended.experimental_make_numpy_dataset(numpy_input, session=None)
 
     def experimental_distribute_dataset(self, dataset: Any) -> Any:
-        """A dataset whose batches the replicas share."""
+        """Return a dataset whose batches the replicas share."""
         return self._extended._experimental_distribute_dataset(dataset)
 
     def experimental_distribute_datasets_from_function(self, dataset_fn: Any) -> Any:
-        """The dataset that `dataset_fn` makes, of each replica's batches."""
+        """Return the dataset that `dataset_fn` makes, of each replica's batches."""
         return self._extended._experimental_distribute_datasets_from_function(dataset_fn)
 
     def configure(
@@ -155,11 +155,11 @@ class StrategyV2:
         task_type: Any = None,
         task_id: Any = None,
     ) -> None:
-        """Takes note of a cluster, and fits a `ConfigProto` to the strategy."""
+        """Record a cluster, and adapt a `ConfigProto` to the strategy."""
         self._extended._configure(session_config, cluster_spec, task_type, task_id)
 
     def update_config_proto(self, config_proto: Any) -> Any:
-        """A `ConfigProto` for sessions that run what the strategy builds."""
+        """Return a `ConfigProto` for sessions that run what the strategy builds."""
         return self._extended._update_config_proto(config_proto)
 
     def __copy__(self) -> Any:
@@ -175,7 +175,7 @@ class Strategy(StrategyV2):
         return super().reduce(reduce_op, value, axis)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
-        """A dataset of the rows of arrays, which variables hold.
+        """Return a dataset of the rows of arrays, which variables hold.
 
         Args:
           numpy_input: arrays in some structure.
@@ -185,7 +185,7 @@ class Strategy(StrategyV2):
 
 
 def _sum_and_count(value: Any, axis: int) -> tuple[Any, Any]:
-    """The sum over a dimension, and the dimension's size."""
+    """Return the sum over a dimension, and the dimension's size."""
     total = reduce_sum(value, axis=axis)
     dims = value.shape.rank
     index: Any = axis
@@ -205,7 +205,7 @@ def _sum_and_count(value: Any, axis: int) -> tuple[Any, Any]:
 
 @export("distribute.StrategyExtended", "compat.v2.distribute.StrategyExtended")
 class StrategyExtended:
-    """What libraries use of a strategy.
+    """Extension of a strategy for libraries.
 
     Args:
       container_strategy: the strategy it belongs to.
@@ -257,11 +257,11 @@ class StrategyExtended:
         raise _must_implement()
 
     def variable_created_in_scope(self, v: Any) -> bool:
-        """Whether a variable was made in a scope of the strategy."""
+        """Return True if a variable was made in a scope of the strategy."""
         return getattr(v, "_distribute_strategy", None) is self._strategy
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
-        """A context in which variables are made where another one is."""
+        """Return a context in which variables are made where another one is."""
         self._require_scope()
         self._validate_colocate_with_variable(colocate_with_variable)
 
@@ -274,18 +274,18 @@ class StrategyExtended:
         return variable_creator_scope(create)
 
     def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
-        """Raises ValueError if variables cannot be made where something is."""
+        """Raise ValueError if variables cannot be made where something is."""
 
     def read_var(self, v: Any) -> Any:
-        """The value of a variable, of all replicas together."""
+        """Return the value of a variable, of all replicas together."""
         raise _must_implement()
 
     def value_container(self, value: Any) -> Any:
-        """The distributed value that a value is a part of."""
+        """Return the distributed value that a value is a part of."""
         raise _must_implement()
 
     def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
-        """Where variables that belong to all of `var_list` are made."""
+        """Return the devices of variables that belong to all of `var_list`."""
         raise _must_implement()
 
     # ---- replicas
@@ -311,7 +311,7 @@ class StrategyExtended:
     def call_for_each_replica(
         self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Builds `fn(*args, **kwargs)` for each replica.
+        """Build `fn(*args, **kwargs)` for each replica.
 
         Raises:
           RuntimeError: inside of a replica, or in the scope of another strategy.
@@ -357,7 +357,7 @@ class StrategyExtended:
         return [self.reduce_to(reduce_op, value, to) for value, to in value_destination_pairs]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """A value copied to some devices."""
+        """Return a value copied to some devices."""
         assert destinations is not None
         self._require_cross_replica()
         assert not isinstance(destinations, (list, tuple))
@@ -370,7 +370,7 @@ class StrategyExtended:
         self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None,
         group: bool = True,
     ) -> Any:  # fmt: skip
-        """Builds `fn(var, *args, **kwargs)` where each part of the variable is.
+        """Build `fn(var, *args, **kwargs)` where each part of the variable is.
 
         Args:
           var: a variable made in the strategy's scope.
@@ -389,7 +389,7 @@ class StrategyExtended:
         self, colocate_with: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None,
         group: bool = True,
     ) -> Any:  # fmt: skip
-        """Builds `fn(*args, **kwargs)` on the devices that `non_slot_devices` gave."""
+        """Build `fn(*args, **kwargs)` on the devices that `non_slot_devices` gave."""
         self._require_cross_replica()
         with self._strategy.scope():
             return self._update_non_slot(colocate_with, fn, args, kwargs or {}, group)
@@ -423,7 +423,7 @@ class StrategyExtended:
         raise _must_implement()
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
-        """A dataset of the rows of arrays, which variables hold."""
+        """Return a dataset of the rows of arrays, which variables hold."""
         self._require_cross_replica()
         return self._experimental_make_numpy_dataset(numpy_input, session)
 
@@ -434,7 +434,7 @@ class StrategyExtended:
         self, fn: Callable[..., Any], iterator: Any, iterations: int = 1,
         initial_loop_values: Any = None,
     ) -> Any:  # fmt: skip
-        """Builds a loop of `fn(context, inputs)` over the elements of an iterator.
+        """Build a loop of `fn(context, inputs)` over the elements of an iterator.
 
         Args:
           fn: a function of a `MultiStepContext` and of the next element.
@@ -459,7 +459,7 @@ class StrategyExtended:
     def _configure(
         self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any
     ) -> None:
-        """Takes note of a cluster; strategies of one process have none."""
+        """Record a cluster; strategies of one process have none."""
 
     def _update_config_proto(self, config_proto: Any) -> Any:
         return copy.deepcopy(config_proto)
@@ -482,7 +482,7 @@ class StrategyExtended:
 
 
 def require_variable_of(strategy: Strategy, variable: Any, is_one: bool) -> None:
-    """Raises ValueError unless variables can be made beside another.
+    """Raise ValueError unless variables can be colocated with another.
 
     Args:
       strategy: whose variable the other has to be.
@@ -531,5 +531,5 @@ class _Scope:
 
 
 def unsupported(what: str) -> errors.OpError:
-    """The error for what needs several processes, or devices that do not fit together."""
+    """Return the error for features of several processes, or for incompatible devices."""
     return errors.unimplemented(f"Stillflow does not support {what} yet")

@@ -36,7 +36,9 @@ class DistributedValues:
         self._logical_device = logical_device
 
     def get(self, device: str | None = None) -> Any:
-        """The part on a device; by default that of the replica being built, or of all together.
+        """Return the part on a device.
+
+        By default that of the replica being built, or of all together.
 
         Raises:
           ValueError: if there is none on the device.
@@ -92,10 +94,10 @@ class DistributedValues:
 
 
 class Delegate:
-    """Something that stands for another value, which `get()` gives."""
+    """Delegate of another value, which `get()` returns."""
 
     def get(self) -> Any:
-        """The value that is meant."""
+        """Return the value that is meant."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
@@ -203,19 +205,19 @@ def _has_container(value: Any) -> bool:
 
 
 def is_distributed_variable(value: Any) -> bool:
-    """Whether a value is a variable with a part in each replica."""
+    """Return True if a value is a variable with a part in each replica."""
     return getattr(type(value), "is_distributed", False)
 
 
 def select_replica(replica: int, structure: Any) -> Any:
-    """A structure in which each distributed value is replaced by a replica's part."""
+    """Return a structure in which each distributed value is replaced by a replica's part."""
     return nest.map_structure(
         lambda x: x.values[replica] if isinstance(x, DistributedValues) else x, structure
     )
 
 
 def select_device_mirrored(name: str, structure: Any) -> Any:
-    """A structure in which each mirrored value is replaced by its part on a device.
+    """Return a structure in which each mirrored value is replaced by its part on a device.
 
     Raises:
       TypeError: if a value differs between replicas.
@@ -256,7 +258,7 @@ def _grouped_mirrored(device_map: DeviceMap, values: Sequence[Any]) -> Any:
 
 
 def value_container(value: Any) -> Any:
-    """The distributed variable that a variable is a part of; other values as they are."""
+    """Return the distributed variable that a variable is a part of; other values as they are."""
     if _has_container(value) and not isinstance(value, DistributedValues):
         container = value._distributed_container()
         if container is not None:

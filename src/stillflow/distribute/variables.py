@@ -39,7 +39,7 @@ _HOW_TO_AGGREGATE = (
 
 
 class DistributedVarOp(NamedTuple):
-    """What is told of the operation of a variable where all replicas are meant."""
+    """Stand-in for the operation of a variable of all replicas."""
 
     name: str
     graph: Any
@@ -109,7 +109,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
         return self._distribute_strategy
 
     def is_initialized(self, name: str | None = None) -> Any:
-        """Whether all parts have values when the graph runs."""
+        """Return True if all parts have values when the graph runs."""
         result = self.primary.is_initialized()
         for value in self._values[1:-1]:
             result = logical_and(result, value.is_initialized())
@@ -123,7 +123,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
         return group(*(value.initializer for value in self._values))
 
     def _get_closest(self) -> Any:
-        """The part of this replica, of the current device, or the first one."""
+        """Return the part of this replica, of the current device, or the first one."""
         replica_context = context.get_replica_context()
         if replica_context:
             return self._device_map.select_for_current_replica(self._values, replica_context)
@@ -175,7 +175,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
             value._set_save_slice_info(save_slice_info)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The first part as a `VariableDef`."""
+        """Return the first part as a `VariableDef`."""
         return self.primary.to_proto(export_scope=export_scope)
 
     @property
@@ -189,7 +189,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
         return self._get_closest().value()
 
     def read_value(self) -> Any:
-        """The value of this replica's part, or of all together, where this is called."""
+        """Return the value of this replica's part, or of all together, where this is called."""
         with context.entered_or_required(self._distribute_strategy):
             return identity(self.get())
 
@@ -220,7 +220,7 @@ register_tensor_conversion_function(DistributedVariable, _convert)
 
 
 def require_replica_of(strategy: Any) -> None:
-    """Raises RuntimeError outside of the replicas of a strategy."""
+    """Raise RuntimeError outside of the replicas of a strategy."""
     replica = context.get_replica_context()
     if not replica or replica.strategy is not strategy:
         raise RuntimeError("Replica-local variables may only be assigned in a replica context.")
@@ -239,7 +239,7 @@ def assign_in_all(
     variable: Any, part: Callable[[str], Any], change: Callable[..., Any],
     args: Any, kwargs: Any, kind: str,
 ) -> Any:  # fmt: skip
-    """Changes a variable in all replicas, also where one of them asks for it.
+    """Change a variable in all replicas, also where one of them asks for it.
 
     Args:
       variable: a distributed variable.
@@ -270,7 +270,7 @@ def assign_in_all(
 
 
 def assigner(name: str) -> Callable[..., Any]:
-    """A function that changes a variable by one of its methods."""
+    """Return a function that changes a variable by one of its methods."""
 
     def change(variable: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(variable, name)(*args, **kwargs)
@@ -288,11 +288,11 @@ class MirroredVariable(DistributedVariable, Mirrored):
         )  # fmt: skip
 
     def assign(self, *args: Any, **kwargs: Any) -> Any:
-        """Sets all parts when run."""
+        """Set all parts when run."""
         return self._assign("assign", args, kwargs)
 
     def assign_add(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds to all parts when run."""
+        """Add to all parts when run."""
         return self._assign("assign_add", args, kwargs)
 
     def assign_sub(self, *args: Any, **kwargs: Any) -> Any:
@@ -322,7 +322,7 @@ class _MirroredSaveable(ResourceVariableSaveable):
         super().__init__(variable.primary, "", name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Assigns what was read to each part."""
+        """Assign the read value to each part."""
         del restored_shapes
         (tensor,) = restored_tensors
         return group(*(_on_device(v, "assign", tensor) for v in self._variable.values))
@@ -353,11 +353,11 @@ class SyncOnReadVariable(DistributedVariable):
             return group(*(_on_device(value, method, tensor) for value in self._values))
 
     def assign(self, *args: Any, **kwargs: Any) -> Any:
-        """Sets this replica's part, or lets all together have a value."""
+        """Set this replica's part, or lets all together have a value."""
         return self._change_all("assign", args, kwargs)
 
     def assign_add(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds to this replica's part, or to each of them."""
+        """Add to this replica's part, or to each of them."""
         return self._change_all("assign_add", args, kwargs)
 
     def assign_sub(self, *args: Any, **kwargs: Any) -> Any:
@@ -384,7 +384,7 @@ class SyncOnReadVariable(DistributedVariable):
 
 
 class _SyncOnReadSaveable(SaveableObject):
-    """What the parts are together is saved, and given to them when it is restored."""
+    """Saveable of the aggregated value, which is distributed to the parts again."""
 
     def __init__(self, variable: SyncOnReadVariable, name: str) -> None:
         self._variable = variable
@@ -397,7 +397,7 @@ class _SyncOnReadSaveable(SaveableObject):
         super().__init__(read, [spec], name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Assigns what was read."""
+        """Assign the read value."""
         del restored_shapes
         (tensor,) = restored_tensors
         return self._variable.assign(tensor)
@@ -407,7 +407,7 @@ def create_mirrored_variable(
     strategy: Any, device_map: DeviceMap, logical_device: int, make_parts: Callable[..., Any],
     **kwargs: Any,
 ) -> DistributedVariable:  # fmt: skip
-    """Makes a variable with a part on each device.
+    """Make a variable with a part on each device.
 
     Args:
       strategy: whose variable it is.
@@ -434,7 +434,7 @@ def create_mirrored_variable(
 
 
 def aggregation_of(kwargs: dict[str, Any]) -> Any:
-    """Takes out how values of replicas become one, of what a variable is made with.
+    """Remove and return the aggregation from a variable's arguments.
 
     Raises:
       ValueError: if it is none that there is.
@@ -448,7 +448,7 @@ def aggregation_of(kwargs: dict[str, Any]) -> Any:
 
 
 def keep_whole(whole: Any, parts: Sequence[Any], collections: Any, is_trainable: bool) -> None:
-    """Puts a variable into collections in place of its parts.
+    """Put a variable into collections instead of its parts.
 
     Args:
       whole: what programs are to find.

@@ -14,7 +14,10 @@ _of_thread = _OfThread()
 
 
 def current() -> Any:
-    """The `WorkerContext` of the task whose function this thread runs; None if it runs none."""
+    """Return the `WorkerContext` of the task whose function this thread runs.
+
+    None if it runs none.
+    """
     return _of_thread.context
 
 

@@ -1,4 +1,4 @@
-"""What an estimator's arguments must be."""
+"""Checks of an estimator's arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MODEL_FN_ARGS = {"features", "labels", "mode", "params", "self", "config"}
 
 
 def check_model_fn(model_fn: Any, params: Any) -> None:
-    """Refuses a model function whose arguments an estimator would not know how to give.
+    """Raise an error for a model function with arguments that an estimator does not have.
 
     Raises:
       ValueError: if it takes others, or does not take what it must.
@@ -52,7 +52,7 @@ def hook_list(hooks: Any) -> list[Any]:
 
 
 def listener_list(listeners: Any) -> list[Any]:
-    """Listeners as a list.
+    """Return listeners as a list.
 
     Raises:
       TypeError: if one is no `CheckpointSaverListener`.

@@ -1,4 +1,4 @@
-"""What the environment variable TF_CONFIG says: a cluster, and which task of it this process is."""
+"""The environment variable TF_CONFIG: a cluster, and the task of this process."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def environment() -> dict[str, Any]:
 
 
 def model_directory(settings: dict[str, Any], model_dir: str | None) -> str | None:
-    """The folder of the model that the program or TF_CONFIG names.
+    """Return the folder of the model that the program or TF_CONFIG names.
 
     Raises:
       ValueError: if it is empty, or both name one and they differ.
@@ -86,7 +86,7 @@ def model_directory(settings: dict[str, Any], model_dir: str | None) -> str | No
 
 
 def service_of(settings: dict[str, Any]) -> Any:
-    """What TF_CONFIG says under `service`.
+    """Return the entry `service` of TF_CONFIG.
 
     Raises:
       TypeError: if it is no dict.
@@ -100,7 +100,7 @@ def service_of(settings: dict[str, Any]) -> Any:
 
 
 def task_of(settings: dict[str, Any]) -> ClusterTask:
-    """The task that TF_CONFIG gives to this process.
+    """Return the task that TF_CONFIG gives to this process.
 
     Raises:
       ValueError: if cluster and task do not go together.
@@ -183,7 +183,7 @@ def _master(settings: dict[str, Any], cluster: ClusterSpec, job: str, index: int
 
 
 def global_id(cluster: ClusterSpec, job: str, index: int, chief: str) -> int:
-    """The index of a task over all jobs of a cluster: the chief's first, servers last."""
+    """Return the index of a task over all jobs of a cluster: the chief's first, servers last."""
     middle = sorted(set(cluster.jobs) - {chief, TaskType.PS})
     before = [name for name in (chief, *middle, TaskType.PS) if name in cluster.jobs]
     return sum(cluster.num_tasks(name) for name in before[: before.index(job)]) + index

@@ -13,7 +13,7 @@ from stillflow.train.cluster_spec import ClusterSpec
 
 
 def is_coordinated(config: Any) -> bool:
-    """Whether tasks get their strategies of a coordinator."""
+    """Return True if tasks get their strategies of a coordinator."""
     return bool(config._distribute_coordinator_mode and config.cluster_spec)
 
 
@@ -83,7 +83,7 @@ def run_alone(estimator: Any, use: str, call: Callable[[Any, bool], Any]) -> Any
 
 
 def _copy_for_task(estimator: Any, **strategies: Any) -> Any:
-    """A copy of the estimator that knows the task whose function runs."""
+    """Return a copy of the estimator that knows the task whose function runs."""
     local = copy.deepcopy(estimator)
     config = local._config
     for name, strategy in strategies.items():

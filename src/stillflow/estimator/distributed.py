@@ -27,7 +27,7 @@ from stillflow.variables.collections import global_variables, report_uninitializ
 
 
 class DistributedIteratorInitializerHook(SessionRunHook):
-    """Starts the iterators of all workers in every new session."""
+    """Hook that initializes the iterators of all workers in every new session."""
 
     def __init__(self, iterator: DistributedIterator) -> None:
         self._iterator = iterator
@@ -83,7 +83,7 @@ def train_distributed(
 def _begin(
     estimator: Any, strategy: Any, graph: Graph, input_fn: Callable[..., Any]
 ) -> tuple[Any, Any, list[Any]]:
-    """The global step, the next element of the input, and the hooks that start the input."""
+    """Return the global step, the next element of the input, and the hooks that start the input."""
     set_random_seed(estimator._config.tf_random_seed)
     iterator, hooks = input_iterator(estimator, strategy, input_fn, ModeKeys.TRAIN)
     step = estimator._create_and_assert_global_step(graph)
@@ -94,7 +94,7 @@ def _begin(
 def input_iterator(
     estimator: Any, strategy: Any, input_fn: Callable[..., Any], mode: Any
 ) -> tuple[Any, list[Any]]:
-    """An iterator over what the input function makes, and the hooks that start it."""
+    """Return an iterator over what the input function makes, and the hooks that start it."""
     iterator = strategy.make_input_fn_iterator(
         lambda context: estimator._call_input_fn(input_fn, mode, context)
     )
@@ -102,7 +102,7 @@ def input_iterator(
 
 
 def _loss_reduction() -> ReduceOp:
-    """How losses of replicas become the one that is shown."""
+    """Return the reduction of the replicas' losses to the one that is shown."""
     if get_default_graph()._is_loss_scaled_by_optimizer:
         return get_loss_reduction()
     return ReduceOp.SUM
@@ -115,7 +115,7 @@ def _of_first_replica(hooks: Any, strategy: Any) -> list[Any]:
 def evaluated_by_replicas(
     estimator: Any, strategy: Any, input_fn: Callable[..., Any], step: Any
 ) -> tuple[Any, Any, dict[str, Any], list[Any]]:
-    """Builds the evaluation of a model by replicas.
+    """Build the evaluation of a model by replicas.
 
     Args:
       estimator: the estimator.
@@ -172,7 +172,7 @@ def combined_scaffold(grouped: Any, strategy: Any) -> Scaffold:
 
 
 def _joined(strategy: Any, build: Callable[[Any], Any], grouped: Any) -> Any:
-    """What `build` makes of each replica's scaffold, end to end."""
+    """Concatenate the results of `build` for each replica's scaffold."""
     made = strategy.extended.call_for_each_replica(build, args=(grouped,))
     if made is None:
         return None

@@ -28,7 +28,7 @@ def make_early_stopping_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that stops training, on all workers, when a function says so.
+    """Return a hook that stops training, on all workers, when a function says so.
 
     Args:
       estimator: whose training it is.
@@ -54,7 +54,7 @@ def make_early_stopping_hook(
 
 
 def read_eval_metrics(eval_dir: str) -> OrderedDict[int, dict[str, float]]:
-    """The numbers that evaluations have written, by step and name.
+    """Return the numbers that evaluations have written, by step and name.
 
     Args:
       eval_dir: the folder of their event files.
@@ -78,7 +78,7 @@ def _events(eval_dir: str) -> Iterator[Any]:
 
 
 def _since(eval_dir: str, metric_name: str, min_steps: int) -> Iterator[tuple[int, float]]:
-    """The steps from one on that were evaluated, and what came of a metric."""
+    """Yield the steps from one on that were evaluated, and what came of a metric."""
     for step, metrics in read_eval_metrics(eval_dir).items():
         if step >= min_steps:
             yield step, metrics[metric_name]
@@ -135,7 +135,7 @@ def stop_if_higher_hook(
     estimator: Any, metric_name: str, threshold: float, eval_dir: str | None = None,
     min_steps: int = 0, run_every_secs: float | None = 60, run_every_steps: int | None = None,
 ) -> SessionRunHook:  # fmt: skip
-    """A hook that stops training when a metric of an evaluation is above a threshold.
+    """Return a hook that stops training when a metric of an evaluation is above a threshold.
 
     Args:
       estimator: whose training it is.
@@ -156,7 +156,10 @@ def stop_if_lower_hook(
     estimator: Any, metric_name: str, threshold: float, eval_dir: str | None = None,
     min_steps: int = 0, run_every_secs: float | None = 60, run_every_steps: int | None = None,
 ) -> SessionRunHook:  # fmt: skip
-    """A hook that stops training when a metric is below a threshold; see `stop_if_higher_hook`."""
+    """Return a hook that stops training when a metric is below a threshold.
+
+    See `stop_if_higher_hook`.
+    """
     return _when_crossed(
         estimator, metric_name, threshold, False, eval_dir, min_steps, run_every_secs,
         run_every_steps,
@@ -169,7 +172,7 @@ def stop_if_no_increase_hook(
     eval_dir: str | None = None, min_steps: int = 0, run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:  # fmt: skip
-    """A hook that stops training when a metric has not risen for so many steps.
+    """Return a hook that stops training when a metric has not risen for so many steps.
 
     Args:
       max_steps_without_increase: how many.
@@ -187,7 +190,7 @@ def stop_if_no_decrease_hook(
     eval_dir: str | None = None, min_steps: int = 0, run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:  # fmt: skip
-    """A hook that stops training when a metric has not fallen for so many steps.
+    """Return a hook that stops training when a metric has not fallen for so many steps.
 
     Args:
       max_steps_without_decrease: how many.
@@ -200,7 +203,7 @@ def stop_if_no_decrease_hook(
 
 
 def _stop_variable() -> Any:
-    """The variable by which the chief tells other workers to stop."""
+    """Return the variable by which the chief tells other workers to stop."""
     with tf.variable_scope("signal_early_stopping", values=[], reuse=tf.AUTO_REUSE):
         return tf.get_variable(
             "STOP", shape=[], dtype=tf.bool, initializer=tf.constant_initializer(False),
@@ -209,7 +212,7 @@ def _stop_variable() -> Any:
 
 
 class _StopOnPredicateHook(SessionRunHook):
-    """Asks a function now and then, and tells all workers to stop when it says so."""
+    """Hook that calls a predicate now and then, and tells all workers to stop if it is True."""
 
     def __init__(
         self, should_stop_fn: Callable[[], bool], run_every_secs: float | None = 60,
@@ -239,7 +242,7 @@ class _StopOnPredicateHook(SessionRunHook):
 
 
 class _CheckForStoppingHook(SessionRunHook):
-    """Stops when the chief says so."""
+    """Hook that stops when the chief does."""
 
     def begin(self) -> None:
         self._stop = _stop_variable()

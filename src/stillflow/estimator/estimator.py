@@ -46,13 +46,13 @@ from stillflow.train.warm_starting import warm_start
 from stillflow.util.deprecation import deprecated
 from stillflow.util.function_utils import fn_args
 
-# What subclasses may define anew.
+# Methods that subclasses may override.
 _OPEN = {"model_fn", "_create_and_assert_global_step", "_export_all_saved_models"}
 
 
 @export("estimator.Estimator")
 class Estimator:
-    """Trains and uses the model that a function builds; each method builds a graph of its own.
+    """Estimator of a model function; each method builds its own graph.
 
     Args:
       model_fn: called with `features` and, if it has such arguments, `labels`, `mode`, `params`,
@@ -111,7 +111,7 @@ class Estimator:
         return public_model_fn
 
     def get_variable_value(self, name: str) -> Any:
-        """The value of a variable in the latest checkpoint.
+        """Return the value of a variable in the latest checkpoint.
 
         Raises:
           ValueError: if there is no checkpoint.
@@ -120,7 +120,7 @@ class Estimator:
         return load_variable(self.model_dir, name)
 
     def get_variable_names(self) -> list[str]:
-        """The names of the variables in the latest checkpoint.
+        """Return the names of the variables in the latest checkpoint.
 
         Raises:
           ValueError: if there is no checkpoint.
@@ -133,7 +133,7 @@ class Estimator:
             raise ValueError(f"Could not find trained model in model_dir: {self.model_dir}.")
 
     def latest_checkpoint(self) -> str | None:
-        """The path of the latest checkpoint; None if there is none."""
+        """Return the path of the latest checkpoint; None if there is none."""
         return latest_checkpoint(self.model_dir)
 
     def train(
@@ -200,7 +200,7 @@ class Estimator:
             return train_with_spec(self._config, spec, [*input_hooks, *hooks], step, listeners)
 
     def _begin(self, graph: Graph) -> Any:
-        """What every graph begins with: the seed and the global step."""
+        """Set up a graph with its seed and global step."""
         set_random_seed(self._config.tf_random_seed)
         return self._create_and_assert_global_step(graph)
 
@@ -218,14 +218,14 @@ class Estimator:
         warm_start(*(self._warm_start_settings or ()))
 
     def eval_dir(self, name: str | None = None) -> str:
-        """The folder of the summaries of an evaluation: `eval`, or `eval_` and its name."""
+        """Return the folder of the summaries of an evaluation: `eval`, or `eval_` and its name."""
         return os.path.join(self._model_dir, f"eval_{name}" if name else "eval")
 
     def evaluate(
         self, input_fn: Callable[..., Any], steps: int | None = None, hooks: Any = None,
         checkpoint_path: Any = None, name: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Runs the metrics over the input.
+        """Run the metrics over the input.
 
         Args:
           input_fn: as in `train`.
@@ -260,7 +260,7 @@ class Estimator:
     def _evaluate_build_graph(
         self, input_fn: Callable[..., Any], hooks: list[Any], checkpoint_path: Any
     ) -> tuple[Any, Any, dict[str, Any], list[Any]]:
-        """Builds the scaffold, the update and the values of metrics, and all hooks."""
+        """Build the scaffold, the update and the values of metrics, and all hooks."""
         step = self._begin(get_default_graph())
         if self._config.eval_distribute:
             scaffold, update, values, own_hooks = evaluated_by_replicas(
@@ -281,7 +281,7 @@ class Estimator:
         self, checkpoint_path: Any, scaffold: Any, update_op: Any, eval_dict: dict[str, Any],
         all_hooks: list[Any], output_dir: str,
     ) -> dict[str, Any]:  # fmt: skip
-        """Runs what is built, and writes the results."""
+        """Run what is built, and write the results."""
         results: dict[str, Any] = evaluate_once(
             checkpoint_path, self._config.evaluation_master, scaffold, update_op,
             final_ops=eval_dict, hooks=all_hooks, config=self._session_config,
@@ -306,7 +306,7 @@ class Estimator:
         self, input_fn: Callable[..., Any], predict_keys: Any = None, hooks: Any = None,
         checkpoint_path: Any = None, yield_single_examples: bool = True,
     ) -> Iterator[Any]:  # fmt: skip
-        """Yields predictions, as long as there is input.
+        """Yield predictions, as long as there is input.
 
         Args:
           input_fn: gives features; labels are left aside.
@@ -347,7 +347,7 @@ class Estimator:
         assets_extra: Any = None, as_text: bool = False, checkpoint_path: Any = None,
         experimental_mode: Any = ModeKeys.PREDICT,
     ) -> Any:  # fmt: skip
-        """Writes a SavedModel into a new folder, named by the time.
+        """Write a SavedModel into a new folder, named by the time.
 
         Args:
           export_dir_base: the folder it is made in.
@@ -374,7 +374,7 @@ class Estimator:
         assets_extra: Any = None, as_text: bool = False, checkpoint_path: Any = None,
         strip_default_attrs: bool = False,
     ) -> Any:  # fmt: skip
-        """As `export_saved_model`; attributes with default values are kept unless asked."""
+        """Export like `export_saved_model`; attributes with default values are kept by default."""
         return self._export_for_one_mode(
             ModeKeys.PREDICT, export_dir_base, serving_input_receiver_fn, assets_extra, as_text,
             checkpoint_path, strip_default_attrs,
@@ -445,7 +445,7 @@ class Estimator:
 
 
 def assert_not_overridden(kind: type, thing: Any) -> None:
-    """Refuses subclasses that replace what a kind of estimators does itself.
+    """Raise an error for subclasses that override methods of a kind of estimators.
 
     Raises:
       ValueError: naming what is replaced.
@@ -463,7 +463,7 @@ def assert_not_overridden(kind: type, thing: Any) -> None:
 
 
 def settled_config(config: Any, model_dir: Any) -> Any:
-    """The settings with a session's `ConfigProto` and a folder, whoever names it."""
+    """Return the settings with a session's `ConfigProto` and a folder, from either source."""
     if config is None:
         config = RunConfig()
         logging.info("Using default config.")
@@ -522,7 +522,7 @@ def _chosen(predictions: Any, keys: Any) -> Any:
 
 
 def _examples(values: Any) -> Iterator[Any]:
-    """The examples of a batch, one by one."""
+    """Yield the examples of a batch, one by one."""
     if not isinstance(values, dict):
         yield from values
         return

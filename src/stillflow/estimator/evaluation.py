@@ -35,7 +35,7 @@ def check_metrics(metrics: dict[str, Any]) -> dict[str, Any]:
 
 
 def metric_operations(spec: EstimatorSpec, step: Any) -> tuple[Any, dict[str, Any]]:
-    """What a round runs, and the values to read at the end: metrics, the loss, the global step.
+    """Return a round's fetches, and the final values: metrics, the loss, the global step.
 
     Raises:
       ValueError: if a metric of the model has a name that is taken.
@@ -49,7 +49,10 @@ def metric_operations(spec: EstimatorSpec, step: Any) -> tuple[Any, dict[str, An
 
 
 def evaluation_scaffold(scaffold: Any) -> Any:
-    """The scaffold of a model; one with its own `local_init_op` initializes the metrics too."""
+    """Return the scaffold of a model.
+
+    One with its own `local_init_op` initializes the metrics too.
+    """
     if not scaffold.local_init_op:
         return scaffold
     get_or_create_eval_step()  # a local variable like the others, so it must be there by now
@@ -60,11 +63,11 @@ def evaluation_scaffold(scaffold: Any) -> Any:
 
 
 def write_results(output_dir: str, results: dict[str, Any], checkpoint_path: Any) -> None:
-    """Logs the values of metrics, and writes them as summaries.
+    """Log the values of metrics, and write them as summaries.
 
     Args:
       output_dir: the folder of the event file.
-      results: {name: value}, among them the global step.
+      results: {name: value}, including the global step.
       checkpoint_path: what was evaluated; None if variables were initialized.
     """
     step = results[GraphKeys.GLOBAL_STEP]
@@ -111,7 +114,7 @@ def _add(summary: Any, name: str, value: Any) -> None:
 
 
 def _add_serialized(summary: Any, name: str, value: bytes) -> None:
-    """Adds what a metric gave as a serialized `Summary`, each value under a number."""
+    """Add what a metric gave as a serialized `Summary`, each value under a number."""
     try:
         given = Summary.FromString(value)
     except DecodeError:

@@ -20,7 +20,7 @@ _VERSION_DIGITS = 10
 
 @export("estimator.Exporter")
 class Exporter:
-    """Is told of each evaluation in `train_and_evaluate`, and may export the model."""
+    """Exporter, called after each evaluation in `train_and_evaluate`."""
 
     @property
     def name(self) -> str:
@@ -31,7 +31,7 @@ class Exporter:
         self, estimator: Any, export_path: Any, checkpoint_path: Any, eval_result: dict[str, Any],
         is_the_final_export: bool,
     ) -> Any:  # fmt: skip
-        """Exports, or not.
+        """Export the model, or not.
 
         Args:
           estimator: the `Estimator`.
@@ -79,7 +79,7 @@ class _SavedModelExporter(Exporter):
 
 
 def keep_latest(folder: str, count: int) -> None:
-    """Deletes all exports in a folder but the latest ones."""
+    """Delete all exports in a folder but the latest ones."""
     names = [name.rstrip("/") for name in gfile.list_directory(folder)]
     exports = sorted(name for name in names if len(name) == _VERSION_DIGITS and name.isdigit())
     for name in exports[: max(len(exports) - count, 0)]:
@@ -163,7 +163,7 @@ class BestExporter(_SavedModelExporter):
       name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep: as in
         `LatestExporter`.
       event_file_pattern: below the model's folder, the event files of earlier evaluations, so that
-        a job that was stopped knows the best of them; None to begin anew.
+        a job that was stopped knows the best of them; None to begin again.
       compare_fn: called with `best_eval_result` and `current_eval_result`; says whether the
         current one is better. By default, whether its loss is smaller.
 

@@ -36,7 +36,7 @@ def export_all_saved_models(
     estimator: Estimator, base: Any, receivers: dict[Any, Any], assets_extra: Any, as_text: bool,
     checkpoint_path: Any, strip_default_attrs: bool,
 ) -> bytes:  # fmt: skip
-    """Writes a SavedModel with a graph for each mode; it has its name only once it is whole.
+    """Write a SavedModel with a graph for each mode; it has its name only once it is whole.
 
     Args:
       estimator: whose model function is called.
@@ -51,7 +51,7 @@ def export_all_saved_models(
       The path of the folder.
 
     Raises:
-      ValueError: if no known mode is given, or the checkpoint lacks a variable.
+      ValueError: if no known mode is given, or a variable is missing in the checkpoint.
     """
     modes = [mode for mode in EXPORT_TAGS if receivers.get(mode)]
     if not modes:
@@ -71,7 +71,7 @@ def export_all_saved_models(
 
 
 def timestamped_directory(base: Any) -> bytes:
-    """A path below `base`, named by the seconds since 1970, that does not exist.
+    """Return a path below `base`, named by the seconds since 1970, that does not exist.
 
     Raises:
       RuntimeError: if none is free for ten seconds.
@@ -88,12 +88,12 @@ def timestamped_directory(base: Any) -> bytes:
 
 
 def unfinished_directory(path: bytes) -> bytes:
-    """Where a SavedModel is written before it is whole and gets its name."""
+    """Return the temporary directory of an unfinished SavedModel."""
     return os.path.join(os.path.dirname(path), b"temp-" + os.path.basename(path))
 
 
 def copy_extra_assets(folder: bytes, assets_extra: Any) -> None:
-    """Copies files, {path below `assets.extra`: file}, into the folder of a SavedModel."""
+    """Copy files, {path below `assets.extra`: file}, into the folder of a SavedModel."""
     for name, source in (assets_extra or {}).items():
         target = os.path.join(folder, b"assets.extra", os.fsencode(name))
         gfile.recursive_create_dir(os.path.dirname(target))

@@ -13,7 +13,7 @@ from stillflow.util.function_utils import fn_args
 
 @export("estimator.add_metrics")
 def add_metrics(estimator: Any, metric_fn: Callable[..., dict[str, Any]]) -> Estimator:
-    """An estimator like another one, with more metrics.
+    """Return an estimator like another one, with more metrics.
 
     Args:
       estimator: which is left as it is.

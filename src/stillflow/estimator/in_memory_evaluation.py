@@ -18,7 +18,7 @@ from stillflow.train.session_run_hook import SessionRunHook
 
 @export("estimator.experimental.InMemoryEvaluatorHook")
 class InMemoryEvaluatorHook(SessionRunHook):
-    """Evaluates before training, every so many steps, and after it.
+    """Hook that evaluates before training, at intervals of steps, and after it.
 
     Args:
       estimator: whose training it is.
@@ -51,7 +51,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
         self._timer = SecondOrStepTimer(every_steps=every_n_iter)
 
     def begin(self) -> None:
-        """Builds the graph of the evaluations."""
+        """Build the graph of the evaluations."""
         self._timer.reset()
         self._iter_count = 0
         self._graph = Graph()
@@ -69,7 +69,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
             }
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Evaluates the untrained model."""
+        """Evaluate the untrained model."""
         if tf.get_collection(GraphKeys.SAVEABLE_OBJECTS):
             raise ValueError(
                 "InMemoryEvaluator does not support saveables other than global variables."
@@ -99,13 +99,13 @@ class InMemoryEvaluatorHook(SessionRunHook):
         self._timer.update_last_triggered_step(self._iter_count)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Evaluates the model, now and then."""
+        """Evaluate the model, now and then."""
         self._iter_count += 1
         if self._timer.should_trigger_for_step(self._iter_count):
             self._evaluate(run_context.session)
 
     def end(self, session: Any) -> None:
-        """Evaluates the trained model."""
+        """Evaluate the trained model."""
         self._evaluate(session)
 
 

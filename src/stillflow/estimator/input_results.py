@@ -1,4 +1,4 @@
-"""What an input function returns: features, labels, and what must run before they can be read."""
+"""Results of an input function: features, labels, and initialization operations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DatasetInitializerHook(SessionRunHook):
 
 
 def features_and_labels(result: Any) -> tuple[Any, Any, list[Any]]:
-    """Splits what an input function returned.
+    """Split what an input function returned.
 
     Args:
       result: features, (features, labels), or a dataset of them.

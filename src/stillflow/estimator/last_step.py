@@ -1,4 +1,4 @@
-"""How many steps a folder's checkpoint has made, and a hook that stops workers at a last one."""
+"""Number of steps in a folder's checkpoint, and a hook that stops workers at the last one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stillflow.train.stopping_hooks import StopAtStepHook
 
 
 def steps_made(model_dir: str) -> int:
-    """The global step of a folder's latest checkpoint; 0 if there is none, or none in it."""
+    """Return the global step of a folder's latest checkpoint; 0 if there is none, or none in it."""
     path = latest_checkpoint(model_dir)
     try:
         return int(load_variable(path, GraphKeys.GLOBAL_STEP)) if path else 0
@@ -25,7 +25,7 @@ def steps_made(model_dir: str) -> int:
 
 
 class _StopAtCheckpointStepHook(SessionRunHook):
-    """Stops when a checkpoint has a step; workers wait for it at that step."""
+    """Hook that stops when a checkpoint has a step; workers wait for it at that step."""
 
     def __init__(
         self, model_dir: str, last_step: int, wait_after_file_check_secs: float = 30
@@ -60,7 +60,9 @@ class _StopAtCheckpointStepHook(SessionRunHook):
 def make_stop_at_checkpoint_step_hook(
     estimator: Any, last_step: int, wait_after_file_check_secs: float = 30
 ) -> SessionRunHook:
-    """A hook that stops at a step; workers that are not the chief wait until it has saved it.
+    """Return a hook that stops at a step.
+
+    Workers that are not the chief wait until it has saved it.
 
     Args:
       estimator: whose training it is.

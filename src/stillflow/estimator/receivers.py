@@ -56,7 +56,7 @@ class _Receiver(NamedTuple):
 
 @export("estimator.export.ServingInputReceiver")
 class ServingInputReceiver(_Receiver):
-    """What a served model is fed, and the features made from it.
+    """Feeds of a served model, and the features made from them.
 
     Args:
       features: {name: tensor}; a tensor is named "feature".
@@ -85,7 +85,7 @@ class ServingInputReceiver(_Receiver):
 
 @export("estimator.export.TensorServingInputReceiver")
 class TensorServingInputReceiver(_Receiver):
-    """As `ServingInputReceiver`, for a model whose features are one tensor, not a dict.
+    """`ServingInputReceiver` for a model whose features are one tensor, not a dict.
 
     Args:
       features: the tensor.
@@ -114,7 +114,7 @@ class _Supervised(NamedTuple):
 
 
 class SupervisedInputReceiver(_Supervised):
-    """What an exported graph of training or evaluation is fed, with features and labels.
+    """Feeds of an exported graph of training or evaluation, with features and labels.
 
     Args:
       features, labels: a tensor, or {name: tensor}.
@@ -137,7 +137,7 @@ class SupervisedInputReceiver(_Supervised):
 def build_parsing_serving_input_receiver_fn(
     feature_spec: Any, default_batch_size: int | None = None
 ) -> Callable[[], Any]:
-    """A function that makes a receiver of serialized `Example`s.
+    """Return a function that makes a receiver of serialized `Example`s.
 
     Args:
       feature_spec: what to parse, as for `tf.parse_example`.
@@ -156,7 +156,7 @@ def build_parsing_serving_input_receiver_fn(
 def build_raw_serving_input_receiver_fn(
     features: dict[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], Any]:
-    """A function that makes a receiver of the features themselves.
+    """Return a function that makes a receiver of the features themselves.
 
     Args:
       features: {name: tensor} of the types and shapes to take; the first dimension is the batch.
@@ -174,7 +174,7 @@ def build_raw_serving_input_receiver_fn(
 def build_raw_supervised_input_receiver_fn(
     features: Any, labels: Any, default_batch_size: int | None = None
 ) -> Callable[[], Any]:
-    """A function that makes a receiver of features and labels themselves.
+    """Return a function that makes a receiver of features and labels themselves.
 
     Args:
       features, labels: a tensor, or {name: tensor}, of the types and shapes to take.

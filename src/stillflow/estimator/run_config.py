@@ -77,7 +77,7 @@ _FILTERS = {
 
 
 def default_session_config() -> Any:
-    """The `ConfigProto` of an estimator that is given none: soft placement."""
+    """Return the `ConfigProto` of an estimator that is given none: soft placement."""
     config = ConfigProto(allow_soft_placement=True)
     config.graph_options.rewrite_options.meta_optimizer_iterations = RewriterConfig.ONE
     return config
@@ -88,7 +88,7 @@ def _property(name: str, doc: str) -> Any:
 
 
 def _strategies(train: Any, evaluate: Any, both: Any) -> dict[str, Any]:
-    """The strategies of training and evaluation, however they are given.
+    """Return the strategies of training and evaluation, however they are given.
 
     Raises:
       ValueError: if one is given in both ways.
@@ -155,7 +155,7 @@ class RunConfig:
         self._join_for_strategies(settings, remote if self._train_distribute else None)
 
     def _join_for_strategies(self, settings: dict[str, Any], remote: Any) -> None:
-        """Takes the task of TF_CONFIG, or leaves it to a coordinator to tell strategies theirs.
+        """Use the task of TF_CONFIG, unless a coordinator tells strategies their tasks.
 
         Raises:
           ValueError: if both TF_CONFIG and the program name a cluster.
@@ -178,7 +178,7 @@ class RunConfig:
         self._cluster_spec = remote or cluster
 
     def _take(self, task: ClusterTask) -> None:
-        """Lets these be the settings of a task."""
+        """Set the attributes of a task."""
         for name, value in vars(task).items():
             setattr(self, f"_{name}", value)
 
@@ -206,7 +206,7 @@ class RunConfig:
                 raise ValueError(message)
 
     def _keep_one_interval(self, values: dict[str, Any]) -> None:
-        """Of steps and seconds between checkpoints, the one that was set last counts."""
+        """Keep the interval between checkpoints that was set last, in steps or seconds."""
         steps, secs = values.get("save_checkpoints_steps"), values.get("save_checkpoints_secs")
         if steps is not None and secs is not None:
             raise ValueError(_BOTH)
@@ -216,7 +216,7 @@ class RunConfig:
             self._save_checkpoints_steps = None
 
     def replace(self, **kwargs: Any) -> Any:
-        """A copy with other values of some settings.
+        """Return a copy with other values of some settings.
 
         Raises:
           ValueError: if one cannot be replaced, or is out of its range.

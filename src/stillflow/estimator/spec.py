@@ -76,7 +76,7 @@ class EstimatorSpec(_Fields):
         )  # fmt: skip
 
     def _replace(self, **kwds: Any) -> EstimatorSpec:  # type: ignore[override]
-        """A copy with other fields, checked again; the mode stays.
+        """Return a copy with other fields, checked again; the mode stays.
 
         Raises:
           ValueError: if the mode would change.
@@ -87,7 +87,7 @@ class EstimatorSpec(_Fields):
 
 
 def checked_train_op(train_op: Any, mode: Any) -> Any:
-    """The operation of a step, if the mode needs none or it is there."""
+    """Return the operation of a step, if the mode needs none or it is there."""
     if train_op is None:
         if mode == ModeKeys.TRAIN:
             raise ValueError("Missing train_op.")
@@ -101,7 +101,7 @@ def checked_train_op(train_op: Any, mode: Any) -> Any:
 
 
 def checked_loss(loss: Any, mode: Any) -> Any:
-    """The loss as a scalar, if the mode needs none or it is there."""
+    """Return the loss as a scalar, if the mode needs none or it is there."""
     if loss is None:
         if mode in (ModeKeys.TRAIN, ModeKeys.EVAL):
             raise ValueError("Missing loss.")
@@ -117,7 +117,7 @@ def checked_loss(loss: Any, mode: Any) -> Any:
 
 
 def checked_predictions(predictions: Any, mode: Any) -> Any:
-    """The predictions; {} if there are none and the mode needs none."""
+    """Return the predictions; {} if there are none and the mode needs none."""
     if predictions is None:
         if mode == ModeKeys.PREDICT:
             raise ValueError("Missing predictions.")
@@ -133,12 +133,12 @@ def checked_predictions(predictions: Any, mode: Any) -> Any:
 
 
 def checked_outputs(outputs: Any, predictions: Any, mode: Any) -> Any:
-    """The outputs to serve; in other modes than prediction they are not looked at."""
+    """Return the outputs to serve; in other modes than prediction they are not looked at."""
     return with_default_output(outputs, predictions) if mode == ModeKeys.PREDICT else outputs
 
 
 def checked_hooks(hooks: Any) -> tuple[Any, ...]:
-    """The hooks as a tuple."""
+    """Return the hooks as a tuple."""
     hooks = tuple(hooks or ())
     for hook in hooks:
         if not isinstance(hook, SessionRunHook):
@@ -154,7 +154,10 @@ def _checked_scaffold(scaffold: Any) -> Any:
 
 
 def _checked_metrics(metrics: Any) -> dict[str, Any]:
-    """The metrics as (value, update); variables of `Metric`s become local ones of the graph."""
+    """Return the metrics as (value, update).
+
+    Variables of `Metric`s become local ones of the graph.
+    """
     metrics = {} if metrics is None else metrics
     if not isinstance(metrics, dict):
         raise TypeError(f"eval_metric_ops must be a dict, given: {metrics}")
@@ -186,7 +189,7 @@ def _checked_metrics(metrics: Any) -> dict[str, Any]:
 
 
 def _is_metric(value: Any) -> bool:
-    """Whether this is a metric of Keras."""
+    """Return True if this is a metric of Keras."""
     return hasattr(value, "update_state")
 
 

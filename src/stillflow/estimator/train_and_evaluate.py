@@ -35,7 +35,7 @@ class _TrainFields(NamedTuple):
 
 @export("estimator.TrainSpec")
 class TrainSpec(_TrainFields):
-    """How to train.
+    """Specification of training.
 
     Args:
       input_fn: gives the input.
@@ -70,7 +70,7 @@ class _EvalFields(NamedTuple):
 
 @export("estimator.EvalSpec")
 class EvalSpec(_EvalFields):
-    """How to evaluate, and what to export.
+    """Specification of evaluation, with exporters.
 
     Args:
       input_fn: gives the input.
@@ -303,7 +303,7 @@ def _wait(seconds: float, purpose: str) -> None:
 
 
 class _Evaluator:
-    """Evaluates the latest checkpoint, if it is a new one, and calls the exporters."""
+    """Evaluator of each new checkpoint, which calls the exporters."""
 
     def __init__(self, estimator: Any, spec: EvalSpec, last_step: int | None) -> None:
         self._estimator = estimator
@@ -315,7 +315,7 @@ class _Evaluator:
         self.exports: Any = None
 
     def evaluate_and_export(self) -> bool:
-        """Whether there was something new to evaluate; then `metrics` and `exports` are set."""
+        """Evaluate a new checkpoint and return True; set `metrics` and `exports`."""
         path = self._estimator.latest_checkpoint()
         if not path or path == self._evaluated:
             self._remind(
@@ -350,7 +350,7 @@ class _Evaluator:
 
 
 class _EvaluatingListener(CheckpointSaverListener):
-    """Evaluates checkpoints as they are saved, but for the first, which holds initial values."""
+    """Listener that evaluates checkpoints as they are saved, except the initial one."""
 
     def __init__(self, evaluator: _Evaluator, throttle_secs: float) -> None:
         self._evaluator = evaluator

@@ -21,7 +21,7 @@ from stillflow.train.step_counter import StepCounterHook
 def train_with_spec(
     config: RunConfig, spec: EstimatorSpec, hooks: list[Any], step: Any, listeners: list[Any]
 ) -> Any:
-    """Makes steps until a hook or the input ends it.
+    """Make steps until a hook or the input ends it.
 
     Args:
       config: the settings of the run.
@@ -87,7 +87,10 @@ def _provide_saver(config: RunConfig, spec: EstimatorSpec) -> None:
 def _saving_hooks(
     config: RunConfig, spec: EstimatorSpec, hooks: list[Any], listeners: list[Any]
 ) -> list[Any]:
-    """What saves checkpoints, unless a hook of the program does; the first one has listeners."""
+    """Return the hooks that save checkpoints, unless the program has one.
+
+    The first has listeners.
+    """
     given = [*hooks, *spec.training_chief_hooks]
     savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
     own = []

@@ -21,7 +21,7 @@ class _Fields(NamedTuple):
 
 @export("estimator.WarmStartSettings")
 class WarmStartSettings(_Fields):
-    """What `tf.train.warm_start` is called with before training starts.
+    """Arguments of `tf.train.warm_start`, called before training starts.
 
     Args:
       ckpt_to_initialize_from: a checkpoint, or a folder with some.
@@ -49,7 +49,7 @@ class WarmStartSettings(_Fields):
 
 
 def warm_start_settings(warm_start_from: Any) -> WarmStartSettings | None:
-    """The settings that an estimator is given: settings, a checkpoint, a SavedModel, or None.
+    """Return warm-start settings from settings, a checkpoint, a SavedModel, or None.
 
     Raises:
       ValueError: if it is something else.

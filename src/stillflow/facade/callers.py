@@ -1,4 +1,4 @@
-"""Who is asking for ``tensorflow``.
+"""Identification of the importer of ``tensorflow``.
 
 Some libraries only probe for TensorFlow, to offer extras over it that need the real one.  They
 see none, unless ``STILLFLOW_ALLOW`` names them ("keras,tensorboard").  Keras before 2.4 computes
@@ -78,7 +78,7 @@ def _of_program(library: str, file: str) -> bool:
 
 @functools.cache
 def _keras_of_old() -> bool:
-    """Whether the Keras here is one for TensorFlow 1; a copy in a program's folder is, too."""
+    """Return True if Keras is for TensorFlow 1, also as a copy in a program's folder."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -1,4 +1,4 @@
-"""What programs import as ``tensorflow.python.ops.control_flow_util``."""
+"""Functions that programs import from ``tensorflow.python.ops.control_flow_util``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def IsMerge(op: Operation) -> bool:
 
 
 def IsCondMerge(op: Operation) -> bool:
-    """Whether `op` is a Merge all of whose inputs come from branches of a cond."""
+    """Return True if `op` is a Merge whose inputs all come from branches of a cond."""
     if not IsMerge(op) or not op.inputs:
         return False
     contexts = [output_context(tensor.op) for tensor in op.inputs]
@@ -54,7 +54,7 @@ def IsCondMerge(op: Operation) -> bool:
 
 
 def IsLoopMerge(op: Operation) -> bool:
-    """Whether `op` is the Merge of a loop variable."""
+    """Return True if `op` is the Merge of a loop variable."""
     if not IsMerge(op):
         return False
     context = op._get_control_flow_context()
@@ -74,21 +74,24 @@ def TensorInContext(tensor: Any, ctxt: Any) -> bool:
 
 
 def GetContainingWhileContext(ctxt: Any, stop_ctxt: Any = None) -> Any:
-    """The innermost loop that `ctxt` is or is in, or `stop_ctxt` if that comes first; or None."""
+    """Return the innermost loop that `ctxt` is or is in, or `stop_ctxt` if that comes first.
+
+    Or None.
+    """
     while ctxt is not None and not ctxt.IsWhileContext() and ctxt is not stop_ctxt:
         ctxt = ctxt.outer_context
     return ctxt
 
 
 def GetContainingCondContext(ctxt: Any) -> Any:
-    """The innermost branch that `ctxt` is or is in, or None."""
+    """Return the innermost branch that `ctxt` is or is in, or None."""
     while ctxt is not None and not ctxt.IsCondContext():
         ctxt = ctxt.outer_context
     return ctxt
 
 
 def GetContainingXLAContext(ctxt: Any) -> Any:
-    """The innermost compiled context that `ctxt` is or is in, or None."""
+    """Return the innermost compiled context that `ctxt` is or is in, or None."""
     while ctxt is not None and not ctxt.IsXLAContext():
         ctxt = ctxt.outer_context
     return ctxt
@@ -99,7 +102,7 @@ def InXlaContext(graph: Any) -> bool:
 
 
 def CheckInputFromValidContext(op: Operation, input_op: Operation) -> None:
-    """Refuses an operation that takes a value from a loop it is not in.
+    """Raise an error for an operation that takes a value from a loop it is not in.
 
     Raises:
       ValueError: if `input_op` is an input that `op` may not have.

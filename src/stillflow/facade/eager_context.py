@@ -283,7 +283,7 @@ class Context:
 
     @property
     def post_execution_callbacks(self) -> list[Any]:
-        """What is called after each operation that runs when it is called."""
+        """The callbacks after each eager operation."""
         return list(callbacks.active)
 
     _post_execution_callbacks = post_execution_callbacks
@@ -326,7 +326,7 @@ def _check_mode(mode: Any) -> None:
 
 
 def _full_name(name: Any) -> str:
-    """A device's name with the job, replica and task of this process; "" for None."""
+    """Return a device's name with the job, replica and task of this process; "" for None."""
     from stillflow.graph.device import DeviceSpec
 
     if not name:

@@ -105,7 +105,7 @@ def args_to_matching_eager(
 
 
 def convert_to_mixed_eager_tensors(values: Any, ctx: Any) -> tuple[list[int], list[Any]]:
-    """Make tensors of values, and give the numbers of their types beside them."""
+    """Convert values to tensors, and return the numbers of their types with them."""
     del ctx
     tensors = [convert_to_tensor(value) for value in values]
     return [tensor.dtype.as_datatype_enum for tensor in tensors], tensors
@@ -231,7 +231,7 @@ def _described(kind: str) -> str:
 
 
 def _arguments(card: Card, inputs: list[Any], known: dict[str, Any]) -> Iterator[Any]:
-    """The inputs of each argument: a list of as many as attributes say for lists.
+    """Yield the inputs of each argument: a list of as many as attributes say for lists.
 
     Raises:
       InvalidArgumentError: there are too few or too many.

@@ -1,4 +1,4 @@
-"""What ``tensorflow.python.eager.test`` has beside ``tf.test``."""
+"""Additions of ``tensorflow.python.eager.test`` to ``tf.test``."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from stillflow.estimator.inputs.feeding import enqueue_columns
 
 
 def _columns(data: Any) -> tuple[dict[Any, Any], Any]:
-    """The columns of the data, and what names its rows; None for their numbers."""
+    """Return the columns of the data, and what names its rows; None for their numbers."""
     if isinstance(data, np.ndarray):
         return {"rows": data}, None
     if isinstance(data, OrderedDict):
@@ -36,7 +36,7 @@ def enqueue_data(
     num_epochs: int | None = None,
     pad_value: Any = None,
 ) -> Any:
-    """A queue of rows, and threads that fill it once a session runs.
+    """Return a queue of rows, and threads that fill it once a session runs.
 
     Args:
       data: an array, an `OrderedDict` of arrays, or a `DataFrame` of pandas.

@@ -14,7 +14,7 @@ _HANDLES = ("GetSessionHandle", "GetSessionHandleV2")
 
 
 class FetchHandler:
-    """What to run for a structure of fetches, and that structure of what came of it.
+    """Fetches of a structure, and the structure of their results.
 
     Args:
       graph: the graph of the fetches.

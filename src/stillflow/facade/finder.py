@@ -36,7 +36,7 @@ overlay: Callable[[str], type[ModuleType] | str | None] | None = None
 
 
 class Finder:
-    """Finds ``tensorflow`` and what is below it.
+    """Finder of ``tensorflow`` and its submodules.
 
     Args:
       shadow: whether to hide a real TensorFlow that is installed, rather than give way to it.
@@ -68,7 +68,7 @@ class Finder:
 
 
 class InsideFinder:
-    """Finds internal modules of TensorFlow below a public namespace of ours.
+    """Finder of TensorFlow's internal modules below a public namespace of ours.
 
     `from tensorflow.contrib.summary import summary` asks the module it got, which is
     stillflow.contrib.summary, for a submodule. The last finder asked.
@@ -120,12 +120,12 @@ def _is_of_program(folder: str) -> bool:
     if parent not in (os.getcwd(), os.path.abspath(sys.path[0] or os.curdir)):
         return False
     inside = (os.path.join(folder, part) for part in ("python", "_api"))
-    core = os.path.join(parent, "tensorflow_core")  # of 1.15, beside it
+    core = os.path.join(parent, "tensorflow_core")  # of 1.15, next to it
     return not any(map(os.path.isdir, (*inside, core)))
 
 
 class _Loader:
-    """Makes a module of a kind, or puts the module named `target` in its place."""
+    """Loader that makes a module of a kind, or substitutes the module named `target`."""
 
     # Not derived from importlib.abc.Loader: that import alone would take 20 ms.
 
@@ -158,8 +158,8 @@ class _Loader:
 
 
 def _make_logger(logging: ModuleType) -> None:
-    # TensorFlow has its handler from its import on. What a program, or absl, configures later
-    # comes beside it, and does not replace the lines that begin with INFO:tensorflow.
+    # TensorFlow installs its handler at import. Handlers that a program, or absl, configures later
+    # are additional, and do not replace the lines that begin with INFO:tensorflow.
     logging.get_logger()
 
 

@@ -1,6 +1,6 @@
 """The registry of gradients as TensorFlow's internal modules show it: a table that can be changed.
 
-Programs such as SHAP put gradients of their own into it for a while and then what was there before.
+Programs such as SHAP replace gradients in it for a while and restore the previous ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Gradient = Callable[..., Any]
 
 
 class Entry(MutableMapping[str, Any]):
-    """What is registered for a type of operations: its gradient as `"type"`.
+    """Registered gradient of a type of operations, as `"type"`.
 
     It takes an operation and the gradients of its outputs; None says that gradients stop there.
     """
@@ -91,11 +91,11 @@ class Gradients:
         self._registry = Table()
 
     def list(self) -> list[str]:
-        """The types of operations that have a gradient, or are said to have none."""
+        """Return the types of operations that have a gradient, or are said to have none."""
         return list(self._registry)
 
     def lookup(self, name: str) -> Gradient | None:
-        """The gradient of a type of operations.
+        """Return the gradient of a type of operations.
 
         Raises:
           LookupError: if none is registered.
@@ -106,7 +106,7 @@ class Gradients:
         return gradient
 
     def register(self, candidate: Gradient | None, name: str) -> None:
-        """Adds the gradient of a type of operations, as `tf.RegisterGradient` does."""
+        """Add the gradient of a type of operations, as `tf.RegisterGradient` does."""
         gradient_registry._register(name, candidate)
 
 

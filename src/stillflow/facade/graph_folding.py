@@ -23,11 +23,11 @@ def OptimizeGraph(
     config_proto: Any, metagraph: Any, verbose: bool = True,
     graph_id: bytes = b"graph_to_optimize", cluster: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a graph with constants in place of what depends on constants alone.
+    """Return a graph with constants instead of nodes that depend on constants only.
 
     Args:
       config_proto: a `ConfigProto`.
-      metagraph: a `MetaGraphDef`, whose collection "train_op" names what is fetched.
+      metagraph: a `MetaGraphDef`, whose collection "train_op" names the fetches.
       verbose: ignored, as are the others.
 
     Returns:

@@ -88,7 +88,7 @@ def _name_errors(before: str, now: str) -> None:
 
 
 def _probe(name: str, package: str | None = None) -> ModuleSpec | None:
-    """Find a module's spec as usual, except that whoever probes for TensorFlow finds none.
+    """Find a module's spec as usual, except that probes for TensorFlow find none.
 
     Without this a library that looks after the program has imported tensorflow would see it in
     ``sys.modules``, where no finder is asked.

@@ -1,4 +1,4 @@
-"""What stands behind a name of an internal TensorFlow module; first rule that answers wins.
+"""Resolution of names in internal TensorFlow modules; the first matching rule decides.
 
 1. the table of our own equivalents, ``internal.OBJECTS``, by this name
 2. the names recorded from TensorFlow 1.15, ``internal_names.txt``
@@ -134,7 +134,7 @@ def _imported_file(module: str, name: str) -> Any:
 
 
 def _imported_files(module: str) -> dict[str, str]:
-    """The modules that protoc has one import, by the names that it gives them there."""
+    """Return the modules that protoc has one import, by the names that it gives them there."""
     own = _file(module).get("DESCRIPTOR") if module.endswith("_pb2") else None
     imports = [] if own is None else [item.name.removesuffix(".proto") for item in own.dependencies]
     return {

@@ -1,4 +1,4 @@
-"""Which internal modules TensorFlow 1.15 had, and which public names they held.
+"""Internal modules of TensorFlow 1.15, and their public names.
 
 Old programs import ``tensorflow.python.ops.array_ops`` and the like.  ``internal_names.txt`` lists
 these modules as a tree, one per line, indented below the package each is in, followed by::
@@ -19,7 +19,7 @@ _TOP = "tf"
 
 
 class InternalModule:
-    """What is known about one internal module.
+    """Facts about one internal module.
 
     Attributes:
       alias: the public namespace that it is as a whole, if any.
@@ -55,7 +55,7 @@ def _lines() -> dict[str, str]:
 
 @functools.cache
 def internal_module(module: str) -> InternalModule | None:
-    """Return what is known about an internal module, None if TensorFlow 1.15 had no such module."""
+    """Return the facts about an internal module, None if TensorFlow 1.15 had no such module."""
     line = _lines().get(module)
     if line is None:
         return None

@@ -44,7 +44,7 @@ def show(shell: Any, kind: type, error: Exception, traceback: Any, tb_offset: An
 
 
 def _is_ours(path: str) -> bool:
-    """Whether code is of this package, or of a plan that it compiled."""
+    """Return True if code is of this package, or of a plan that it compiled."""
     return path.startswith((*FOLDERS, "<plan "))
 
 

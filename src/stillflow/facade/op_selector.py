@@ -10,7 +10,7 @@ from stillflow_contrib.graph_editor import select
 
 
 class UnliftableError(Exception):
-    """What cannot be taken out of a graph."""
+    """Error for operations that cannot be removed from a graph."""
 
 
 def is_differentiable(op: Operation) -> bool:

@@ -21,7 +21,7 @@ from stillflow.protos import GraphDef
 
 
 class _Converter:
-    """What both converters can be told."""
+    """Settings of both converters."""
 
     def __init__(self) -> None:
         self.allow_custom_ops = False
@@ -71,7 +71,7 @@ class _Converter:
         self, graph_def: Any, inputs: Mapping[str, Any], outputs: Sequence[str],
         input_type: Any = settings.FLOAT, output_type: Any = settings.FLOAT,
     ) -> bytes:  # fmt: skip
-        """Returns the model of a frozen graph; the types count where all of it is quantized."""
+        """Return the model of a frozen graph; the types count where all of it is quantized."""
         same = set(inputs) & {tensor_name(name) for name in outputs}
         if same:
             raise ConverterError(
@@ -95,18 +95,18 @@ class _Converter:
 
 @export("lite.TFLiteConverter")
 class TFLiteConverter(_Converter):
-    """Converts a frozen graph; what else there is, the `from_` methods make one.
+    """Converter of a frozen graph; the `from_` methods freeze other models.
 
     Args:
       graph_def: a frozen `GraphDef`.
-      input_tensors: what is fed: tensors whose types and shapes count.
+      input_tensors: the feeds: tensors with types and shapes.
       output_tensors: what is asked for.
       input_arrays_with_shape: for graphs that cannot be imported: names and shapes instead.
       output_arrays: then the names of what is asked for.
       experimental_debug_info_func: not used.
 
     Raises:
-      ValueError: If it is not said what is fed and asked for.
+      ValueError: If neither feeds nor fetches are given.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class TFLiteConverter(_Converter):
 
     @classmethod
     def from_session(cls, sess: Any, input_tensors: Any, output_tensors: Any) -> TFLiteConverter:
-        """Returns a converter of a session's graph, its variables as they are now."""
+        """Return a converter of a session's graph, its variables as they are now."""
         return cls(_frozen(sess, output_tensors), input_tensors, output_tensors)
 
     @classmethod
@@ -153,7 +153,7 @@ class TFLiteConverter(_Converter):
         output_arrays: Sequence[str],
         input_shapes: Mapping[str, Any] | None = None,
     ) -> TFLiteConverter:
-        """Returns a converter of a frozen graph in a file, binary or text.
+        """Return a converter of a frozen graph in a file, binary or text.
 
         Raises:
           IOError: If there is no such file, or no graph in it.
@@ -192,11 +192,11 @@ class TFLiteConverter(_Converter):
         tag_set: Any = None,
         signature_key: str | None = None,
     ) -> TFLiteConverter:
-        """Returns a converter of a signature of a SavedModel.
+        """Return a converter of a signature of a SavedModel.
 
         Raises:
           IOError: If there is no SavedModel.
-          ValueError: If it has no such signature, files beside it, or no tensor of a name.
+          ValueError: If it does not have such a signature, files next to it, or a tensor of a name.
         """
         tags = {tf.saved_model.tag_constants.SERVING} if tag_set is None else tag_set
         key = signature_key or tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -224,7 +224,7 @@ class TFLiteConverter(_Converter):
         output_arrays: Sequence[str] | None = None,
         custom_objects: Any = None,
     ) -> TFLiteConverter:
-        """Returns a converter of a Keras model in a file.
+        """Return a converter of a Keras model in a file.
 
         Raises:
           ValueError: If there is no tensor of a name, or a shape does not fit.
@@ -240,7 +240,7 @@ class TFLiteConverter(_Converter):
 
     @property
     def post_training_quantize(self) -> bool:
-        """Whether weights are quantized; `optimizations` says it today."""
+        """True if weights are quantized; the older form of `optimizations`."""
         _warn("post_training_quantize", "optimizations=[Optimize.DEFAULT]")
         return Optimize.DEFAULT in set(self.optimizations)
 
@@ -261,11 +261,11 @@ class TFLiteConverter(_Converter):
         self.target_spec.supported_ops = value
 
     def convert(self) -> bytes:
-        """Returns the model: what is written to a .tflite file.
+        """Return the model: the content of a .tflite file.
 
         Raises:
           ValueError: If shapes are not known, or settings contradict each other.
-          ConverterError: If TensorFlow Lite lacks operations; it names them.
+          ConverterError: If TensorFlow Lite does not have an operation; it names all of them.
         """
         inputs = self._shaped_inputs()
         self._check_input_stats()
@@ -281,7 +281,7 @@ class TFLiteConverter(_Converter):
         )  # fmt: skip
 
     def get_input_arrays(self) -> list[str]:
-        """Returns the names of the inputs."""
+        """Return the names of the inputs."""
         if self._has_tensors():
             return [tensor_name(tensor.name) for tensor in self._input_tensors]
         return [name for name, _ in self._input_arrays_with_shape]
@@ -353,7 +353,7 @@ class TFLiteConverter(_Converter):
 
 @export("compat.v2.lite.TFLiteConverter")
 class TFLiteConverterV2(_Converter):
-    """Converts Keras models and SavedModels, with what TensorFlow 2 calls its methods.
+    """Converter of Keras models and SavedModels, with the method names of TensorFlow 2.
 
     Args:
       funcs: a converter's graph, inputs and outputs; use the `from_` methods.
@@ -379,7 +379,7 @@ class TFLiteConverterV2(_Converter):
     def from_saved_model(
         cls, saved_model_dir: Any, signature_keys: Sequence[str] | None = None, tags: Any = None
     ) -> TFLiteConverterV2:
-        """Returns a converter of a signature of a SavedModel.
+        """Return a converter of a signature of a SavedModel.
 
         Raises:
           ValueError: If more than one signature is asked for, or there is none of that name.
@@ -398,16 +398,16 @@ class TFLiteConverterV2(_Converter):
 
     @classmethod
     def from_keras_model(cls, model: Any) -> TFLiteConverterV2:
-        """Returns a converter of a Keras model, its variables as they are now."""
+        """Return a converter of a Keras model, its variables as they are now."""
         session = tf.keras.backend.get_session()
         return cls(TFLiteConverter(_frozen(session, model.outputs), model.inputs, model.outputs))
 
     def convert(self) -> bytes:
-        """Returns the model: what is written to a .tflite file.
+        """Return the model: the content of a .tflite file.
 
         Raises:
           ValueError: If shapes are not known, or settings contradict each other.
-          ConverterError: If TensorFlow Lite lacks operations; it names them.
+          ConverterError: If TensorFlow Lite does not have an operation; it names all of them.
         """
         self._check_settings()
         converter = self._frozen
@@ -466,7 +466,7 @@ def _is_frozen(session: Any) -> bool:
 
 
 def _frozen(session: Any, outputs: Sequence[Any]) -> Any:
-    """Returns a session's graph with its variables as constants."""
+    """Return a session's graph with its variables as constants."""
     graph_def = session.graph.as_graph_def()
     if _is_frozen(session):
         return graph_def

@@ -14,7 +14,7 @@ from stillflow.protos import GraphDef
 
 
 def split(graph_def: Any) -> tuple[Any, list[Any]]:
-    """Returns a graph without the operations that TensorFlow does not know, and these.
+    """Return a graph without the operations that TensorFlow does not know, and these.
 
     Raises:
       ConverterError: If something else reads what they write: of what shape it is nobody knows.
@@ -39,12 +39,12 @@ def split(graph_def: Any) -> tuple[Any, list[Any]]:
 
 
 def sources(custom: Sequence[Any]) -> list[str]:
-    """Returns what custom operations read."""
+    """Return what custom operations read."""
     return list(dict.fromkeys(name for node in custom for name in node.input))
 
 
 def add(draft: Draft, node: Any, inputs: list[str]) -> None:
-    """Adds a custom operator to a draft."""
+    """Add a custom operator to a draft."""
     types = [dtypes.as_dtype(kind) for kind in node.attr["_output_types"].list.type]
     outputs = [node.name, *(f"{node.name}:{i}" for i in range(1, len(types)))]
     for name, dtype in zip(outputs, types or [dtypes.float32]):
@@ -53,7 +53,7 @@ def add(draft: Draft, node: Any, inputs: list[str]) -> None:
 
 
 def add_known(draft: Draft, op: Operation, inputs: list[str]) -> None:
-    """Adds a custom operator for an operation that TensorFlow knows, its outputs declared."""
+    """Add a custom operator for an operation that TensorFlow knows, its outputs declared."""
     outputs = [tensor.name.removesuffix(":0") for tensor in op.outputs]
     # Of these TensorFlow's converter knows everything but an operator: they have no options.
     options = {} if op.type in ("Merge", "RandomUniform") else _options(op.node_def)
@@ -61,7 +61,7 @@ def add_known(draft: Draft, op: Operation, inputs: list[str]) -> None:
 
 
 def _options(node: Any) -> dict[str, Any]:
-    """Returns a node's numbers, strings and lists of numbers; options hold nothing else."""
+    """Return a node's numbers, strings and lists of numbers; options hold nothing else."""
     found: dict[str, Any] = {}
     for name, value in node.attr.items():
         kind = value.WhichOneof("value")

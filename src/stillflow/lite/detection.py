@@ -51,7 +51,7 @@ def _detection(node: Node) -> Any:
 def _find(
     options: dict[str, Any], count: int, encodings: Array, scores: Array, anchors: Array
 ) -> tuple[Array, ...]:
-    """Returns boxes, classes, scores and the number of the objects found."""
+    """Return boxes, classes, scores and the number of the objects found."""
     boxes = _decoded(options, encodings[0, :, :4], anchors)
     if (boxes[:, :2] >= boxes[:, 2:]).any():
         raise ValueError("A box of a detection has no area")
@@ -67,7 +67,7 @@ def _find(
 
 
 def _decoded(options: dict[str, Any], encodings: Array, anchors: Array) -> Array:
-    """Returns corners, [boxes, 4], of boxes that are told by how they differ from anchors."""
+    """Return corners, [boxes, 4], of boxes that are told by how they differ from anchors."""
     scales = np.array([options[f"{side}_scale"] for side in "yxhw"], np.float32)
     moved = encodings / scales
     centers = moved[:, :2] * anchors[:, 2:] + anchors[:, :2]
@@ -76,14 +76,14 @@ def _decoded(options: dict[str, Any], encodings: Array, anchors: Array) -> Array
 
 
 def _one_class_each(options: dict[str, Any], boxes: Array, scores: Array) -> tuple[Array, Array]:
-    """The best boxes by their best class alone."""
+    """Return the best boxes by their best class alone."""
     best = scores.argmax(1)
     places = _suppressed(options, boxes, scores.max(1), int(options["max_detections"]))
     return places, best[places]
 
 
 def _class_by_class(options: dict[str, Any], boxes: Array, scores: Array) -> tuple[Array, Array]:
-    """The best boxes of each class, then the best of all."""
+    """Return the best boxes of each class, then the best of all."""
     per_class = int(options.get("detections_per_class") or _PER_CLASS)
     places, classes = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for number in range(scores.shape[1]):
@@ -97,7 +97,7 @@ def _class_by_class(options: dict[str, Any], boxes: Array, scores: Array) -> tup
 
 
 def _suppressed(options: dict[str, Any], boxes: Array, scores: Array, most: int) -> Array:
-    """Returns the places of the best boxes, without those that overlap a better one."""
+    """Return the places of the best boxes, without those that overlap a better one."""
     places = np.flatnonzero(scores >= np.float32(options["nms_score_threshold"]))
     places = places[np.argsort(-scores[places], kind="stable")]
     areas = (boxes[:, 2:] - boxes[:, :2]).prod(1)

@@ -30,7 +30,7 @@ class Step:
       inputs: what it reads.
       outputs: what it writes.
       options_kind: the name of its table of options, "" if it has none.
-      options: what stands in that table.
+      options: the content of that table.
       version: of the operator, the least one that does this.
       custom: of an operator of kind "CUSTOM" its name; `options` are then its attributes.
     """
@@ -69,7 +69,7 @@ class Draft:
         self.quantizations: dict[str, Quantization] = {}
 
     def constant(self, name: str, value: Any) -> str:
-        """Keeps a constant under this name, or one like it if that is another's; returns it."""
+        """Keep a constant under this name, or one like it if that is another's; return it."""
         value = np.asarray(value)
         kept = self.constants.get(name)
         if kept is None or kept.dtype != value.dtype or not np.array_equal(kept, value):
@@ -78,7 +78,7 @@ class Draft:
         return name
 
     def free_name(self, name: str) -> str:
-        """Returns a name that no tensor has, like the one given."""
+        """Return a name that no tensor has, like the one given."""
         free, number = name, 0
         while free in self.constants or free in self.shapes:
             number += 1
@@ -86,7 +86,7 @@ class Draft:
         return free
 
     def declare(self, name: str, shape: Iterable[int] | None, dtype: Any) -> str:
-        """Tells the shape, None if unknown, and type of what a step writes; returns its name."""
+        """Declare shape, None if unknown, and type of a step's result; return its name."""
         if shape is None:
             self.unshaped.add(name)
         self.shapes[name] = tuple(int(size) for size in shape or ())
@@ -94,7 +94,7 @@ class Draft:
         return name
 
     def rename(self, old: str, new: str) -> None:
-        """Calls a tensor otherwise, wherever it is read, written or asked for."""
+        """Rename a tensor everywhere."""
         for step in self.steps:
             step.inputs = [new if name == old else name for name in step.inputs]
             step.outputs = [new if name == old else name for name in step.outputs]
@@ -108,18 +108,18 @@ class Draft:
             self.unshaped.add(new)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a tensor."""
+        """Return the shape of a tensor."""
         return self.constants[name].shape if name in self.constants else self.shapes[name]
 
     def uses(self) -> collections.Counter[str]:
-        """How often each tensor is read; being an output counts."""
+        """Return each tensor's number of uses; an output counts as one."""
         found = collections.Counter(self.outputs)
         for step in self.steps:
             found.update(step.inputs)
         return found
 
     def writers(self) -> dict[str, Step]:
-        """The step that writes each tensor."""
+        """Return the step that writes each tensor."""
         return {name: step for step in self.steps for name in step.outputs}
 
     def drop_unused(self) -> None:
@@ -139,7 +139,7 @@ class Draft:
         yield from sorted(names)
 
     def model(self) -> Table:
-        """Returns the draft as the tables of a model file."""
+        """Return the draft as the tables of a model file."""
         names = list(self._tensors())
         index = {name: i for i, name in enumerate(names)}
         buffers = [table("Buffer")]
@@ -209,5 +209,5 @@ class Draft:
         )
 
     def content(self) -> bytes:
-        """Returns the draft as the bytes of a model file."""
+        """Return the draft as the bytes of a model file."""
         return write_model(self.model())

@@ -15,14 +15,14 @@ class View:
         self.draft, self.writers, self.uses = draft, draft.writers(), draft.uses()
 
     def before(self, name: str, *kinds: str) -> Step | None:
-        """The step that writes a tensor for one reader alone, if it is of a kind."""
+        """Return the step that writes a tensor for one reader alone, if it is of a kind."""
         step = self.writers.get(name)
         if step is None or step.kind not in kinds or self.uses[name] != 1:
             return None
         return step
 
     def value(self, name: str) -> Array | None:
-        """The value of a constant, None for any other tensor."""
+        """Return the value of a constant, None for any other tensor."""
         return self.draft.constants.get(name)
 
     def replace(self, last: Step, *gone: Step) -> None:
@@ -30,12 +30,12 @@ class View:
         self.draft.steps = [step for step in self.draft.steps if step not in gone]
 
     def same_shape(self, one: str, other: str) -> bool:
-        """Returns True if both shapes are known, and the same."""
+        """Return True if both shapes are known, and the same."""
         draft = self.draft
         return not draft.unshaped & {one, other} and draft.shape(one) == draft.shape(other)
 
     def pass_on(self, step: Step, source: str) -> bool:
-        """Removes a step that writes what it reads; returns False if its name is needed."""
+        """Remove a step that writes what it reads; return False if its name is needed."""
         result, draft = step.outputs[0], self.draft
         old, new = result, source
         if result in draft.outputs:
@@ -50,7 +50,7 @@ class View:
         return True
 
     def copy(self, step: Step, source: str) -> bool:
-        """Makes a step one that writes what it reads, in the shape of its result."""
+        """Make a step one that writes what it reads, in the shape of its result."""
         shape = np.array(self.draft.shape(step.outputs[0]), np.int32)
         target = self.draft.constant(f"{step.outputs[0]}_shape", shape)
         step.kind, step.options_kind, step.version = "RESHAPE", "Reshape", 1
@@ -58,7 +58,7 @@ class View:
         return True
 
     def take_over(self, first: Step, last: Step) -> bool:
-        """Lets an earlier step write what a later one, now gone, wrote."""
+        """Make an earlier step write the result of a removed later one."""
         first.outputs = list(last.outputs)
         position = self.draft.steps.index(last)
         self.draft.steps[position] = first

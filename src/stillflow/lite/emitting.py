@@ -1,4 +1,4 @@
-"""Which operators of TensorFlow Lite the operations of TensorFlow become."""
+"""TensorFlow Lite operators for operations of TensorFlow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Emission:
         outputs: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
-        """Adds a step that writes what the operation writes."""
+        """Add a step that writes what the operation writes."""
         written = list(self.outputs if outputs is None else outputs)
         read = [
             self.keep(name, self.values[name])
@@ -52,7 +52,7 @@ class Emission:
         self.draft.steps.append(Step(kind, read, written, options_kind, options, version))
 
     def constant(self, index: int) -> Array:
-        """The value of an input that has to be known.
+        """Return the value of an input that has to be known.
 
         Raises:
           ConverterError: If it is not.
@@ -65,17 +65,17 @@ class Emission:
         return value
 
     def keep(self, name: str, value: Any) -> str:
-        """Keeps a constant; returns what it is called."""
+        """Keep a constant; return what it is called."""
         name = self.draft.constant(name, value)
         self._kept.add(name)
         return name
 
     def integers(self, index: int) -> str:
-        """The name of a constant input, as integers of 32 bits."""
+        """Return the name of a constant input, as integers of 32 bits."""
         return self.keep(self.inputs[index], self.constant(index).astype(np.int32))
 
     def between(self, suffix: str, shape: Sequence[int]) -> str:
-        """Declares a tensor between two steps of one operation; returns its name."""
+        """Declare a tensor between two steps of one operation; return its name."""
         name = self.draft.free_name(f"{self.outputs[0]}_{suffix}")
         return self.draft.declare(name, shape, self.draft.dtypes[self.outputs[0]])
 
@@ -101,7 +101,7 @@ class Emission:
         return PADDINGS.index(padding)
 
     def shape(self, index: int) -> tuple[int, ...]:
-        """The shape of an input."""
+        """Return the shape of an input."""
         name = self.inputs[index]
         return self.values[name].shape if name in self.values else self.draft.shapes[name]
 
@@ -160,7 +160,7 @@ EMITTERS: dict[str, Emit] = {}
 
 
 def emits(*kinds: str) -> Callable[[Emit], Emit]:
-    """Puts the decorated function into the table, for operations of some types."""
+    """Put the decorated function into the table, for operations of some types."""
 
     def put(function: Emit) -> Emit:
         EMITTERS.update(dict.fromkeys(kinds, function))
@@ -225,7 +225,7 @@ def _mirror_pad(e: Emission) -> None:
 
 
 def _window_sizes(e: Emission) -> dict[str, int]:
-    """The options that all convolutions share."""
+    """Return the options that all convolutions share."""
     stride_h, stride_w = e.window("strides")
     dilation_h, dilation_w = e.window("dilations")
     return {
@@ -254,7 +254,7 @@ def _convolution(e: Emission) -> None:
 
 
 def _convolution_by_input(e: Emission, sizes: dict[str, int]) -> None:
-    """A convolution with a computed filter, which is brought into the operator's order."""
+    """Emit a convolution with a computed filter, brought into the operator's order."""
     height, width, depth, channels = e.shape(1)
     name = e.draft.free_name(f"{e.inputs[1]}_reordered")
     e.draft.declare(name, [channels, height, width, depth], np.float32)
@@ -285,7 +285,7 @@ def _by_channel(e: Emission, filters: Array, sizes: dict[str, int]) -> None:
 
 
 def no_bias(e: Emission, channels: int) -> str:
-    """Keeps a bias of zeros; returns its name."""
+    """Keep a bias of zeros; return its name."""
     return e.keep(f"{e.outputs[0]}_bias", np.zeros(channels, np.float32))
 
 
@@ -435,7 +435,7 @@ def _strided_slice(e: Emission) -> None:
 def _spelled_out(
     places: list[list[int]], masks: dict[str, int], rank: int
 ) -> tuple[list[list[int]], dict[str, int]]:
-    """Returns a slice without ellipsis and new dimensions, with an index for each dimension."""
+    """Return a slice without ellipsis and new dimensions, with an index for each dimension."""
     given = len(places[0])
     if not masks["ellipsis_mask"]:  # what is not named is taken whole
         places = [[*place, 0] for place in places]
@@ -466,7 +466,7 @@ def _spelled_out(
 
 
 def _bounds(places: list[list[int]], masks: dict[str, int]) -> list[list[Any]]:
-    """Returns begin, end and step of each dimension as Python's slices have them."""
+    """Return begin, end and step of each dimension as Python's slices have them."""
     begins: list[Any] = [
         None if masks["begin_mask"] >> i & 1 else begin for i, begin in enumerate(places[0])
     ]
@@ -541,7 +541,7 @@ def _resize(e: Emission) -> None:
 
 
 def _is_repetition(e: Emission) -> bool:
-    """Returns True where each pixel is repeated: where centers are makes no difference then."""
+    """Return True where each pixel is repeated: where centers are makes no difference then."""
     sizes = zip(e.output_shape[1:3], e.shape(0)[1:3])
     return e.op.type == "ResizeNearestNeighbor" and all(new % old == 0 for new, old in sizes)
 

@@ -24,7 +24,7 @@ def _matrix_product(e: Emission) -> None:
 
 
 def _transposed(e: Emission, name: str, order: Sequence[int], result: str = "") -> str:
-    """Returns a tensor with its dimensions in another order; a constant is reordered here."""
+    """Return a tensor with its dimensions in another order; a constant is reordered here."""
     result = result or f"{name}/transpose"
     value = e.values.get(name)
     if value is not None:
@@ -43,7 +43,7 @@ def _reshaped(e: Emission, name: str, shape: Sequence[int], result: str) -> str:
 def _added(
     e: Emission, kind: str, inputs: list[str], result: str, shape: Sequence[int], **options: object
 ) -> str:
-    """Adds a step before the last ones of an operation; returns what it writes."""
+    """Add a step before the last ones of an operation; return what it writes."""
     result = e.draft.free_name(result)
     e.draft.declare(result, shape, e.draft.dtypes[e.outputs[0]])
     table = {"TRANSPOSE": "Transpose", "RESHAPE": "Reshape"}.get(kind, "")
@@ -78,7 +78,7 @@ class _Side:
             self.value = self.value.transpose(order)
 
     def position(self, place: Sequence[int]) -> int:
-        """The number of the matrix for a place in the batch of the results."""
+        """Return the number of the matrix for a place in the batch of the results."""
         own = place[len(place) - len(self.batch) :]
         position = 0
         for size, index in zip(self.batch, own):
@@ -86,13 +86,13 @@ class _Side:
         return position
 
     def left(self, position: int, prefix: str) -> str:
-        """The name of a matrix as the first operand of FULLY_CONNECTED."""
+        """Return the name of a matrix as the first operand of FULLY_CONNECTED."""
         if position not in self._made:
             self._made[position] = self._part(position, prefix)
         return self._made[position]
 
     def right(self, position: int, prefix: str) -> str:
-        """The name of a matrix as the second one, which is read transposed."""
+        """Return the name of a matrix as the second one, which is read transposed."""
         if position not in self._made:
             self._made[position] = self._weights(position, prefix)
         return self._made[position]
@@ -169,7 +169,7 @@ def _set_diagonal(e: Emission) -> None:
 
 @emits("SelectV2")
 def _select(e: Emission) -> None:
-    """The operator's three values have one shape: constants are repeated to have it."""
+    """Emit Select, with constants repeated to the common shape of the three values."""
     shape, read = tuple(e.output_shape), []
     for i, name in enumerate(e.inputs):
         if e.shape(i) != shape:

@@ -13,7 +13,7 @@ _BITS = 31  # of the integer that stands for a factor
 
 
 def fixed_point(factors: Any) -> tuple[Array, Array]:
-    """Returns real factors as `multiplier * 2**(shift - 31)`.
+    """Return real factors as `multiplier * 2**(shift - 31)`.
 
     Args:
       factors: reals, double precision, not negative.
@@ -30,7 +30,7 @@ def fixed_point(factors: Any) -> tuple[Array, Array]:
 
 
 def scaled(values: Any, factors: Any) -> Any:
-    """Returns integers times real factors, rounded twice as fixed-point arithmetic does.
+    """Return integers times real factors, rounded twice as fixed-point arithmetic does.
 
     The product is rounded to 31 fewer bits, halves upwards, then shifted, halves away from zero.
 
@@ -54,14 +54,14 @@ def scaled(values: Any, factors: Any) -> Any:
 
 
 def rounded(reals: Any) -> Any:
-    """Returns reals rounded to whole ones, halves away from zero."""
+    """Return reals rounded to whole ones, halves away from zero."""
     return tf.sign(reals) * tf.floor(tf.abs(reals) + 0.5)
 
 
 def activation_range(
     activation: str, quantization: Quantization, dtype: np.dtype[Any]
 ) -> tuple[int, int]:
-    """Returns the least and the largest integer that an activation function lets through.
+    """Return the least and the largest integer that an activation function lets through.
 
     Raises:
       ValueError: If the function cannot be computed so.
@@ -88,12 +88,12 @@ def activation_range(
 
 
 def clamped(values: Any, low: int, high: int, dtype: np.dtype[Any]) -> Any:
-    """Returns integers held between two bounds, as the type of a tensor of the model."""
+    """Return integers held between two bounds, as the type of a tensor of the model."""
     return tf.cast(tf.clip_by_value(values, low, high), dtype)
 
 
 def exact_type(largest_sum: float) -> Any:
-    """Returns the floating type in which sums of integers are exact.
+    """Return the floating type in which sums of integers are exact.
 
     Args:
       largest_sum: what the magnitudes of the terms can add up to.

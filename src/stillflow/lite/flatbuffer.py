@@ -146,7 +146,7 @@ class _Reader:
 
 
 def read(schema: Schema, kind: str, data: bytes) -> Table:
-    """Returns the root table of a flat buffer, read whole; vectors of bytes are views into `data`.
+    """Return the root table of a flat buffer, read whole; vectors of bytes are views into `data`.
 
     Args:
       schema: what tables there are.
@@ -168,7 +168,7 @@ class _Writer:
         self.indices: dict[bytes, int] = {}
 
     def align(self, to: int, ahead: int = 0) -> None:
-        """Pads so that what follows `ahead` more bytes is aligned."""
+        """Pad so that the data after `ahead` more bytes is aligned."""
         self.data.extend(bytes(-(len(self.data) + ahead) % to))
 
     def point(self, position: int) -> None:
@@ -241,7 +241,7 @@ def _width(kind: str) -> int:
 
 
 def write(schema: Schema, root: Table, identifier: bytes) -> bytes:
-    """Returns a table and all that it holds as a flat buffer.
+    """Return a table and all that it holds as a flat buffer.
 
     Args:
       schema: what tables there are.

@@ -13,7 +13,7 @@ _FORMATS = {_INT: "bhiq", _UINT: "BHIQ", _BOOL: "BHIQ", _FLOAT: " efd"}
 
 
 def read_map(data: bytes) -> dict[str, Any]:
-    """Returns the numbers, strings and lists of numbers of a map, by name; no other values.
+    """Return the numbers, strings and lists of numbers of a map, by name; no other values.
 
     Args:
       data: the flex buffer; the map is its root.
@@ -57,7 +57,7 @@ def _numbers(data: bytes, place: int, width: int) -> dict[str, Any]:
 
 
 def _sequence(data: bytes, place: int, width: int, kind: int) -> Any:
-    """Returns a string as bytes, or a list of numbers; its size stands before it."""
+    """Return a string as bytes, or a list of numbers; its size stands before it."""
     size = _number(data, place - width, width, _UINT)
     if place + size * (1 if kind == _STRING else width) > len(data):
         raise IndexError(place)
@@ -82,7 +82,7 @@ def _text(data: bytes, place: int) -> str:
 
 
 def write_map(values: dict[str, Any]) -> bytes:
-    """Returns a map of numbers, strings and lists of numbers as a flex buffer.
+    """Return a map of numbers, strings and lists of numbers as a flex buffer.
 
     Args:
       values: by name, whole numbers of at most 64 bits, reals in single precision, truth values,
@@ -140,7 +140,7 @@ class _Writer:
         self.data += struct.pack(f"<{len(numbers)}{letter}", *numbers)
 
     def _sequence(self, value: Any) -> Any:
-        """Writes a string or list; returns its place, None for a number."""
+        """Write a string or list; return its place, None for a number."""
         if not isinstance(value, (bytes, list)):
             return None
         self._align()

@@ -52,7 +52,7 @@ _REDUCERS: dict[str, Callable[..., Any]] = {
     "REDUCE_ANY": tf.reduce_any,
 }
 
-# Operators that only move values: they are the same whatever the values stand for.
+# Operators that only move values: they are the same for every quantization.
 _MOVING: dict[str, Callable[[Node], Any]] = {
     "BATCH_TO_SPACE_ND": lambda node: tf.batch_to_space_nd(node[0], node[1], node[2]),
     "DEPTH_TO_SPACE": lambda node: tf.depth_to_space(node[0], node.options.block_size),
@@ -85,7 +85,7 @@ _MOVING: dict[str, Callable[[Node], Any]] = {
 
 
 def activated(node: Node, value: Any) -> Any:
-    """Returns a value after the operator's activation function."""
+    """Return a value after the operator's activation function."""
     name = node.activation
     if name not in _ACTIVATIONS:
         raise ValueError(f"The activation function {name} is not supported by Stillflow")
@@ -110,7 +110,7 @@ def _reduce(node: Node) -> Any:
 
 @translates(FLOAT, *_MOVING)
 def move(node: Node) -> Any:
-    """Translates an operator that only moves values."""
+    """Translate an operator that only moves values."""
     return _MOVING[node.kind](node)
 
 
@@ -119,7 +119,7 @@ MOVING = frozenset(_MOVING)
 
 @translates(FLOAT, "RESHAPE")
 def reshape(node: Node) -> Any:
-    """Translates a change of shape; the new one is an option or an input."""
+    """Translate a change of shape; the new one is an option or an input."""
     shape = node[1] if node[1] is not None else getattr(node.options, "new_shape", None)
     return tf.reshape(node[0], [] if shape is None else tf.reshape(shape, [-1]))
 
@@ -130,7 +130,7 @@ def _concatenate(node: Node) -> Any:
 
 
 def convolve(node: Node, x: Any, filters: Any) -> Any:
-    """Returns a convolution of `x`, plain or by channel, with a filter laid out as in the model."""
+    """Return a convolution of `x`, plain or by channel, with a filter laid out as in the model."""
     strides, dilations = node.window("stride"), node.window("dilation")
     if node.kind == "CONV_2D":
         kernel = tf.transpose(filters, [1, 2, 3, 0])
@@ -151,7 +151,7 @@ def _convolution(node: Node) -> Any:
 
 
 def biased(node: Node, value: Any) -> Any:
-    """Returns a value plus the operator's third input, if it has one."""
+    """Return a value plus the operator's third input, if it has one."""
     return value if node[2] is None else tf.nn.bias_add(value, node[2])
 
 
@@ -161,13 +161,13 @@ def _fully_connected(node: Node) -> Any:
 
 
 def multiply(x: Any, weights: Any) -> Any:
-    """Returns the product of the rows of `x` and of `weights`, as wide as these are long."""
+    """Return the product of the rows of `x` and of `weights`, as wide as these are long."""
     rows = tf.reshape(x, [-1, int(weights.shape[1])])
     return tf.matmul(rows, weights, transpose_b=True)
 
 
 def as_wide(node: Node, product: Any) -> Any:
-    """Gives a product the leading dimensions of the input, if the operator keeps them."""
+    """Restore the leading dimensions of the input, if the operator keeps them."""
     if not node.options.keep_num_dims:
         return product
     leading = [int(size) for size in node[0].shape[:-1]]
@@ -188,7 +188,7 @@ def _pool(node: Node) -> Any:
 
 
 def pooled(node: Node, x: Any) -> Any:
-    """Returns the pools of `x`."""
+    """Return the pools of `x`."""
     window, strides = node.window("filter"), node.window("stride")
     if node.kind == "MAX_POOL_2D":
         return tf.nn.max_pool(x, window, strides, node.padding)
@@ -224,7 +224,7 @@ def _resize_bilinear(node: Node) -> Any:
 
 
 def bilinear(node: Node, images: Any) -> Any:
-    """Returns images resized by linear interpolation, as the operator says."""
+    """Return images resized by linear interpolation, as the operator says."""
     return tf.raw_ops.ResizeBilinear(
         images=images, size=node[1], align_corners=node.options.align_corners
     )
@@ -247,7 +247,7 @@ def _cast(node: Node) -> Any:
 
 @translates(FLOAT, "DEQUANTIZE")
 def dequantize(node: Node) -> Any:
-    """Translates the step from integers, or halves, to the reals that they stand for."""
+    """Translate the conversion of integers, or halves, to the reals that they represent."""
     quantization = node.quantization(0)
     if quantization is None:
         return tf.cast(node[0], tf.float32)
@@ -255,14 +255,14 @@ def dequantize(node: Node) -> Any:
 
 
 def dequantize_as(values: Any, quantization: Quantization) -> Any:
-    """Returns the reals that integers stand for."""
+    """Return the reals that integers stand for."""
     zero_point = np.float32(quantization.zero_point)
     return quantization.scale * (tf.cast(values, tf.float32) - zero_point)
 
 
 @translates(FLOAT, "ARG_MAX", "ARG_MIN")
 def position(node: Node) -> Any:
-    """Translates the search for the largest or smallest value."""
+    """Translate the search for the largest or smallest value."""
     find = tf.argmax if node.kind == "ARG_MAX" else tf.argmin
     return find(node[0], int(node.constant(1).reshape(-1)[0]), output_type=node.results[0].dtype)
 

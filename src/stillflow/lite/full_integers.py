@@ -20,7 +20,7 @@ _LEAST, _GREATEST = -128, 127
 
 
 class _Manner(NamedTuple):
-    """How an operator works on integers.
+    """Integer form of an operator.
 
     Attributes:
       version: of the operator that does.
@@ -62,7 +62,7 @@ _MANNERS = {
 
 
 def measure(draft: Draft, samples: Iterable[Any]) -> Ranges:
-    """Returns between which bounds the real values of a model lie.
+    """Return between which bounds the real values of a model lie.
 
     Args:
       draft: the model.
@@ -93,18 +93,18 @@ def measure(draft: Draft, samples: Iterable[Any]) -> Ranges:
 def quantize(
     draft: Draft, ranges: Ranges, keeps_reals: bool, input_type: Any, output_type: Any
 ) -> None:
-    """Makes a model compute in integers.
+    """Make a model compute in integers.
 
     Args:
       draft: the model.
       ranges: between which bounds its values lie.
       keeps_reals: whether operators that cannot do so compute with reals.
-      input_type, output_type: float32, int8 or uint8: of what is fed and fetched.
+      input_type, output_type: float32, int8 or uint8: of feeds and fetches.
 
     Raises:
       RuntimeError: If an operator cannot do so, or nobody knows the bounds of a value.
     """
-    for step in draft.steps:  # inputs first: whoever reads one then knows that it holds integers
+    for step in draft.steps:  # inputs first: a reader of one then knows that it holds integers
         manner = _MANNERS.get(step.kind)
         for name in _reals(step, manner) if manner is not None else ():
             if name in draft.inputs and name not in draft.quantizations:
@@ -144,7 +144,7 @@ def _activation(ranges: Ranges, name: str, step: Step) -> Quantization:
 
 
 def _reals(step: Step, manner: _Manner) -> list[str]:
-    """The inputs of an operator that hold real values."""
+    """Return the inputs of an operator that hold real values."""
     return step.inputs if manner.inputs is None else [step.inputs[i] for i in manner.inputs]
 
 
@@ -179,7 +179,7 @@ def _mark(draft: Draft, name: str, quantization: Quantization) -> None:
 def _convert(
     draft: Draft, step: Step, name: str, new: str, kind: str, quantization: Quantization | None
 ) -> None:
-    """Puts a step before another, which then reads a value in another form."""
+    """Put a step before another, which then read a value in another form."""
     new = draft.declare(draft.free_name(new), draft.shape(name), np.float32)
     if quantization is not None:
         _mark(draft, new, quantization)
@@ -189,7 +189,7 @@ def _convert(
 
 
 def _finish_step(draft: Draft, step: Step, manner: _Manner) -> None:
-    """Gives what is joined one scale, and a bias that of the products it is added to."""
+    """Give concatenated inputs one scale, and a bias that of the products it is added to."""
     step.version = manner.version
     if manner.keeps_scale and manner.inputs is None:
         wanted = draft.quantizations[step.outputs[0]]
@@ -213,7 +213,7 @@ def _words(values: Array) -> Array:
 
 
 def _set_end(draft: Draft, name: str, dtype: np.dtype[Any], ends: list[str]) -> None:
-    """Lets an input or output of integers be fed or fetched as another type."""
+    """Make an integer input or output be fed or fetched as another type."""
     found = draft.quantizations.get(name)
     if dtype == np.int8 or found is None:
         if found is None and dtype != np.float32:

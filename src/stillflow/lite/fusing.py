@@ -35,7 +35,7 @@ def _once(draft: Draft, pattern: Callable[[View, Step], bool]) -> bool:
 
 
 def _clamp(view: View, step: Step) -> bool:
-    """An activation function becomes the end of the operator before it."""
+    """Return an activation function becomes the end of the operator before it."""
     if step.kind not in _CLAMPS:
         return False
     last = view.before(step.inputs[0], *_CAN_END_WITH_CLAMP, *_MOVES)
@@ -49,7 +49,7 @@ def _clamp(view: View, step: Step) -> bool:
 
 
 def _before_reshape(view: View, step: Step) -> bool:
-    """A sum or product by channel goes before a change of shape, to the weights."""
+    """Return a sum or product by channel goes before a change of shape, to the weights."""
     if step.kind not in ("ADD", "SUB", "MUL", "DIV") or step.options.get("activation"):
         return False
     position = 0 if view.value(step.inputs[0]) is None else 1
@@ -74,7 +74,7 @@ def _before_reshape(view: View, step: Step) -> bool:
 
 
 def _affine(view: View, step: Step) -> bool:
-    """Sums and products with constants become part of weights and bias."""
+    """Fold sums and products with constants into weights and bias."""
     if step.kind not in ("ADD", "SUB", "MUL", "DIV") or step.options.get("activation"):
         return False
     position = 1 if view.value(step.inputs[1]) is not None else 0
@@ -105,7 +105,7 @@ def _affine(view: View, step: Step) -> bool:
 
 
 def _set(view: View, step: Step, index: int, value: Array) -> None:
-    """Gives a step another constant, under the old name if nobody else reads it."""
+    """Replace a step's constant, under the old name if nobody else reads it."""
     name, dtype = step.inputs[index], view.draft.constants[step.inputs[index]].dtype
     if view.uses[name] == 1:
         view.draft.constants[name] = value.astype(dtype)
@@ -114,7 +114,7 @@ def _set(view: View, step: Step, index: int, value: Array) -> None:
 
 
 def _flattened(view: View, step: Step) -> bool:
-    """A matrix product takes rows from any shape: none has to be made for it."""
+    """Return a matrix product takes rows from any shape: none has to be made for it."""
     if step.kind != "FULLY_CONNECTED":
         return False
     before = view.before(step.inputs[0], "RESHAPE")
@@ -127,14 +127,14 @@ def _flattened(view: View, step: Step) -> bool:
 
 
 def _same_shape(view: View, step: Step) -> bool:
-    """A change to the shape that is there already changes nothing."""
+    """Return a change to the shape that is there already changes nothing."""
     if step.kind != "RESHAPE" or not view.same_shape(step.inputs[0], step.outputs[0]):
         return False
     return view.pass_on(step, step.inputs[0])
 
 
 def _dilated(view: View, step: Step) -> bool:
-    """A convolution between a split into batches and its undoing is a dilated convolution."""
+    """Make a convolution between SpaceToBatch and BatchToSpace a dilated one."""
     if step.kind != "BATCH_TO_SPACE_ND":
         return False
     convolution = view.before(step.inputs[0], "CONV_2D", "DEPTHWISE_CONV_2D")
@@ -166,7 +166,7 @@ def _dilated(view: View, step: Step) -> bool:
 
 
 def _unit_length(view: View, step: Step) -> bool:
-    """A value times the root of one over the sum of its squares is a normalization."""
+    """Return a value times the root of one over the sum of its squares is a normalization."""
     if step.kind != "MUL":
         return False
     for x, factor in (step.inputs, step.inputs[::-1]):

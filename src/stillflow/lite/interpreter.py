@@ -38,7 +38,7 @@ _UNFIT = (
 
 @export("lite.Interpreter")
 class Interpreter:
-    """Runs a model on arrays: allocate, set the inputs, invoke, get the outputs.
+    """Interpreter of a model: allocate, set the inputs, invoke, get the outputs.
 
     Args:
       model_path: the file of the model.
@@ -46,7 +46,7 @@ class Interpreter:
       experimental_delegates: not supported.
 
     Raises:
-      ValueError: If there is no model, it is damaged, or Stillflow lacks one of its operators.
+      ValueError: If there is no model, it is damaged, or an operator is not supported.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Interpreter:
         self._buffers: dict[int, Array] = {}
 
     def allocate_tensors(self) -> None:
-        """Prepares to run with the shapes that the inputs have.
+        """Prepare to run with the shapes that the inputs have.
 
         Raises:
           RuntimeError: If the operators do not fit each other.
@@ -141,7 +141,7 @@ class Interpreter:
         }
 
     def get_tensor_details(self) -> list[dict[str, Any]]:
-        """Returns for each tensor that has a name its index, shape, dtype and quantization."""
+        """Return for each tensor that has a name its index, shape, dtype and quantization."""
         return [
             self._get_tensor_details(index)
             for index, tensor in enumerate(self._subgraph.tensors)
@@ -149,15 +149,15 @@ class Interpreter:
         ]
 
     def get_input_details(self) -> list[dict[str, Any]]:
-        """Returns the details of the model's inputs."""
+        """Return the details of the model's inputs."""
         return [self._get_tensor_details(index) for index in self._subgraph.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
-        """Returns the details of the model's outputs."""
+        """Return the details of the model's outputs."""
         return [self._get_tensor_details(index) for index in self._subgraph.outputs]
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int]) -> None:
-        """Gives an input another shape; `allocate_tensors` has to be called again.
+        """Set an input's shape; `allocate_tensors` has to be called again.
 
         Raises:
           ValueError: If it is not an input, or the shape none.
@@ -172,7 +172,7 @@ class Interpreter:
         self._forget()
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
-        """Copies a value into an input.
+        """Copy a value into an input.
 
         Raises:
           ValueError: If its type or shape is not the input's.
@@ -204,7 +204,7 @@ class Interpreter:
         self._buffers[tensor_index][...] = array
 
     def invoke(self) -> None:
-        """Runs the model.
+        """Run the model.
 
         Raises:
           RuntimeError: If the tensors are not allocated, or an operator fails.
@@ -223,7 +223,7 @@ class Interpreter:
                 self._buffers[index] = np.array(answer)
 
     def get_tensor(self, tensor_index: int) -> Array:
-        """Returns a copy of a tensor's value; that of one inside the model is computed anew.
+        """Return a copy of a tensor's value; an intermediate one is recomputed.
 
         Raises:
           ValueError: If it has none.
@@ -231,7 +231,7 @@ class Interpreter:
         return self._value(tensor_index).copy()
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
-        """Returns a function that returns a tensor's value itself, to be written or read."""
+        """Return a function that returns a tensor's value itself, to be written or read."""
         return lambda: self._value(tensor_index)
 
     def _value(self, index: int) -> Array:
@@ -252,7 +252,7 @@ class Interpreter:
         return np.asarray(self._session.run(value, feeds))
 
     def reset_all_variables(self) -> None:
-        """Does nothing: no operator that Stillflow supports keeps a state."""
+        """Do nothing: no operator that Stillflow supports keeps a state."""
 
 
 def _read(path: str) -> bytes:

@@ -1,4 +1,4 @@
-"""From a frozen graph to a draft of a model: constants are computed, branches taken."""
+"""Lowering of a frozen graph to a draft of a model: constants are computed, branches taken."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def lower(
     outputs: Sequence[str],
     allows_custom: bool = False,
 ) -> Draft:
-    """Returns a draft that computes what a graph computes.
+    """Return a draft that computes what a graph computes.
 
     Args:
       graph_def: a frozen graph.
       inputs: of each tensor that is fed its type and shape, which is known.
       outputs: the tensors that are asked for.
-      allows_custom: whether operations that TensorFlow Lite lacks become custom operators.
+      allows_custom: True if operations missing in TensorFlow Lite become custom operators.
 
     Raises:
-      ConverterError: If TensorFlow Lite lacks an operation, or its form.
+      ConverterError: If TensorFlow Lite does not have an operation, or its form.
     """
     cut, custom = _cut(graph_def, inputs, outputs), []
     if allows_custom:
@@ -77,12 +77,12 @@ def lower(
 
 
 def tensor_name(name: str) -> str:
-    """Returns what a model calls a tensor: without ":0"."""
+    """Return what a model calls a tensor: without ":0"."""
     return name.removesuffix(":0")
 
 
 def _cut(graph_def: Any, inputs: Mapping[str, tuple[Any, Sequence[int]]], outputs: Any) -> Any:
-    """Returns the part of a graph between inputs, now placeholders, and outputs."""
+    """Return the part of a graph between inputs, now placeholders, and outputs."""
     cut = GraphDef()
     cut.versions.CopyFrom(graph_def.versions)
     cut.library.CopyFrom(graph_def.library)
@@ -118,7 +118,7 @@ def _imported(graph_def: Any) -> Any:
 
 
 def unsupported(lacking: Collection[str], used: Iterable[str]) -> ConverterError:
-    """Returns the error that says which operations cannot be converted."""
+    """Return the error that says which operations cannot be converted."""
     control = sorted(_CONTROL & set(lacking))
     if control:
         return ConverterError("See console for info.\n" + _NO_CONTROL.format(", ".join(control)))
@@ -163,13 +163,13 @@ class _Lowering:
         )
 
     def _unread_input(self, name: str, dtype: Any, shape: Sequence[int]) -> str:
-        """Declares an input that nothing reads, if it is one; returns its name."""
+        """Declare an input that nothing reads; return its name."""
         if name not in self.draft.shapes:
             self.draft.declare(name, shape, _element_type(tf.as_dtype(dtype)))
         return name
 
     def _needs_no_step(self, op: Operation) -> bool:
-        """Takes branches, and passes values on; returns whether that was all there was to do."""
+        """Take branches, and pass values on; return True if nothing else was to be done."""
         if op.type == "Merge":
             alive = [tensor for tensor in op.inputs if tensor not in self.dead]
             if len(alive) == 1:
@@ -204,13 +204,13 @@ class _Lowering:
             self.names[result] = self.names[source]
 
     def _step(self, op: Operation) -> bool:
-        """Adds the steps of an operation; returns whether there are any."""
+        """Add the steps of an operation; return whether there are any."""
         from stillflow.lite import emitting_products  # noqa: F401, fills the table
         from stillflow.lite.emitting import EMITTERS, UNARY, Emission
 
         emit = EMITTERS.get(op.type)
         if emit is None and (not self.allows_custom or op.type in _LOOP):
-            # What follows still is looked at, so that all that lacks is told at once.
+            # Later operations are still examined, so that all missing ones are reported at once.
             for tensor in op.outputs:
                 self.names[tensor] = tensor_name(tensor.name)
                 self.draft.declare(tensor_name(tensor.name), (), np.float32)
@@ -234,7 +234,7 @@ class _Lowering:
         return True
 
     def _declare(self, tensor: Tensor, has_any_shape: bool) -> None:
-        """Declares a result of an operation.
+        """Declare a result of an operation.
 
         Raises:
           ConverterError: If its shape has to be known and is not.
@@ -251,7 +251,7 @@ class _Lowering:
         self.names[tensor] = self.draft.declare(name, shape, _numpy_type(tensor))
 
     def _output(self, tensor: Tensor) -> str:
-        """Returns what an output is called: by its own name, even if it is only passed on."""
+        """Return what an output is called: by its own name, even if it is only passed on."""
         name = tensor_name(tensor.name)
         if tensor in self.known:
             value = self.known[tensor]
@@ -270,7 +270,7 @@ class _Lowering:
         return self._copy(source, self.draft.declare(name, shape, self.draft.dtypes[source]))
 
     def _copy(self, source: str, name: str) -> str:
-        """Adds a step that writes an output's value under its own name; returns the name."""
+        """Add a step that writes an output's value under its own name; return the name."""
         if name in self.draft.unshaped:
             raise ConverterError(f"The output {name} is the copy of a value of unknown shape")
         shape = np.array(self.draft.shapes[name], np.int32)
@@ -301,7 +301,7 @@ def _element_type(dtype: Any) -> Any:
 
 
 def _known_values(graph: Any) -> dict[Tensor, Array]:
-    """Returns the values of all tensors that do not depend on an input."""
+    """Return the values of all tensors that do not depend on an input."""
     known: dict[Tensor, Array] = {}
     computed: list[Tensor] = []
     is_known: set[Tensor] = set()
@@ -324,7 +324,7 @@ def _known_values(graph: Any) -> dict[Tensor, Array]:
 
 
 def _drawn(graph: Any) -> set[str]:
-    """Returns the names of the tensors that depend on random numbers."""
+    """Return the names of the tensors that depend on random numbers."""
     drawn: set[Tensor] = set()
     for op in graph.get_operations():
         if op.type == "RandomUniform" or any(tensor in drawn for tensor in op.inputs):

@@ -13,12 +13,12 @@ Array = np.ndarray[Any, Any]
 
 
 def whole(values: Any) -> Any:
-    """Returns reals rounded to whole ones, halves away from zero, as C rounds."""
+    """Return reals rounded to whole ones, halves away from zero, as C rounds."""
     return np.copysign(np.floor(np.abs(values) + np.float32(0.5)), values)
 
 
 class Quantization(NamedTuple):
-    """How integers stand for reals: `real = scale * (integer - zero_point)`.
+    """Mapping of integers to reals: `real = scale * (integer - zero_point)`.
 
     Attributes:
       scales: one, or one for each index of `axis`; float32.
@@ -57,7 +57,7 @@ class ModelTensor(NamedTuple):
 
 
 def read_tensor(model: Table, tensor: Table) -> ModelTensor:
-    """Returns a tensor with its constant value.
+    """Return a tensor with its constant value.
 
     Raises:
       ValueError: If its type is unknown, or its buffer is not there or of another size.
@@ -88,7 +88,7 @@ def read_tensor(model: Table, tensor: Table) -> ModelTensor:
 
 
 def stored(value: Array) -> bytes:
-    """Returns the bytes of a constant in a model file.
+    """Return the bytes of a constant in a model file.
 
     Strings are preceded by their number and by the offsets of each and of the end.
     """

@@ -46,7 +46,7 @@ def _result(node: Node) -> Quantization:
 
 
 def _offset(node: Node, index: int, dtype: Any) -> Any:
-    """An input less its zero point."""
+    """Return an input less its zero point."""
     return tf.cast(node[index], dtype) - _quantization(node, index).zero_point
 
 
@@ -58,7 +58,7 @@ def _finished(node: Node, values: Any) -> Any:
 
 
 def _product_scales(node: Node) -> Any:
-    """What one stands for in a sum of products of the first two inputs, in units of the result."""
+    """Return the value of 1 in products of the first two inputs, in units of the result."""
     x, weights, result = _quantization(node, 0), _quantization(node, 1), _result(node)
     if node.results[0].dtype == np.uint8 or node.kind not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
         return np.float64(x.scale * weights.scale) / np.float64(result.scale)
@@ -66,7 +66,7 @@ def _product_scales(node: Node) -> Any:
 
 
 def _weighted(node: Node, weigh: Any) -> Any:
-    """The result of a convolution or matrix product."""
+    """Return the result of a convolution or matrix product."""
     weights = _quantization(node, 1)
     if isinstance(node[1], np.ndarray):
         constant = node[1].astype(np.float64) - weights.zero_point
@@ -124,7 +124,7 @@ def _average(node: Node) -> Any:
 
 
 def pooled_sums(node: Node, x: Any) -> Any:
-    """The sums of the values in each window, those outside of `x` left out."""
+    """Return the sums of the values in each window, those outside of `x` left out."""
     window, strides = node.window("filter"), node.window("stride")
     ones = tf.ones([window[1], window[2], int(x.shape[3]), 1], x.dtype)
     if strides[1] != strides[2]:
@@ -149,7 +149,7 @@ def _bounded(node: Node) -> Any:
 
 @translates(QUANTIZED, "LOGISTIC", "TANH")
 def _looked_up(node: Node) -> Any:
-    """A function of 256 values, computed once for each."""
+    """Return a function of 256 values, computed once for each."""
     source, result = _quantization(node, 0), _result(node)
     limits = np.iinfo(node.results[0].dtype)
     integers = np.arange(limits.min, limits.max + 1)
@@ -270,7 +270,7 @@ def _pad(node: Node) -> Any:
 
 @translates(QUANTIZED, "REDUCE_MAX", "REDUCE_MIN", "MAXIMUM", "MINIMUM")
 def _extreme(node: Node) -> Any:
-    """The largest or smallest, of values that all stand for reals in the same way."""
+    """Return the largest or smallest, of values that all stand for reals in the same way."""
     sources = [_quantization(node, 0)]
     if node.kind in ("MAXIMUM", "MINIMUM"):
         sources.append(_quantization(node, 1))

@@ -1,4 +1,4 @@
-"""What a TensorFlow Lite model file is made of: schema version 3, as TensorFlow 1.15 knows it."""
+"""Format of TensorFlow Lite models: schema version 3, as in TensorFlow 1.15."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ SCHEMA = Schema(
 
 
 def table(kind: str, **fields: object) -> Table:
-    """Returns a table of the format: `table("Tensor", name="x", shape=[1])`."""
+    """Return a table of the format: `table("Tensor", name="x", shape=[1])`."""
     return Table(SCHEMA, kind, **fields)
 
 
 def read_model(data: bytes) -> Table:
-    """Returns the model in the bytes of a file.
+    """Return the model in the bytes of a file.
 
     Raises:
       ValueError: If they are none, or damaged.
@@ -127,5 +127,5 @@ def read_model(data: bytes) -> Table:
 
 
 def write_model(model: Table) -> bytes:
-    """Returns a model as the bytes of a file."""
+    """Return a model as the bytes of a file."""
     return write(SCHEMA, model, IDENTIFIER)

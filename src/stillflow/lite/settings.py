@@ -1,4 +1,4 @@
-"""What a converter can be told: kinds of optimization, sets of operators, types, data to try."""
+"""Settings of a converter: optimizations, operator sets, types, representative data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Named(enum.Enum):
 
 @export("lite.Optimize")
 class Optimize(_Named):
-    """What a model is made better at; today each stores weights as integers of 8 bits."""
+    """Optimization goals; today each stores weights as 8-bit integers."""
 
     DEFAULT = "DEFAULT"
     OPTIMIZE_FOR_SIZE = "OPTIMIZE_FOR_SIZE"
@@ -45,7 +45,7 @@ class OpsSet(_Named):
 
     @staticmethod
     def get_options() -> list[str]:
-        """Returns the names of all sets."""
+        """Return the names of all sets."""
         return [str(option) for option in OpsSet]
 
 
@@ -63,7 +63,7 @@ class RepresentativeDataset:
 
 @export("lite.TargetSpec")
 class TargetSpec:
-    """What a model is converted for.
+    """Target of a conversion.
 
     Args:
       supported_ops: a set of `OpsSet`; by default TensorFlow Lite's own operators.

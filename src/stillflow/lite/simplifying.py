@@ -16,7 +16,7 @@ _NEUTRAL = {"ADD": (0, (0, 1)), "SUB": (0, (1,)), "MUL": (1, (0, 1)), "DIV": (1,
 
 
 def _neutral(view: View, step: Step) -> bool:
-    """A sum with zeros, or a product with ones, is a copy."""
+    """Return a sum with zeros, or a product with ones, is a copy."""
     if step.kind not in _NEUTRAL or step.options.get("activation"):
         return False
     number, places = _NEUTRAL[step.kind]
@@ -30,7 +30,7 @@ def _neutral(view: View, step: Step) -> bool:
 
 
 def _transposed_in_place(view: View, step: Step) -> bool:
-    """A transposition that moves only dimensions of size 1 is a change of shape."""
+    """Return a transposition that moves only dimensions of size 1 is a change of shape."""
     if step.kind != "TRANSPOSE" or step.inputs[0] in view.draft.unshaped:
         return False
     order, shape = view.value(step.inputs[1]), view.draft.shape(step.inputs[0])
@@ -41,7 +41,7 @@ def _transposed_in_place(view: View, step: Step) -> bool:
 
 
 def _reshaped_twice(view: View, step: Step) -> bool:
-    """The last of several changes of shape is enough."""
+    """Return the last of several changes of shape is enough."""
     before = view.before(step.inputs[0], "RESHAPE") if step.kind == "RESHAPE" else None
     if before is None:
         return False
@@ -51,7 +51,7 @@ def _reshaped_twice(view: View, step: Step) -> bool:
 
 
 def _repeated(view: View, step: Step) -> bool:
-    """A tensor repeated along one dimension is a concatenation."""
+    """Return a tensor repeated along one dimension is a concatenation."""
     if step.kind != "TILE":
         return False
     counts = view.value(step.inputs[1])
@@ -82,7 +82,7 @@ def _clipped(view: View, step: Step) -> bool:
 
 
 def _with_number(view: View, step: Step, number: float) -> str:
-    """Returns the operand beside a constant that is this number, "" if there is none."""
+    """Return the operand next to a constant that is this number, "" if there is none."""
     for place in (0, 1):
         value = view.value(step.inputs[place])
         if value is None or value.size != 1 or value.dtype != np.float32:
@@ -93,7 +93,7 @@ def _with_number(view: View, step: Step, number: float) -> str:
 
 
 def _reciprocal(view: View, step: Step) -> bool:
-    """A division of reals by a constant is a product."""
+    """Return a division of reals by a constant is a product."""
     if step.kind != "DIV" or view.value(step.inputs[0]) is not None:
         return False
     divisor = view.value(step.inputs[1])
@@ -105,7 +105,7 @@ def _reciprocal(view: View, step: Step) -> bool:
 
 
 def _product_with_zeros(view: View, step: Step) -> bool:
-    """A product with zeros, unless it is asked for, is a constant."""
+    """Return a product with zeros, unless it is asked for, is a constant."""
     result = step.outputs[0]
     if step.kind != "MUL" or result in {*view.draft.outputs, *view.draft.unshaped}:
         return False
@@ -120,7 +120,7 @@ def _product_with_zeros(view: View, step: Step) -> bool:
 
 
 def _operand(view: View, step: Step) -> tuple[int, Array] | None:
-    """The place and value of the constant of reals that a sum or product has beside a tensor."""
+    """Return place and value of a sum's or product's constant operand of reals."""
     values = [view.value(name) for name in step.inputs]
     if step.options.get("activation") or (values[0] is None) == (values[1] is None):
         return None
@@ -132,7 +132,7 @@ def _operand(view: View, step: Step) -> tuple[int, Array] | None:
 
 
 def _constant_product(view: View, step: Step) -> bool:
-    """A product with one constant, then another, is one product."""
+    """Return a product with one constant, then another, is one product."""
     outer = _operand(view, step) if step.kind == "MUL" else None
     before = outer and view.before(step.inputs[1 - outer[0]], "MUL")
     inner = before and _operand(view, before)
@@ -145,7 +145,7 @@ def _constant_product(view: View, step: Step) -> bool:
 
 
 def _constant_sum(view: View, step: Step) -> bool:
-    """A sum or difference with one constant, then another, is one sum or difference."""
+    """Return a sum or difference with one constant, then another, is one sum or difference."""
     outer = _operand(view, step) if step.kind in ("ADD", "SUB") else None
     before = outer and view.before(step.inputs[1 - outer[0]], "ADD", "SUB")
     inner = before and _operand(view, before)
@@ -168,7 +168,7 @@ def _constant_sum(view: View, step: Step) -> bool:
 
 
 def _signed(kind: str, place: int, constant: Array) -> tuple[np.float32, Array]:
-    """The sign of the tensor in a sum or difference, and its constant as a summand."""
+    """Return the sign of the tensor in a sum or difference, and its constant as a summand."""
     if kind == "ADD":
         return np.float32(1), constant
     return (np.float32(-1), constant) if place == 0 else (np.float32(1), -constant)
@@ -204,7 +204,7 @@ def _orders(factors: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _bounded(view: View, x: str, name: str) -> list[Step]:
-    """The steps that compute relu6(x + 3), none if a tensor is something else."""
+    """Return the steps that compute relu6(x + 3), none if a tensor is something else."""
     relu = view.before(name, "RELU6")
     total = view.before(relu.inputs[0] if relu else name, "ADD")
     if total is None or _with_number(view, total, 3) != x:

@@ -1,4 +1,4 @@
-"""What `tf.lite.TFLiteConverter` was called, as class and as function."""
+"""Former name of `tf.lite.TFLiteConverter`, as class and as function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IDLE = frozenset({"input_format", "allow_nonexistent_arrays", "debug_info"})
 
 @export("lite.TocoConverter")
 class TocoConverter:
-    """What `TFLiteConverter` was called."""
+    """Former name of `TFLiteConverter`."""
 
 
 for _name in ("session", "frozen_graph", "saved_model", "keras_model_file"):
@@ -44,11 +44,11 @@ def toco_convert(
     input_data: Any, input_tensors: Sequence[Any], output_tensors: Sequence[Any], *args: Any,
     **kwargs: Any,
 ) -> bytes:  # fmt: skip
-    """Returns a frozen graph as a model of TensorFlow Lite.
+    """Return a frozen graph as a model of TensorFlow Lite.
 
     Args:
       input_data: a `GraphDef` without variables.
-      input_tensors: what is fed.
+      input_tensors: the feeds.
       output_tensors: what is asked for.
       *args, **kwargs: settings of a `TFLiteConverter`, such as `inference_type`; and
         `input_shapes`, a shape for each input.

@@ -1,4 +1,4 @@
-"""From a model of TensorFlow Lite to a graph of TensorFlow operations."""
+"""Translation of a TensorFlow Lite model to a graph of TensorFlow operations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Node:
         return self.inputs[index] if index < len(self.inputs) else None
 
     def constant(self, index: int) -> Array:
-        """The value of an input that has to be a constant.
+        """Return the value of an input that has to be a constant.
 
         Raises:
           ValueError: If it is none.
@@ -58,13 +58,13 @@ class Node:
         return value
 
     def quantization(self, index: int) -> Quantization | None:
-        """How an input is quantized."""
+        """Return the quantization of an input."""
         source = self.sources[index] if index < len(self.sources) else None
         return source.quantization if source is not None else None
 
     @property
     def is_quantized(self) -> bool:
-        """Whether it computes in integers that stand for reals."""
+        """True if it computes in quantized integers."""
         return any(
             tensor is not None and tensor.quantization is not None and tensor.dtype.itemsize == 1
             for tensor in (*self.sources[:1], *self.results)
@@ -72,7 +72,7 @@ class Node:
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether it computes reals from real values and quantized weights."""
+        """True if it computes reals from real values and quantized weights."""
         x, weights = [*self.sources, None, None][:2]
         return (
             x is not None
@@ -114,7 +114,7 @@ HYBRID: dict[str, Translate] = {}
 
 
 def translates(table: dict[str, Translate], *kinds: str) -> Callable[[Translate], Translate]:
-    """Puts the decorated function into a table, as the translation of some operators.
+    """Put the decorated function into a table, as the translation of some operators.
 
     It takes a `Node` and returns a tensor, or a list with one for each output.
     """
@@ -127,7 +127,7 @@ def translates(table: dict[str, Translate], *kinds: str) -> Callable[[Translate]
 
 
 def translation(node: Node) -> tuple[str, Translate | None]:
-    """Returns what kind of operator it is, and the function that translates it if there is one."""
+    """Return what kind of operator it is, and the function that translates it if there is one."""
     # Importing these fills the tables.
     from stillflow.lite import (  # noqa: F401
         detection,
@@ -152,7 +152,7 @@ class Subgraph:
       tensors: its tensors.
       inputs, outputs: the indices of its inputs and outputs.
       operators: the kind of each, its options, and the indices of what it reads and writes.
-      lacking: the kinds of operators that Stillflow lacks, and how many of each there are.
+      lacking: the unsupported kinds of operators, and the number of each.
 
     Args:
       model: the model.
@@ -208,7 +208,7 @@ class Subgraph:
         }
 
     def build(self, shapes: Mapping[int, Sequence[int]]) -> dict[int, Value]:
-        """Adds the model to the default graph.
+        """Add the model to the default graph.
 
         Args:
           shapes: the shapes of the inputs that have others than the file says.

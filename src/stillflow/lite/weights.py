@@ -23,7 +23,7 @@ _LARGEST = 127
 
 
 def quantize_weights(draft: Draft) -> None:
-    """Stores large weights as integers of 8 bits; operators that cannot use these get reals."""
+    """Store large weights as integers of 8 bits; operators that cannot use these get reals."""
     for step in list(draft.steps):
         index = _WEIGHTS.get(step.kind)
         if index is None:
@@ -37,7 +37,7 @@ def quantize_weights(draft: Draft) -> None:
 
 
 def symmetric(values: Array, axis: int | None = None) -> tuple[Array, Quantization]:
-    """Returns reals as integers up to 127 on both sides of zero.
+    """Return reals as integers up to 127 on both sides of zero.
 
     Args:
       values: float32.
@@ -71,7 +71,7 @@ def _serve_readers(draft: Draft, name: str) -> None:
 
 
 def store_halves(draft: Draft) -> None:
-    """Stores all real constants as halves, which are widened where they are read."""
+    """Store all real constants as halves, which are widened where they are read."""
     for name in sorted({name for step in draft.steps for name in step.inputs}):
         value = draft.constants.get(name)
         if value is not None and value.dtype == np.float32:
@@ -80,7 +80,7 @@ def store_halves(draft: Draft) -> None:
 
 
 def _widen(draft: Draft, name: str, readers: list[Step]) -> None:
-    """Puts a step before the first reader that makes reals of a tensor."""
+    """Put a step before the first reader that makes reals of a tensor."""
     reals = draft.declare(draft.free_name(f"{name}_dequantize"), draft.shape(name), np.float32)
     for step in readers:
         step.inputs = [reals if source == name else source for source in step.inputs]

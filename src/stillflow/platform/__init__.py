@@ -1,1 +1,1 @@
-"""What a program says before it says anything about graphs: flags, main function, log, paths."""
+"""Program start: flags, main function, log, paths."""

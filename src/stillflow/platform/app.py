@@ -13,7 +13,7 @@ from stillflow._export import export
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> None:
     """Parse the flags, run a main function with what is left of the arguments, and exit.
 
-    Flags that nobody has defined are left in the arguments rather than refused.
+    Undefined flags are left in the arguments without an error.
 
     Args:
       main: called with the remaining arguments; by default the program's own `main`.

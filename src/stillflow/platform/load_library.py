@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 
 
 def _refuse(path: Any) -> None:
-    """Refuses a library: one that is not there as such, any other as made for TensorFlow.
+    """Raise an error for a library: missing, or built for TensorFlow.
 
     Raises:
       tf.errors.NotFoundError, tf.errors.UnimplementedError: always one of these.
@@ -26,7 +26,7 @@ def _refuse(path: Any) -> None:
 
 @export("load_op_library")
 def load_op_library(library_filename: Any) -> Any:
-    """Refuses to load a library of operations.
+    """Raise an error: libraries of operations are not supported.
 
     Args:
       library_filename: the library's path.
@@ -40,11 +40,11 @@ def load_op_library(library_filename: Any) -> Any:
 
 @export("load_file_system_library")
 def load_file_system_library(library_filename: Any) -> None:
-    """Refuses to load a library that adds a file system; see `load_op_library`."""
+    """Raise an error: libraries of file systems are not supported; see `load_op_library`."""
     _refuse(library_filename)
 
 
 @export("load_library")
 def load_library(library_location: Any) -> None:
-    """Refuses to load a library, or those of a folder; see `load_op_library`."""
+    """Raise an error for a library, or those of a folder; see `load_op_library`."""
     _refuse(library_location)

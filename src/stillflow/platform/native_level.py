@@ -1,4 +1,4 @@
-"""How much of what TensorFlow says from C++ is wanted: TF_CPP_MIN_LOG_LEVEL."""
+"""Level of TensorFlow's messages from C++: TF_CPP_MIN_LOG_LEVEL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NUMBER = re.compile(r"\s*([+-]?\d+)")
 
 
 def wanted(level: int) -> bool:
-    """Whether messages of a level are to be written; what is no number counts as 0.
+    """Return True if messages of a level are to be written; any other text counts as 0.
 
     Args:
       level: INFO, WARNING or ERROR.
@@ -21,7 +21,7 @@ def wanted(level: int) -> bool:
 
 
 def prefix(level: int) -> str:
-    """What a line of the log begins with: the time, to the microsecond, and the level's letter.
+    """Return the first part of a log line: the time, to the microsecond, and the level's letter.
 
     Args:
       level: INFO, WARNING or ERROR.

@@ -1,4 +1,4 @@
-"""tf.resource_loader: files that lie beside a program or in this package."""
+"""tf.resource_loader: files next to a program or in this package."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def TaskLevelStatusMessage(msg: Any) -> None:
 
 @export("logging.flush")
 def flush() -> None:
-    """Refuse, as TensorFlow does: handlers write at once.
+    """Raise an error, as TensorFlow does: handlers write at once.
 
     Raises:
       NotImplementedError: always.
@@ -146,7 +146,7 @@ def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
 
 
 def _count() -> int:
-    """How often was counted before in this file, for the line that called into the file.
+    """Return the earlier count in this file for the line that called into the file.
 
     As in TensorFlow: all lines of a program of one file share one count.
     """

@@ -1,4 +1,4 @@
-"""Benchmarks beside tests: `tf.test.Benchmark`, run by `--benchmarks=REGEX`."""
+"""Benchmarks in test files: `tf.test.Benchmark`, run by `--benchmarks=REGEX`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Benchmark:
           wall_time: seconds of a run.
           throughput: MB per second.
           extras: anything else, numbers or text.
-          name: a name in place of the method's.
+          name: a name instead of the method's.
           metrics: dictionaries of name, value and perhaps min_value and max_value.
 
         Raises:
@@ -104,7 +104,7 @@ class TensorFlowBenchmark(Benchmark):
             reported, but returned among the extras as "full_trace_chrome_format".
           store_memory_usage: whether to make another run for the memory that each allocator gave
             at most, which is added to the extras.
-          name: a name in place of the method's.
+          name: a name instead of the method's.
           extras: anything else to report.
           mbs: megabytes that a run moves.
 
@@ -147,7 +147,7 @@ class TensorFlowBenchmark(Benchmark):
 
 
 def _timeline(session: Any, op_or_tensor: Any, feed_dict: Any) -> Any:
-    """What a run of its own did when."""
+    """Return the timeline of a separate run."""
     from stillflow import protos
     from stillflow.runtime.tracing.timeline import Timeline
 

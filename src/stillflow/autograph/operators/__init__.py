@@ -1,4 +1,4 @@
-"""What converted code calls, as `ag__`: each looks at run time at what it is given."""
+"""Operators of converted code, `ag__`: each checks its operands at run time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = [
 
 
 def callee(f: Any, scope: FunctionScope) -> Any:
-    """What code in a scope calls in place of `f`."""
+    """Return the callee for `f` in a scope."""
     from stillflow.autograph.calls import resolve
 
     return resolve(f, scope.callopts)

@@ -17,7 +17,7 @@ Values = tuple[Any, ...]
 
 
 class _Places:
-    """What blocks change: variables, and behind them attributes and items.
+    """Targets that blocks change: variables, and their attributes and items.
 
     Args:
       get, set_: read and set all of them.
@@ -43,7 +43,7 @@ class _Places:
             self.set_((*self.variables(), *state))
 
     def function(self, block: Block) -> Block:
-        """A block as a function of the variables that gives their new values."""
+        """Return a block as a function of the variables that gives their new values."""
 
         def run(*values: Any) -> Values:
             first = len(values) - self.count

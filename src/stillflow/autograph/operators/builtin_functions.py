@@ -119,7 +119,7 @@ def range_(start_or_stop: Any, stop: Any = UNSPECIFIED, step: Any = UNSPECIFIED)
 
 
 def enumerate_(s: Any, start: Any = 0) -> Any:
-    """`enumerate(s, start)`, of a dataset a dataset."""
+    """Call `enumerate(s, start)`; for a dataset, return a dataset."""
     return s.enumerate(start) if _is_dataset(s) else enumerate(s, start)
 
 
@@ -145,5 +145,5 @@ OVERLOADS: dict[Any, Callable[..., Any]] = {
 
 
 def overload_of(f: Any) -> Any:
-    """What takes the place of one of Python's functions; `f` itself if nothing does."""
+    """Return the overload of a Python function; `f` itself if there is none."""
     return OVERLOADS.get(f, f)

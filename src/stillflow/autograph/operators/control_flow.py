@@ -35,7 +35,7 @@ def if_stmt(
     cond: Any, body: Block, orelse: Block, get_state: Block, set_state: Block,
     basic_symbol_names: Names = None, composite_symbol_names: Names = None,
 ) -> Any:  # fmt: skip
-    """An `if`: `body()` or `orelse()`, by `tf.cond` where the condition is a tensor.
+    """Return an `if`: `body()` or `orelse()`, by `tf.cond` where the condition is a tensor.
 
     Raises:
       ValueError: if a branch leaves a variable without a value.
@@ -68,7 +68,7 @@ def while_stmt(
     test: Block, body: Block, get_state: Block, set_state: Block, init_vars: tuple[Any, ...],
     basic_symbol_names: Names = None, composite_symbol_names: Names = None, opts: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """A `while`: by `tf.while_loop` where the first test is a tensor.
+    """Return a `while`: by `tf.while_loop` where the first test is a tensor.
 
     Raises:
       ValueError: if a variable has no value before the loop, or changes its shape in it.
@@ -89,7 +89,7 @@ def while_stmt(
 
 
 def try_out(test: Block, *values: Any) -> Any:
-    """What a test gives; its operations are in no graph of the program's."""
+    """Return the result of a test; its operations are in no graph of the program's."""
     with FuncGraph("tmp").as_default():
         return test(*values)
 
@@ -99,7 +99,7 @@ def for_stmt(
     init_vars: tuple[Any, ...], basic_symbol_names: Names = None,
     composite_symbol_names: Names = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """A `for`: by `tf.while_loop` over a tensor or an iterator, by `reduce` over a dataset.
+    """Return a `for`: by `tf.while_loop` over a tensor or an iterator, by `reduce` over a dataset.
 
     Args:
       iter_: what is walked.
@@ -124,7 +124,7 @@ def for_stmt(
 
 
 def staged_walk(iter_: Any) -> Callable[..., tuple[Any, ...]] | None:
-    """What walks `iter_` when the graph runs; None if Python does, now."""
+    """Return the loop over `iter_` at run time; None if Python iterates now."""
     from stillflow.data.dataset import DatasetV2
     from stillflow.data.iterator import IteratorV2
 

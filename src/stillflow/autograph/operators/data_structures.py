@@ -31,7 +31,7 @@ def _common(elements: tuple[Any, ...]) -> tuple[set[Any], set[Any]]:
 
 
 def tf_tensor_array_new(elements: Any, element_dtype: Any = None, element_shape: Any = None) -> Any:
-    """A TensorArray of elements of one type and shape.
+    """Return a TensorArray of elements of one type and shape.
 
     Raises:
       ValueError: if there is no such type or shape, or another one is asked for.
@@ -68,7 +68,7 @@ def _only(found: set[Any], what: str, asked: Any, elements: Any) -> Any:
 
 
 def tf_tensor_list_new(elements: Any, element_dtype: Any = None, element_shape: Any = None) -> Any:
-    """A list of tensors in the graph.
+    """Return a list of tensors in the graph.
 
     Args:
       elements: a tensor, whose rows are the elements, or several tensors.

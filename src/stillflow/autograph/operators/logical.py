@@ -19,24 +19,24 @@ def not_(a: Any) -> Any:
 
 
 def and_(a: Thunk, b: Thunk) -> Any:
-    """`a() and b()`; `b` only runs if `a` holds."""
+    """Return `a() and b()`; call `b` only if `a` is True."""
     first = a()
     return cond(first, b, lambda: first) if is_tensor(first) else first and b()
 
 
 def or_(a: Thunk, b: Thunk) -> Any:
-    """`a() or b()`; `b` only runs if `a` does not hold."""
+    """Return `a() or b()`; call `b` only if `a` is False."""
     first = a()
     return cond(first, lambda: first, b) if is_tensor(first) else first or b()
 
 
 def eq(a: Any, b: Any) -> Any:
-    """`a == b`, of tensors element by element."""
+    """Return `a == b`, for tensors element by element."""
     return equal(a, b) if is_tensor(a) or is_tensor(b) else a == b
 
 
 def not_eq(a: Any, b: Any) -> Any:
-    """`a != b`, of tensors element by element."""
+    """Return `a != b`, for tensors element by element."""
     return not_(eq(a, b))
 
 

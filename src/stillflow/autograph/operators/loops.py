@@ -32,7 +32,7 @@ def staged(
     test: Block, body: Block, get_state: Block, set_state: Block, init_vars: Values, names: Names,
     opts: Any = None,
 ) -> Values:  # fmt: skip
-    """A `tf.while_loop` whose variables are `init_vars` and the state."""
+    """Return a `tf.while_loop` whose variables are `init_vars` and the state."""
     check_defined_before_loop(init_vars)
     count = len(init_vars)
 
@@ -55,7 +55,7 @@ def staged(
 
 
 def _and_then(main: Any, extra_test: Block | None, values: Values) -> Any:
-    """Whether a loop goes on: an extra test is asked only if the main one holds."""
+    """Return True if a loop continues: an extra test is called only if the main one is True."""
     if extra_test is None:
         return main
     return cond(main, lambda: extra_test(*values), lambda: False)
@@ -65,7 +65,7 @@ def over_rows(
     tensor: Any, extra_test: Block | None, body: Block, get_state: Block, set_state: Block,
     init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
-    """Walks the rows of a tensor."""
+    """Loop over the rows of a tensor."""
     from stillflow.ops.tensor_array.tensor_array import TensorArray
 
     n = len_(tensor)
@@ -88,7 +88,7 @@ def over_range(
     numbers: Any, extra_test: Block | None, body: Block, get_state: Block, set_state: Block,
     init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
-    """Walks what `tf.range` gives, without making it."""
+    """Loop over a `tf.range` without creating it."""
     start, limit, delta = numbers.op.inputs
 
     def loop_body(number: Any, *values: Any) -> Values:
@@ -122,7 +122,7 @@ def over_iterator(
     iterator: Any, extra_test: Block | None, body: Block, get_state: Block, set_state: Block,
     init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
-    """Walks an iterator to its end."""
+    """Loop over an iterator to its end."""
     from stillflow.data.iterator import get_next_as_optional
 
     def loop_body(has_next: Any, values: Values) -> tuple[Any, Values]:
@@ -155,7 +155,7 @@ def over_dataset(
     dataset: Any, extra_test: Block | None, body: Block, get_state: Block, set_state: Block,
     init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
-    """Walks a dataset by `reduce`."""
+    """Loop over a dataset by `reduce`."""
     walk = _reduced if extra_test is None else _scanned
     return walk(dataset, extra_test, body, get_state, set_state, init_vars, names)
 
@@ -164,7 +164,7 @@ def _scanned(
     dataset: Any, extra_test: Any, body: Block, get_state: Block, set_state: Block,
     init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
-    """With an extra test: a scan gives all states up to the first for which it does not hold.
+    """Loop with an extra test: a scan gives all states up to the first one that fails it.
 
     The library's functions are called after the functions here, as in TensorFlow.
     """
@@ -228,7 +228,7 @@ def _reduced(
 
 
 def _count(start: Any, limit: Any, delta: Any) -> Any:
-    """How many numbers a range has."""
+    """Return the length of a range."""
     distance = convert_to_tensor(limit - start)
     whole = distance // delta
     rest = cast(not_equal(distance % delta, zeros_like(whole)), distance.dtype)

@@ -20,13 +20,13 @@ def call_python(
     kwargs: dict[str, Any] | None = None,
     use_dummy_return: bool = False,
 ) -> Any:
-    """An operation that calls a Python function; arguments that are no tensors are kept.
+    """Return an operation that calls a Python function; arguments that are no tensors are kept.
 
     Args:
       f: the function.
       return_dtypes: the types of its results, or `MatchDType`.
       args, kwargs: its arguments.
-      use_dummy_return: give 1 in place of what it gives.
+      use_dummy_return: return 1 instead of the result.
 
     Raises:
       ValueError: if both results and a dummy are asked for, or a type is that of no tensor.

@@ -17,25 +17,25 @@ class Undefined:
 
 
 class UndefinedReturnValue:
-    """What a function gives that has not returned."""
+    """Result of a function that has not returned."""
 
 
 def is_undefined(value: Any) -> bool:
-    """Whether a variable has no value."""
+    """Return True if a variable has no value."""
     return isinstance(value, Undefined)
 
 
 def is_undefined_return(value: Any) -> bool:
-    """Whether a function has not returned."""
+    """Return True if a function has not returned."""
     return isinstance(value, UndefinedReturnValue)
 
 
 def retval(value: Any) -> Any:
-    """What a function returns: None where it has not said so."""
+    """Return a function's result: None if it has not returned."""
     return None if is_undefined_return(value) else value
 
 
 def returned(do_return: Any, value: Any) -> Any:
-    """What a function returns, and, read here since branches have to give it, whether it did."""
+    """Return a function's result, and the flag of its return, which branches have to output."""
     del do_return
     return retval(value)

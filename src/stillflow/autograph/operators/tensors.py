@@ -1,4 +1,4 @@
-"""What kind of tensor a value is."""
+"""Kinds of tensors."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from stillflow.ops.control_flow.flows import is_tensor_array as is_tensor_array
 
 
 def is_dense_tensor(t: Any) -> bool:
-    """Whether a value is a tensor or a variable, and not a sparse tensor."""
+    """Return True if a value is a tensor or a variable, and not a sparse tensor."""
     return is_tensor(t) and not isinstance(t, SparseTensor)
 
 
 def is_tensor_list(t: Any) -> bool:
-    """Whether a value is, as far as can be told, a list of tensors in a graph."""
+    """Return True if a value is known to be a list of tensors in a graph."""
     return is_tensor(t) and t.dtype == dtypes.variant and not t.shape.ndims
 
 
 def is_range_tensor(t: Any) -> bool:
-    """Whether a value is what `tf.range` gives."""
+    """Return True if a value is what `tf.range` gives."""
     return is_tensor(t) and hasattr(t, "op") and t.op.type == "Range"
 
 
 def match_staging_level(value: Any, like_value: Any) -> Any:
-    """A value as a tensor if another one is a tensor."""
+    """Return a value as a tensor if another one is a tensor."""
     return constant(value) if is_tensor(like_value) else value

@@ -15,7 +15,7 @@ _SCALARS = (bool, int, float, str)
 
 
 def check_defined_before_loop(values: Iterable[Any]) -> None:
-    """Raises ValueError unless every variable of a loop has a value before it."""
+    """Raise ValueError unless every variable of a loop has a value before it."""
     values = tuple(values)
     undefined = tuple(value.symbol_name for value in values if is_undefined(value))
     if undefined:
@@ -28,7 +28,7 @@ def check_defined_before_loop(values: Iterable[Any]) -> None:
 
 
 def check_defined_in_branch(values: Iterable[Any], branch: str) -> None:
-    """Raises ValueError unless every variable has a value after a branch."""
+    """Raise ValueError unless every variable has a value after a branch."""
     values = tuple(values)
     undefined = tuple(value.symbol_name for value in values if is_undefined(value))
     if undefined:
@@ -44,7 +44,7 @@ def check_defined_in_branch(values: Iterable[Any], branch: str) -> None:
 
 
 def check_branches(if_true: Sequence[Any], if_false: Sequence[Any], names: Names) -> None:
-    """Raises TypeError unless both branches give values of the same structure and types.
+    """Raise TypeError unless both branches give values of the same structure and types.
 
     Args:
       if_true, if_false: what the branches give.
@@ -65,7 +65,7 @@ def check_branches(if_true: Sequence[Any], if_false: Sequence[Any], names: Names
 def check_iteration(
     before: Sequence[Any], after: Sequence[Any], names: Names, shapes: bool = True
 ) -> None:
-    """Raises TypeError or ValueError unless a loop's variables keep structure, types and shapes.
+    """Raise TypeError or ValueError unless a loop's variables keep structure, types and shapes.
 
     Args:
       before, after: their values before and after an iteration.
@@ -112,7 +112,7 @@ def _check_pairs(
 
 
 def _at_least_as_known(before: Any, after: Any) -> bool:
-    """Whether a shape says all that another one does."""
+    """Return True if a shape says all that another one does."""
     if before.dims is None:
         return True
     if before.ndims != after.ndims:

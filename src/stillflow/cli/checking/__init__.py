@@ -1,3 +1,3 @@
-"""What `stillflow check` finds out about a program, without running it."""
+"""Analysis of `stillflow check`: reads a program without running it."""
 
 from __future__ import annotations

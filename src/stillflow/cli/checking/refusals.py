@@ -1,4 +1,4 @@
-"""Names that are there, since programs import them, and refuse whenever they are used."""
+"""Names that exist, since programs import them, and raise an error at each use."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _MAGICS_OVER_PYTHON = {"capture", "prun", "time", "timeit"}
 
 
 def find(path: str) -> Iterator[str]:
-    """Yields a file, or the Python files and notebooks below a folder.
+    """Yield a file, or the Python files and notebooks below a folder.
 
     Raises:
       FileNotFoundError: if there is nothing.
@@ -58,7 +58,7 @@ class Parsed(NamedTuple):
 
 
 def parse(path: str) -> Parsed:
-    """Parses a file.
+    """Parse a file.
 
     Raises:
       SyntaxError: if it is no Python, or no notebook.
@@ -84,7 +84,7 @@ def parse(path: str) -> Parsed:
 
 
 def _parse_python2(text: str, path: str, refusal: Exception) -> Parsed:
-    """Parses what Python 3 refuses; where Python 2 does too, it was Python 3 and is wrong there."""
+    """Parse source that Python 3 rejects; if Python 2 rejects it too, raise Python 3's error."""
     from stillflow.facade.revive import python2
 
     try:
@@ -98,7 +98,7 @@ def _parse_python2(text: str, path: str, refusal: Exception) -> Parsed:
 
 
 def _code_of_notebook(data: bytes) -> str:
-    """The code of a notebook, with what only IPython understands left out."""
+    """Return the code of a notebook, with what only IPython understands left out."""
     try:
         book = json.loads(data)
         cells = book["cells"] if "cells" in book else book["worksheets"][0]["cells"]
@@ -111,7 +111,7 @@ def _code_of_notebook(data: bytes) -> str:
 
 
 def _without_magic(cell: str) -> str:
-    """A cell's code; lines for IPython become lines that do nothing, in the same block."""
+    """Return a cell's code; lines for IPython become lines that do nothing, in the same block."""
     lines = cell.split("\n")
     magic = _CELL_MAGIC.match(cell)
     if magic and magic[1] not in _MAGICS_OVER_PYTHON:
@@ -124,7 +124,7 @@ def _without_magic(cell: str) -> str:
 
 
 def _is_begun(text: str) -> bool:
-    """Whether brackets, a string or a backslash carry the last statement on to the next line."""
+    """Return True if brackets, a string or a backslash continue the last statement."""
     if not text:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Whether Stillflow has a name of TensorFlow."""
+"""Verdicts on names of TensorFlow: supported or not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNKNOWN = "not in TensorFlow 1.15"
 
 
 class Verdict(NamedTuple):
-    """What is known of a name.
+    """Verdict on a name.
 
     Attributes:
       name: the part of it that names something: "tf.train.Saver" of "tf.train.Saver.restore".
@@ -36,7 +36,7 @@ def verdict(dotted: str) -> Verdict:
 
 
 def _found(dotted: str) -> Verdict:
-    """Whether a name is there at all."""
+    """Return True if a name is there at all."""
     from stillflow._namespace import is_namespace, provides
     from stillflow.facade import internal, names
     from stillflow.facade.finder import canonical
@@ -70,9 +70,9 @@ def _found(dotted: str) -> Verdict:
 
 
 def _holds(space: str) -> bool:
-    """Whether a module has any of the names on record; one without names counts by what is asked.
+    """Return True if a module has a recorded name; one without names counts as requested.
 
-    Packages that lack can be imported all the same: programs import more than they use.
+    Missing packages can be imported all the same: programs import more than they use.
     """
     from stillflow.facade import names
 
@@ -87,13 +87,13 @@ def _holds(space: str) -> bool:
 
 
 def _shortest(words: list[str]) -> list[str]:
-    """A name without what only leads back to the whole API."""
+    """Return a name without what only leads back to the whole API."""
     while words[:2] == ["compat", "v1"]:
         words = words[2:]
     return _shortest(words[2:]) if words[:3] == ["compat", "v2", "compat"] else words
 
 
 def _shown(path: str) -> str:
-    """A name as programs write it."""
+    """Return a name as programs write it."""
     internal = path.startswith("python.") or ".python." in path
     return f"{'tensorflow' if internal else 'tf'}.{path}".rstrip(".")

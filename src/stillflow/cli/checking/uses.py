@@ -1,4 +1,4 @@
-"""Which names of TensorFlow a source uses, by reading it."""
+"""Names of TensorFlow that a source uses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Use:
 
 
 def uses(tree: ast.Module) -> list[Use]:
-    """The names of TensorFlow that a module uses, as far as reading tells.
+    """Return the names of TensorFlow that a module uses, as far as reading tells.
 
     Names are followed through imports, assignments (`slim = tf.contrib.slim`) and the scopes of
     functions, not through containers, calls or arguments.
@@ -47,7 +47,7 @@ class Reader(ast.NodeVisitor):
         self.found.append(Use(name, getattr(node, "lineno", 0), self._guards > 0))
 
     def _bind(self, name: str, meaning: str | None) -> None:
-        """Notes what a name stands for; None for what is not of TensorFlow."""
+        """Record the meaning of a name; None for names outside of TensorFlow."""
         if meaning is not None or self._meaning(name) is not None:
             self._scopes[-1][name] = meaning
 
@@ -58,7 +58,7 @@ class Reader(ast.NodeVisitor):
         return None
 
     def dotted(self, node: ast.AST) -> str | None:
-        """What an expression names in TensorFlow; None if it names nothing there."""
+        """Return the TensorFlow name of an expression; None if it has none."""
         if isinstance(node, ast.Name):
             return self._meaning(node.id)
         if isinstance(node, ast.Attribute):
@@ -146,7 +146,7 @@ class Reader(ast.NodeVisitor):
         self._inside(node.args, [node.body])
 
     def _inside(self, arguments: ast.arguments, body: list[ast.stmt] | list[ast.expr]) -> None:
-        """Reads a function in a scope of its own, where arguments hide names from outside."""
+        """Read a function in a scope of its own, where arguments hide names from outside."""
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         every += [one for one in (arguments.vararg, arguments.kwarg) if one]
         self._scopes.append({one.arg: None for one in every})
@@ -156,7 +156,7 @@ class Reader(ast.NodeVisitor):
 
 
 def _names(target: ast.AST) -> Iterator[str]:
-    """The plain names that an assignment to `target` binds."""
+    """Yield the plain names that an assignment to `target` binds."""
     if isinstance(target, ast.Name):
         yield target.id
     elif isinstance(target, (ast.Tuple, ast.List)):
@@ -171,7 +171,7 @@ def _name_of(node: ast.AST | None) -> str:
 
 
 def _catches_missing(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler is there for names or modules that are missing."""
+    """Return True if a handler catches missing names or modules."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     wanted = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", ""}
     return any(_name_of(kind) in wanted for kind in kinds)

@@ -1,3 +1,3 @@
-"""What `stillflow doctor` looks at: facts of the machine, and what they mean."""
+"""Facts of the machine, and findings, of `stillflow doctor`."""
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Gpu:
 
 @dataclass
 class Facts:
-    """What is known before anything is judged.
+    """Facts that findings are derived from.
 
     Attributes:
       python, bits, executable, system: of the interpreter.
@@ -79,7 +79,7 @@ class Facts:
 
 
 def gather() -> Facts:
-    """The facts of this machine."""
+    """Return the facts of this machine."""
     from stillflow.cli.enable import location
     from stillflow.facade.finder import real_spec
     from stillflow.native import library
@@ -143,7 +143,7 @@ def _ask_driver(facts: Facts) -> None:
 
 
 def _query(question: str) -> list[list[str]]:
-    """What the driver's tool answers, a list for each line."""
+    """Return the answer of the driver's tool, a list for each line."""
     answer = subprocess.run(
         [_SMI, question, "--format=csv,noheader,nounits"], capture_output=True, text=True,
         timeout=30, check=True,
@@ -156,7 +156,7 @@ def _mebibytes(text: str) -> int:
 
 
 def _say_hello() -> dict[str, str | None]:
-    """Runs a small program on every device; {device: its error or None}."""
+    """Run a small program on every device; {device: its error or None}."""
     from stillflow.runtime.devices.devices import list_devices
 
     return {name: _hello(name) for name in list_devices()}

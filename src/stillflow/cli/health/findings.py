@@ -1,4 +1,4 @@
-"""What the facts mean: findings, each with a remedy where something is wrong."""
+"""Findings from the facts, each with a remedy for a problem."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIBRARY = re.compile(
 
 
 class Finding(NamedTuple):
-    """Something that was looked at.
+    """Finding of a check.
 
     Attributes:
       topic: what it is about.

@@ -1,1 +1,1 @@
-"""What ``python -m stillflow inspect`` finds out about files: dicts that JSON can hold."""
+"""Descriptions of files for ``python -m stillflow inspect``: dicts that JSON can hold."""

@@ -14,7 +14,7 @@ Report = dict[str, Any]
 
 
 def describe_checkpoint(prefix: str, verify: bool = True) -> Report:
-    """What is in a checkpoint.
+    """Return the content of a checkpoint.
 
     Args:
       prefix: what the names of its files begin with.
@@ -52,7 +52,7 @@ def _damaged(reader: CheckpointReader, names: list[str]) -> dict[str, str]:
 
 
 def describe_state(path: str) -> Report:
-    """What the file lists that tells the last checkpoints of a directory."""
+    """Return the content of a directory's checkpoint state file."""
     state = checkpoint_state.read(path)
     folder = os.path.dirname(path)
     paths = list(state.all_model_checkpoint_paths) or [state.model_checkpoint_path]

@@ -26,7 +26,7 @@ _NO_OUTPUTS = frozenset({"Const", "NoOp", "Assert", "SaveV2", "Placeholder"})
 
 
 def describe_graph(kind: Kind) -> Report:
-    """What is in the file of a GraphDef or a MetaGraphDef."""
+    """Return the content of a GraphDef's or MetaGraphDef's file."""
     message = read_graph(kind.path)
     if isinstance(message, MetaGraphDef):
         return {"message": "MetaGraphDef", **_meta_graph(message)}
@@ -34,7 +34,7 @@ def describe_graph(kind: Kind) -> Report:
 
 
 def read_graph(path: str) -> Any:
-    """Returns the GraphDef or MetaGraphDef in a file, binary or text.
+    """Return the GraphDef or MetaGraphDef in a file, binary or text.
 
     Raises:
       InvalidArgumentError: If there is neither.
@@ -67,7 +67,7 @@ def _from_text(kind: Any) -> Any:
 
 
 def _is_plausible(message: Any) -> bool:
-    """Whether a message is more than bytes that happen to parse: random ones often do."""
+    """Return True if a message is plausible: random bytes often parse too."""
     graph = message.graph_def if isinstance(message, MetaGraphDef) else message
     return bool(graph.node) and all(node.name and node.op.isidentifier() for node in graph.node)
 
@@ -119,7 +119,7 @@ def _shape(proto: Any) -> str:
 
 
 def graph_report(graph: Any) -> Report:
-    """What a GraphDef holds: inputs, outputs, variables, operations that are not supported."""
+    """Return a GraphDef's inputs, outputs, variables and unsupported operations."""
     ops = collections.Counter(node.op for node in graph.node)
     functions = {function.signature.name: function for function in graph.library.function}
     for function in functions.values():
@@ -167,7 +167,7 @@ def _variable(node: Any) -> str:
 
 
 def describe_saved_model(kind: Kind) -> Report:
-    """What is in a SavedModel: each of its graphs, and the files beside them."""
+    """Return the content of a SavedModel: each of its graphs, and its other files."""
     folder = kind.path
     if not os.path.isdir(folder):
         folder = os.path.dirname(folder)

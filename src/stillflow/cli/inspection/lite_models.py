@@ -17,7 +17,7 @@ Report = dict[str, Any]
 
 
 def describe_lite_model(kind: Kind) -> Report:
-    """What is in the file of a model: inputs, outputs, operators that are not supported.
+    """Return a model file's inputs, outputs and unsupported operators.
 
     Raises:
       InvalidArgumentError: If it is damaged.

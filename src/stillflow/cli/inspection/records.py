@@ -22,7 +22,7 @@ _SHOWN = 40
 
 
 def describe_records(kind: Kind) -> Report:
-    """What is in a TFRecord file; every checksum is verified."""
+    """Return the content of a TFRecord file; every checksum is verified."""
     features: dict[str, Report] = {}
     counts: collections.Counter[str] = collections.Counter()
     size, smallest, largest = 0, None, 0
@@ -53,7 +53,7 @@ def describe_records(kind: Kind) -> Report:
 
 
 def _with_ranges(features: dict[str, Report]) -> dict[str, Report]:
-    """Writes how many values features have as "3" or "1 to 5"."""
+    """Write how many values features have as "3" or "1 to 5"."""
     for about in features.values():
         low, high = about["values"]
         about["values"] = str(low) if low == high else f"{low} to {high}"
@@ -61,7 +61,7 @@ def _with_ranges(features: dict[str, Report]) -> dict[str, Report]:
 
 
 def _verdict(cursor: Cursor, file: Any) -> str:
-    """What is to be said of a file whose records have all been read."""
+    """Return the summary of a file whose records have all been read."""
     if cursor.rest:
         return f"damaged: the last {cursor.rest} bytes are the beginning of a record cut off"
     if isinstance(file, DecompressedReader) and not file.has_ended:
@@ -70,7 +70,7 @@ def _verdict(cursor: Cursor, file: Any) -> str:
 
 
 def _look_into(record: bytes, features: dict[str, Report]) -> str:
-    """Adds a record's features to what is known of them; returns what message it is."""
+    """Add a record's features to the known ones; return the type of its message."""
     for kind in (Example, SequenceExample):
         try:
             message = kind.FromString(record)
@@ -131,7 +131,7 @@ def _short(value: Any) -> Any:
 
 
 def describe_events(kind: Kind) -> Report:
-    """What is in an event file; every checksum is verified."""
+    """Return the content of an event file; every checksum is verified."""
     kinds: collections.Counter[str] = collections.Counter()
     tags: dict[str, Report] = {}
     times, steps = [], []

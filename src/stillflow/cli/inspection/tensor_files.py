@@ -16,7 +16,7 @@ Described = tuple[str, str, tuple[int, ...]]
 
 
 def describe_safetensors(path: str) -> dict[str, Any]:
-    """What is in a safetensors file."""
+    """Return the content of a safetensors file."""
     return _report(
         [
             (tensor.name, tensor_types.name_of(tensor.number), tensor.array.shape)
@@ -26,7 +26,7 @@ def describe_safetensors(path: str) -> dict[str, Any]:
 
 
 def describe_npz(path: str) -> dict[str, Any]:
-    """What is in an npz file; of its arrays only the heads are read."""
+    """Return the content of an npz file; of its arrays only the headers are read."""
     return _report(list(_heads(path)))
 
 

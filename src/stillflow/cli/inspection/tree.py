@@ -10,7 +10,7 @@ _ENTRIES = 50  # of a long list; --all shows the rest
 
 
 def lines(report: dict[str, Any], limit: int | None = _ENTRIES, indent: str = "") -> list[str]:
-    """Returns the lines of a report. What is empty is left out.
+    """Return the lines of a report. What is empty is left out.
 
     Args:
       report: names and values; values may be reports and lists.
@@ -47,7 +47,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _is_one_line(value: Any) -> bool:
-    """Whether it fits on a line: no report, or one of few entries that are no reports."""
+    """Return True if it fits on a line: no report, or one of few entries that are no reports."""
     if isinstance(value, list):
         return not any(isinstance(each, dict) for each in value)
     if not isinstance(value, dict):
@@ -70,7 +70,7 @@ def _text(value: Any) -> str:
 
 
 def show(title: str, text: list[str]) -> None:
-    """Prints a report, in colour where the terminal has it and the package rich is installed."""
+    """Print a report, in colour if the terminal has it and the package rich is installed."""
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         try:
             from rich.console import Console

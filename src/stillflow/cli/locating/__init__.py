@@ -1,1 +1,1 @@
-"""Finds the source of public names and of operations' cards."""
+"""Locations of public names' and operation cards' sources."""

@@ -26,14 +26,14 @@ class Place(NamedTuple):
 
 
 def shown(path: str | Path) -> str:
-    """A path from the folder that holds our packages, or as it is if it lies elsewhere."""
+    """Return a path from the folder that holds our packages, or as it is if it lies elsewhere."""
     absolute = Path(path).resolve()
     inside = absolute.is_relative_to(_HOME)
     return absolute.relative_to(_HOME).as_posix() if inside else str(absolute)
 
 
 def place_of_card(name: str) -> Place:
-    """The statement that makes the card of an operation, or those of its family.
+    """Return the statement that makes the card of an operation, or those of its family.
 
     Raises:
       KeyError: there is no such operation.

@@ -80,7 +80,7 @@ def served(name: str) -> Served:
 
 
 def _value(path: str) -> Any:
-    """The object of a public name, or of an internal one that the facade serves."""
+    """Return the object of a public name, or of an internal one that the facade serves."""
     if _namespace.provides(path):
         space, _, leaf = path.rpartition(".")
         module = importlib.import_module(".".join(filter(None, ["stillflow", space])))
@@ -94,7 +94,7 @@ def _value(path: str) -> Any:
 
 
 def _place(path: str, value: Any) -> Place:
-    """Where a value is defined; for a constant, the module that the table names."""
+    """Return the definition of a value; for a constant, the module of the table."""
     try:
         plain = inspect.unwrap(value)
         return Place(shown(inspect.getsourcefile(plain) or ""), inspect.getsourcelines(plain)[1])
@@ -107,7 +107,7 @@ def _place(path: str, value: Any) -> Place:
 
 @dataclass
 class _Reader:
-    """Reads code and the functions it calls, up to public ones and other packages'."""
+    """Reader of code and the functions it calls, up to public ones and other packages'."""
 
     start: Any
     operations: dict[str, None] = field(default_factory=dict)
@@ -144,14 +144,14 @@ def _makes_operations(module: str | None) -> bool:
 
 
 def _enclosed(function: types.FunctionType) -> Iterator[Any]:
-    """The values that a function has taken along from the one that made it."""
+    """Yield the values that a function has taken along from the one that made it."""
     for cell in function.__closure__ or ():
         with contextlib.suppress(ValueError):  # not set yet
             yield cell.cell_contents
 
 
 def _named(code: types.CodeType, names: dict[str, Any]) -> Iterator[Any]:
-    """The values of global names, and of attributes of global modules, that code mentions."""
+    """Yield the values of global names, and of attributes of global modules, that code mentions."""
     module: Any = None
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -176,7 +176,7 @@ def _made_and_called(value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _public_name(value: Any) -> str | None:
-    """The shortest public name of a function or class."""
+    """Return the shortest public name of a function or class."""
     return _public_objects(len(sys.modules)).get(id(value))
 
 

@@ -31,7 +31,7 @@ class AnalyzerUi:
     def run_ui(
         self, init_command: str | None = None, title: str | None = None, title_color: Any = None
     ) -> None:
-        """Holds the conversation until "exit".
+        """Run the console until "exit".
 
         Args:
           init_command: a command to begin with.
@@ -50,7 +50,7 @@ def create_analyzer_ui(
     on_ui_exit: Any = None,
     config: Config | None = None,
 ) -> AnalyzerUi:
-    """A conversation about a dump; `run_ui` begins it.
+    """Return a conversation about a dump; `run_ui` begins it.
 
     Args:
       debug_dump: the dump.
@@ -69,7 +69,7 @@ def create_analyzer_ui(
 
 
 def find_dumps(folder: str) -> list[str]:
-    """The runs in a folder of dumps: the folder itself, or those of sessions that dump every run.
+    """Return the runs in a folder of dumps: the folder itself, or a session's runs.
 
     Args:
       folder: what `DumpingDebugWrapperSession` was given, or a folder `run_...` in it.

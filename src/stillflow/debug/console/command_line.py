@@ -1,4 +1,4 @@
-"""Reads commands, runs them, prints what they say."""
+"""Command line: reads commands, runs them, prints their output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CommandError(Exception):
 
 
 class Done(Exception):
-    """Ends the conversation.
+    """End of the console.
 
     Args:
       answer: what it has led to.
@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
 
 @dataclass
 class Command:
-    """Something that can be asked.
+    """Command of the console.
 
     Args:
       name: what it is called.
@@ -72,7 +72,7 @@ class CommandLine:
     """Asks for commands until one of them raises `Done`.
 
     Args:
-      commands: what can be asked, beside "help" and "exit".
+      commands: commands in addition to "help" and "exit".
       names: what else may stand in a command: completed by the tab key.
       read: gives a line for a prompt, raises EOFError at the end; `input` if None.
       write: prints a line.
@@ -96,7 +96,7 @@ class CommandLine:
         self._read, self._write = read or input, write
 
     def converse(self, opening: Iterable[str]) -> Any:
-        """Prints `opening`, then answers commands; gives what `Done` was raised with."""
+        """Print `opening`, then answer commands; return the argument of `Done`."""
         _complete(self._completions)
         for line in opening:
             self._write(line)
@@ -114,7 +114,7 @@ class CommandLine:
                 self._write('\nTo end the program, do "exit".')
 
     def answer(self, text: str) -> list[str]:
-        """What a command says; what is wrong with it is said too."""
+        """Return a command's output, or its errors."""
         try:
             (name, *arguments), file = _redirected(shlex.split(text))
             command = self._by_name.get(name)
@@ -129,7 +129,7 @@ class CommandLine:
             return [f"ERROR: {error}"]
         except Done:
             raise
-        except Exception as error:  # of whatever a filter or an expression does
+        except Exception as error:  # any error of a filter or an expression
             return [f"ERROR: {type(error).__name__}: {error}"]
         return lines
 
@@ -154,7 +154,7 @@ def _leave(arguments: Any) -> NoReturn:
 
 
 def _redirected(words: list[str]) -> tuple[list[str], str | None]:
-    """The words of a command, and the file that its output is to go to, by "> FILE" at the end."""
+    """Return the words of a command, and the output file of "> FILE" at the end."""
     if words[-1] == ">":
         raise CommandError("Redirect file path is empty")
     if len(words) > 2 and words[-2] == ">":
@@ -170,7 +170,7 @@ def _protected(arguments: list[str]) -> list[str]:
 
 
 def _complete(completions: Callable[[str], list[str]]) -> None:
-    """Lets the tab key complete words, where the terminal can."""
+    """Complete words at the tab key, if the terminal can."""
     if sys.platform == "win32" or not sys.stdin.isatty():
         return
     try:

@@ -1,4 +1,4 @@
-"""What a person has set for the debugger's conversations; kept in a file, as by TensorFlow."""
+"""Settings of the debugger's console; kept in a file, as by TensorFlow."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Config:
             )
 
     def get(self, name: str) -> Any:
-        """A setting's value."""
+        """Return a setting's value."""
         return self._values[name]
 
     def set(self, name: str, text: str) -> None:
-        """Changes a setting, and writes the file.
+        """Change a setting, and write the file.
 
         Raises:
           CommandError: if there is no such setting, or no such value for it.
@@ -71,7 +71,7 @@ class Config:
 
 
 def config_command(config: Config) -> Command:
-    """The command that shows and changes settings."""
+    """Return the command that shows and changes settings."""
 
     def run(arguments: Any) -> Iterable[str]:
         if arguments.what == "set":

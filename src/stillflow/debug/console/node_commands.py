@@ -11,7 +11,7 @@ from stillflow.debug.dump_dir import DebugDumpDir
 
 
 def node_commands(dump: DebugDumpDir, config: Config) -> list[Command]:
-    """The commands on the operations of a dump."""
+    """Return the commands on the operations of a dump."""
     flag = {"action": "store_true"}
     tree: list[Any] = [
         (("node_name",), {}),
@@ -45,7 +45,7 @@ def node_commands(dump: DebugDumpDir, config: Config) -> list[Command]:
 
 
 def _node(dump: DebugDumpDir, text: str) -> str:
-    """The node of a name of an operation or tensor."""
+    """Return the node of a name of an operation or tensor."""
     name = text.partition(":")[0]
     if not dump.node_exists(name):
         raise CommandError(f'There is no node named "{name}" in the partition graphs')
@@ -53,7 +53,7 @@ def _node(dump: DebugDumpDir, text: str) -> str:
 
 
 def node_info(dump: DebugDumpDir, arguments: Any) -> list[str]:
-    """What is known of an operation."""
+    """Return the description of an operation."""
     name = _node(dump, arguments.node_name)
     lines = [f"Node {name}", "", f"  Op: {dump.node_op_type(name)}",
              f"  Device: {dump.node_device(name)}", ""]  # fmt: skip
@@ -94,7 +94,7 @@ def _dumps(dump: DebugDumpDir, name: str) -> list[str]:
 
 
 def traceback_lines(frames: Any) -> list[str]:
-    """Where something was made, outermost frame first, without frames of ours."""
+    """Return the stack of a creation, outermost frame first, without frames of ours."""
     lines = ["Traceback of node construction:"]
     for number, (file, line, function, text, *_) in enumerate(of_user(frames)):
         lines += [
@@ -105,7 +105,7 @@ def traceback_lines(frames: Any) -> list[str]:
 
 
 def of_user(frames: Any) -> list[Any]:
-    """The frames of the program; all of them if there is none."""
+    """Return the frames of the program; all of them if there is none."""
     from stillflow.errors import of_program
 
     return of_program(list(frames)) or list(frames)
@@ -118,7 +118,7 @@ def node_tree(
     neighbours: Callable[..., list[str]],
     config: Config,
 ) -> list[str]:
-    """What is before or behind an operation, indented by how far away it is."""
+    """Return the inputs or consumers of an operation, indented by distance."""
     name = _node(dump, arguments.node_name)
     depth = arguments.depth or config.get("graph_recursion_depth")
     depth = depth if arguments.recursive else 1

@@ -1,4 +1,4 @@
-"""What is said before and after a run."""
+"""Console texts before and after a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Filters = dict[str, Callable[..., bool]]
 
 @dataclass
 class Decision:
-    """What was said about the runs to come.
+    """Choice about the next runs.
 
     Args:
       times: stop at the last of so many.
@@ -45,23 +45,26 @@ class Decision:
     tensor_dtype_filter: str | None = None
 
     def watches(self) -> bool:
-        """Whether the next run is to be watched."""
+        """Return True if the next run is to be watched."""
         return self.till is not None or (self.debug and self.times <= 1)
 
     def count_down(self) -> bool:
-        """A run that was not watched is over; says whether to ask what to do with the next."""
+        """Return a run that was not watched is over.
+
+        Says whether to ask what to do with the next.
+        """
         self.times -= 1
         return self.times < 1 and not self.debug
 
     def stops_at(self, dump: DebugDumpDir, filters: Filters) -> bool:
-        """Whether to show a run that was watched."""
+        """Return True if to show a run that was watched."""
         if self.till is None:
             return True
         return bool(dump.find(filters[self.till], first_n=1, exclude_node_names=self.exclude))
 
 
 def dump_commands(dump: DebugDumpDir, filters: Filters, config: Config) -> list[Command]:
-    """The commands on what a run computed.
+    """Return the commands on what a run computed.
 
     Args:
       dump: what it computed.
@@ -106,7 +109,7 @@ class RunConsole:
     def at_end(
         self, dump: DebugDumpDir, filters: Filters, decision: Decision, error: Any
     ) -> Decision | None:
-        """Shows what the run computed, and asks about the next; None to leave."""
+        """Show what the run computed, and ask about the next; None to leave."""
         commands = [*dump_commands(dump, filters, self._config), *self._commands(filters)]
         opening = [self._title("run-end")]
         if error is None:

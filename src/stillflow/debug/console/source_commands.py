@@ -14,7 +14,7 @@ from stillflow.debug.dump_dir import DebugDumpDir
 
 
 def source_commands(dump: DebugDumpDir) -> list[Command]:
-    """The commands on the program that made a dump's graph."""
+    """Return the commands on the program that made a dump's graph."""
     return [
         Command(
             "print_source", "ps", "Show a source file with what its lines made.",
@@ -35,14 +35,14 @@ def source_commands(dump: DebugDumpDir) -> list[Command]:
 
 
 def _frames(dump: DebugDumpDir) -> dict[str, Any]:
-    """Where each operation was made, by name."""
+    """Return the creation stacks of operations, by name."""
     if dump.python_graph is None:
         raise CommandError("the graph of the program is not known")
     return {op.name: of_user(op.traceback) for op in dump.python_graph.get_operations()}
 
 
 def print_source(dump: DebugDumpDir, arguments: Any) -> list[str]:
-    """A file's lines, each with the operations or tensors that it made."""
+    """Return a file's lines, each with the operations or tensors that it made."""
     path = os.path.realpath(arguments.source_file_path)
     if not os.path.isfile(path):
         raise CommandError(f"there is no file {arguments.source_file_path}")
@@ -75,7 +75,7 @@ def print_source(dump: DebugDumpDir, arguments: Any) -> list[str]:
 
 
 def list_source(dump: DebugDumpDir, arguments: Any) -> list[str]:
-    """The files that made the graph, with how much they made."""
+    """Return the files that made the graph, with how much they made."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     dumped: dict[str, int] = defaultdict(int)
     for datum in dump.dumped_tensor_data:

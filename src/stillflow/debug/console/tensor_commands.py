@@ -33,7 +33,7 @@ HOW_TO_SHOW: list[tuple[tuple[str, ...], dict[str, Any]]] = [
 
 
 def tensor_commands(dump: DebugDumpDir, filters: dict[str, Callable[..., bool]]) -> list[Command]:
-    """The commands on the tensors of a dump.
+    """Return the commands on the tensors of a dump.
 
     Args:
       dump: what a run computed.
@@ -77,7 +77,7 @@ def tensor_commands(dump: DebugDumpDir, filters: dict[str, Callable[..., bool]])
 def list_tensors(
     dump: DebugDumpDir, filters: dict[str, Callable[..., bool]], arguments: Any
 ) -> list[str]:
-    """A table of dumps."""
+    """Return a table of dumps."""
     data, title = dump.dumped_tensor_data, "dumped tensor(s)"
     if arguments.tensor_filter:
         if arguments.tensor_filter not in filters:
@@ -122,7 +122,7 @@ def _op_type(dump: DebugDumpDir, datum: DebugTensorDatum) -> str:
 
 
 def print_tensor(dump: DebugDumpDir, arguments: Any) -> Iterable[str]:
-    """A tensor as text."""
+    """Return a tensor as text."""
     key, slices, data = find(dump, "".join(arguments.tensor_name))
     number = arguments.number
     if number is None and len(data) > 1 and not slices:
@@ -140,7 +140,7 @@ def print_tensor(dump: DebugDumpDir, arguments: Any) -> Iterable[str]:
 
 
 def find(dump: DebugDumpDir, text: str) -> tuple[str, str, list[DebugTensorDatum]]:
-    """The dumps of a tensor as it is typed: its key, what slices it, and the dumps.
+    """Return the dumps of a tensor as it is typed: its key, what slices it, and the dumps.
 
     Raises:
       CommandError: if there are none.
@@ -165,7 +165,7 @@ def find(dump: DebugDumpDir, text: str) -> tuple[str, str, list[DebugTensorDatum
 
 
 def sliced(value: Any, slices: str) -> Any:
-    """A part of an array, as `[1, :]` describes it."""
+    """Return a part of an array, as `[1, :]` describes it."""
     if not slices:
         return value
     if not re.fullmatch(r"(?:\[[-\d\s:,.]*\])+", slices):
@@ -174,7 +174,7 @@ def sliced(value: Any, slices: str) -> Any:
 
 
 def shown(title: str, value: Any, arguments: Any) -> list[str]:
-    """A value as text, with what the arguments ask for."""
+    """Return a value as text, with what the arguments ask for."""
     array = np.asarray(value)
     if arguments.write_path:
         with open(arguments.write_path, "wb") as file:
@@ -195,7 +195,7 @@ def shown(title: str, value: Any, arguments: Any) -> list[str]:
 
 
 def summary(array: np.ndarray) -> list[str]:
-    """Counts and moments of an array's elements."""
+    """Count an array's elements and compute their moments."""
     if not array.size:
         return ["No numeric summary available due to empty tensor."]
     if array.dtype.kind not in "biuf":
@@ -236,7 +236,7 @@ def _in_ranges(array: np.ndarray, text: str) -> int:
 
 
 def evaluate(dump: DebugDumpDir, arguments: Any) -> list[str]:
-    """The value of an expression of numpy and tensors."""
+    """Return the value of an expression of numpy and tensors."""
     expression = " ".join(arguments.expression)
     values: dict[str, Any] = {"np": np, "numpy": np}
 

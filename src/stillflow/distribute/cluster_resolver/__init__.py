@@ -1,1 +1,1 @@
-"""Where the tasks of a cluster are: `tf.distribute.cluster_resolver`."""
+"""Cluster resolvers: `tf.distribute.cluster_resolver`."""

@@ -13,13 +13,13 @@ from stillflow.train.cluster_spec import ClusterSpec
 
 
 def format_master_url(master: str, rpc_layer: str | None = None) -> str:
-    """An address with the protocol in front of it, if there is one."""
+    """Return an address with the protocol in front of it, if there is one."""
     return f"{rpc_layer}://{master}" if rpc_layer else master
 
 
 @export("distribute.cluster_resolver.ClusterResolver", "contrib.cluster_resolver.ClusterResolver")
 class ClusterResolver(abc.ABC):
-    """Tells which tasks a cluster has at the moment, and which of them sessions are to name.
+    """Resolver of a cluster's present tasks, and of the one that sessions connect to.
 
     Attributes:
       task_type: the job of this process, None if it is not known.
@@ -33,14 +33,14 @@ class ClusterResolver(abc.ABC):
 
     @abc.abstractmethod
     def cluster_spec(self) -> Any:
-        """The cluster as it is now, a `ClusterSpec`."""
+        """Return the cluster as it is now, a `ClusterSpec`."""
         raise NotImplementedError
 
     @abc.abstractmethod
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target of sessions.
+        """Return the target of sessions.
 
         Args:
           task_type: the job of the task to be named, if not that of this process.
@@ -52,7 +52,7 @@ class ClusterResolver(abc.ABC):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
     ) -> Any:
-        """How many devices there are of each type, by a session's list of them.
+        """Return the number of devices of each type, from a session's list of them.
 
         Args:
           task_type: the job of the task whose devices count; with no index, those of all tasks.
@@ -71,11 +71,11 @@ class ClusterResolver(abc.ABC):
 
     @property
     def environment(self) -> Any:
-        """Where this runs: "google" inside of Google, else empty."""
+        """The environment: "google" inside of Google, else empty."""
         return ""
 
     def _target(self, task_type: Any, task_id: Any, rpc_layer: Any) -> str:
-        """The target for a task of the cluster; "" where no task is named."""
+        """Return the target for a task of the cluster; "" where no task is named."""
         task_type = self.task_type if task_type is None else task_type
         task_id = self.task_id if task_id is None else task_id
         if task_type is None or task_id is None:
@@ -127,13 +127,13 @@ class SimpleClusterResolver(ClusterResolver):
         self.task_type, self.task_id, self.rpc_layer = task_type, task_id, rpc_layer
 
     def cluster_spec(self) -> Any:
-        """The cluster."""
+        """Return the cluster."""
         return self._cluster_spec
 
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target that was given, or that of a task."""
+        """Return the target that was given, or that of a task."""
         if task_type is not None and task_id is not None:
             return self._target(task_type, task_id, rpc_layer)
         return format_master_url(self._master, rpc_layer or self.rpc_layer)
@@ -145,13 +145,13 @@ class SimpleClusterResolver(ClusterResolver):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
     ) -> Any:
-        """What was given; nothing is asked of the cluster."""
+        """Return the given numbers; the cluster is not asked."""
         del task_type, task_id, config_proto
         return {} if self._num_accelerators is None else self._num_accelerators
 
 
 def _of_first(name: str) -> Any:
-    """A property that is what was set, or that of the first resolver."""
+    """Return a property that is what was set, or that of the first resolver."""
     private = f"_{name}"
 
     def get(self: UnionClusterResolver) -> Any:
@@ -195,7 +195,7 @@ class UnionClusterResolver(ClusterResolver):
         self._cluster_resolvers = args
 
     def cluster_spec(self) -> Any:
-        """The union: lists of tasks one behind the other, or all by their indices.
+        """Return the union: lists of tasks one behind the other, or all by their indices.
 
         Raises:
           KeyError: if two tasks of a job that goes by indices have the same one.
@@ -213,7 +213,7 @@ class UnionClusterResolver(ClusterResolver):
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target of the first resolver, or that of a task."""
+        """Return the target of the first resolver, or that of a task."""
         if task_type is not None and task_id is not None:
             return self._target(task_type, task_id, rpc_layer)
         return self._cluster_resolvers[0].master(rpc_layer=rpc_layer)
@@ -225,7 +225,7 @@ class UnionClusterResolver(ClusterResolver):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
     ) -> Any:
-        """What the first resolver says."""
+        """Return the first resolver's numbers."""
         return self._cluster_resolvers[0].num_accelerators(task_type, task_id, config_proto)
 
 

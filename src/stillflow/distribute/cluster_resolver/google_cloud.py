@@ -20,7 +20,7 @@ _OF_GOOGLE = ("localhost:", "/bns")  # names that are targets as they are
     "distribute.cluster_resolver.GCEClusterResolver", "contrib.cluster_resolver.GCEClusterResolver"
 )
 class GCEClusterResolver(ClusterResolver):
-    """Asks Google Compute Engine for the machines of an instance group.
+    """Resolver of the machines of an instance group of Google Compute Engine.
 
     Args:
       project: the project.
@@ -31,7 +31,7 @@ class GCEClusterResolver(ClusterResolver):
       task_id: the index of this process.
       rpc_layer: the protocol of targets.
       credentials: of the account; those of the machine by default.
-      service: what is asked, in place of the API of the package `googleapiclient`.
+      service: API to ask, instead of that of the package `googleapiclient`.
 
     Raises:
       ImportError: if there is no service, and the package is not installed.
@@ -69,7 +69,7 @@ class GCEClusterResolver(ClusterResolver):
         )
 
     def cluster_spec(self) -> Any:
-        """The machines that are running, by their addresses."""
+        """Return the machines that are running, by their addresses."""
         groups, machines = self._service.instanceGroups(), self._service.instances()
         request = groups.listInstances(
             **self._group, body={"instanceState": "RUNNING"}, orderBy="name"
@@ -90,7 +90,7 @@ class GCEClusterResolver(ClusterResolver):
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target for a task, this one if none is named."""
+        """Return the target for a task, this one if none is named."""
         return self._target(task_type, task_id, rpc_layer)
 
 
@@ -162,7 +162,7 @@ class TPUClusterResolver(ClusterResolver):
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target for the first of the addresses."""
+        """Return the target for the first of the addresses."""
         del task_type, task_id
         return format_master_url(self._addresses[0], rpc_layer or self.rpc_layer)
 
@@ -171,11 +171,14 @@ class TPUClusterResolver(ClusterResolver):
         return self.master()
 
     def get_job_name(self) -> Any:
-        """The job of TPUs that are looked up by name: none."""
+        """Return the job of TPUs that are looked up by name: none."""
         return None
 
     def cluster_spec(self) -> Any:
-        """The TPUs, and this process if it has a name in the cluster; None for what is a target."""
+        """Return the TPUs, and this process if it has a name in the cluster.
+
+        None for what is a target.
+        """
         if self._is_target:
             return None
         jobs = {self.task_type: self._addresses}
@@ -186,7 +189,7 @@ class TPUClusterResolver(ClusterResolver):
 
 
 def _only(tpu: Any) -> str:
-    """The one TPU of a list, or what the environment says where nothing is given."""
+    """Return the one TPU of a list, or what the environment says where nothing is given."""
     if isinstance(tpu, list):
         if not tpu:
             raise ValueError("At least one TPU must be specified.")

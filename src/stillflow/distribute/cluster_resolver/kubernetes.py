@@ -14,13 +14,13 @@ from stillflow.train.cluster_spec import ClusterSpec
     "contrib.cluster_resolver.KubernetesClusterResolver",
 )
 class KubernetesClusterResolver(ClusterResolver):
-    """Asks Kubernetes for the pods of each job.
+    """Resolver of the pods of each job in Kubernetes.
 
     Args:
       job_to_label_mapping: the label selectors of the pods of each job.
       tf_server_port: the port of all tasks.
       rpc_layer: the protocol of targets.
-      override_client: what is asked, in place of the `CoreV1Api` of the package `kubernetes`.
+      override_client: API to ask, instead of the `CoreV1Api` of the package `kubernetes`.
 
     Raises:
       ImportError: if there is no client, and the package is not installed.
@@ -40,7 +40,7 @@ class KubernetesClusterResolver(ClusterResolver):
         self.rpc_layer = rpc_layer
 
     def cluster_spec(self) -> Any:
-        """The cluster, with the pods of each selector by their names.
+        """Return the cluster, with the pods of each selector by their names.
 
         Raises:
           RuntimeError: if a pod is not running.
@@ -64,7 +64,7 @@ class KubernetesClusterResolver(ClusterResolver):
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target for a task; "" if none is named."""
+        """Return the target for a task; "" if none is named."""
         return self._target(task_type, task_id, rpc_layer)
 
 

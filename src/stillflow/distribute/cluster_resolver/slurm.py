@@ -16,7 +16,7 @@ from stillflow.train.cluster_spec import ClusterSpec
     "contrib.cluster_resolver.SlurmClusterResolver",
 )
 class SlurmClusterResolver(ClusterResolver):
-    """Gives the processes that Slurm (or mpirun) started their places in a cluster.
+    """Resolver of the processes that Slurm (or mpirun) started.
 
     Args:
       jobs: how many tasks each job has.
@@ -61,12 +61,12 @@ class SlurmClusterResolver(ClusterResolver):
         self.rpc_layer = rpc_layer
 
     def _resolve_hostnames(self) -> list[str]:
-        """The machines of the Slurm job."""
+        """Return the machines of the Slurm job."""
         said = subprocess.check_output(["scontrol", "show", "hostname"])
         return said.decode().strip().split("\n")
 
     def cluster_spec(self) -> Any:
-        """The cluster; finds out which task of it this process is."""
+        """Return the cluster; finds out which task of it this process is."""
         addresses, gpus = [], []
         firsts = range(0, self._gpus_per_node, self._gpus_per_task)
         for host in self._resolve_hostnames():
@@ -84,18 +84,21 @@ class SlurmClusterResolver(ClusterResolver):
         return ClusterSpec(cluster)
 
     def get_task_info(self) -> tuple[Any, Any]:
-        """The job and the index of this process, as `cluster_spec` found them; None before."""
+        """Return the job and the index of this process, as `cluster_spec` found them.
+
+        None before.
+        """
         return self.task_type, self.task_id
 
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target for a task, this one if none is named; "" before `cluster_spec`."""
+        """Return the target for a task, this one if none is named; "" before `cluster_spec`."""
         return self._target(task_type, task_id, rpc_layer)
 
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
     ) -> Any:
-        """The GPUs of a machine."""
+        """Return the GPUs of a machine."""
         del task_type, task_id, config_proto
         return {"GPU": self._gpus_per_node}

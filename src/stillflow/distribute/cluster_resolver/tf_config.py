@@ -15,7 +15,7 @@ from stillflow.train.cluster_spec import ClusterSpec
     "contrib.cluster_resolver.TFConfigClusterResolver",
 )
 class TFConfigClusterResolver(ClusterResolver):
-    """Reads TF_CONFIG whenever it is asked.
+    """Resolver that reads TF_CONFIG at each call.
 
     Args:
       task_type: the job of this process, if not the one that TF_CONFIG names.
@@ -74,19 +74,22 @@ class TFConfigClusterResolver(ClusterResolver):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
     ) -> Any:
-        """The devices of a task, of this process if none is named."""
+        """Return the devices of a task, of this process if none is named."""
         task_type = self.task_type if task_type is None else task_type
         task_id = self.task_id if task_id is None else task_id
         return super().num_accelerators(task_type, task_id, config_proto)
 
     def cluster_spec(self) -> Any:
-        """The cluster; an empty one if TF_CONFIG has none."""
+        """Return the cluster; an empty one if TF_CONFIG has none."""
         return ClusterSpec(tf_config().get("cluster", {}))
 
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target that TF_CONFIG names, or that of a task; "" for a cluster of one task."""
+        """Return the target that TF_CONFIG names, or that of a task.
+
+        "" for a cluster of one task.
+        """
         del rpc_layer
         given = tf_config().get("session_master")
         if given is not None:

@@ -48,7 +48,7 @@ class BaselineClassifier(Estimator):
 
 @export("estimator.BaselineEstimator")
 class BaselineEstimator(Estimator):
-    """As `BaselineClassifier`, with any head.
+    """Estimator like `BaselineClassifier`, with any head.
 
     Args:
       head: one of `tf.estimator`, such as `BinaryClassHead`.
@@ -109,7 +109,7 @@ def _logits(features: dict[str, Any], head: Any, weight_column: Any) -> Any:
 
 
 def _weight_key(weight_column: Any) -> Any:
-    """The feature that does not count as one; TF takes its name alone, no column.
+    """Return the feature that does not count as one; TF takes its name alone, no column.
 
     Raises:
       TypeError: if it is no name.

@@ -17,12 +17,12 @@ from stillflow.saved_model.export_outputs import ClassificationOutput
 
 
 def ids_of_words(words: Any, vocabulary: Any) -> Any:
-    """The ids of words: their places in the vocabulary."""
+    """Return the ids of words: their places in the vocabulary."""
     return index_table_from_tensor(tuple(vocabulary), name="class_id_lookup").lookup(words)
 
 
 def ids_of_labels(labels: Any, vocabulary: Any) -> Any:
-    """The ids of labels, which are words if there is a vocabulary, and ids if there is none.
+    """Return the ids of labels, which are words if there is a vocabulary, and ids if there is none.
 
     Raises:
       ValueError: if they are something else.
@@ -39,7 +39,7 @@ def ids_of_labels(labels: Any, vocabulary: Any) -> Any:
 
 
 def words_of_ids(ids: Any, vocabulary: Any) -> Any:
-    """The words of ids; the numbers as strings if there is no vocabulary."""
+    """Return the words of ids; the numbers as strings if there is no vocabulary."""
     if not vocabulary:
         return as_string(ids, name="str_classes")
     return index_to_string_table_from_tensor(vocabulary, name="class_string_lookup").lookup(ids)
@@ -62,5 +62,5 @@ def _for_each_example(row: Any, batch_size: Any) -> Any:
 
 
 def classification_output(scores: Any, n_classes: int, vocabulary: Any = None) -> Any:
-    """The output of a classifier: scores [batch, n_classes] and the classes they are of."""
+    """Return the output of a classifier: scores [batch, n_classes] and the classes they are of."""
     return ClassificationOutput(scores, all_classes(scores, n_classes, vocabulary))

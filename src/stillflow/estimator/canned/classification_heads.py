@@ -53,7 +53,7 @@ from stillflow.saved_model.export_outputs import RegressionOutput
 def classification_head(
     n_classes: int, weight_column: Any, label_vocabulary: Any, loss_reduction: Any
 ) -> Head:
-    """The head of a canned classifier: for two classes, or for more."""
+    """Return the head of a canned classifier: for two classes, or for more."""
     if n_classes == 2:
         return BinaryLogisticHead(
             weight_column, label_vocabulary=label_vocabulary, loss_reduction=loss_reduction

@@ -64,7 +64,7 @@ class DNNClassifier(Estimator):
 
 @export("estimator.DNNEstimator")
 class DNNEstimator(Estimator):
-    """As `DNNClassifier`, with any head.
+    """Estimator like `DNNClassifier`, with any head.
 
     Args:
       head: has a `logits_dimension`, and makes the spec with `create_estimator_spec`, which is
@@ -136,7 +136,7 @@ def dnn_logit_fn_builder(
     units: int, hidden_units: Sequence[int], feature_columns: Any, activation_fn: Any,
     dropout: float | None, input_layer_partitioner: Any, batch_norm: bool,
 ) -> Callable[[Any, Any], Any]:  # fmt: skip
-    """A function from features and mode to logits [batch, units].
+    """Return a function from features and mode to logits [batch, units].
 
     Args:
       units: the last dimension of the logits.
@@ -206,7 +206,7 @@ class _DNNModel(Model):
                 setattr(self, layer.name, layer)
 
     def call(self, features: Any, mode: Any) -> Any:
-        """The logits."""
+        """Return the logits."""
         training = mode == ModeKeys.TRAIN
         # Names of operations are those of the scope around the model.
         around = tf.get_default_graph().get_name_scope().rsplit("/", 1)[0]

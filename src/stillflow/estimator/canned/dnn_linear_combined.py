@@ -72,7 +72,7 @@ class DNNLinearCombinedClassifier(Estimator):
 
 @export("estimator.DNNLinearCombinedEstimator")
 class DNNLinearCombinedEstimator(Estimator):
-    """As `DNNLinearCombinedClassifier`, with any head.
+    """Estimator like `DNNLinearCombinedClassifier`, with any head.
 
     Args:
       head: one of `tf.estimator`, such as `BinaryClassHead`.
@@ -174,7 +174,7 @@ def _scope(name: str, features: dict[str, Any], partitioner: Any) -> Any:
 
 
 def _train_op(loss: Any, parts: list[tuple[str, Any, Any]]) -> Any:
-    """A step of each part's optimizer over the variables of its scope, then the step's count."""
+    """Return a step of each part's optimizer over its scope's variables, then the step's count."""
     step = get_global_step()
     steps = [
         optimizer.minimize(loss, var_list=tf.trainable_variables(scope))

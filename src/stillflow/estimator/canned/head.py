@@ -1,4 +1,4 @@
-"""What a head does in every mode: predictions, the loss, the step, metrics, outputs to serve."""
+"""Heads: predictions, loss, training step, metrics and exported outputs in every mode."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LossSpec(NamedTuple):
 
 
 class Head:
-    """Turns the logits of a model into an `EstimatorSpec`.
+    """Head: makes an `EstimatorSpec` of a model's logits.
 
     Args:
       logits_dimension: the last dimension of the logits.
@@ -64,15 +64,15 @@ class Head:
         return self._logits_dimension
 
     def create_loss(self, features: Any, mode: Any, logits: Any, labels: Any) -> LossSpec:
-        """The loss of logits [D0, ..., DN, logits_dimension], given the labels."""
+        """Return the loss of logits [D0, ..., DN, logits_dimension], given the labels."""
         raise NotImplementedError
 
     def _predict(self, logits: Any) -> tuple[Any, dict[str, Any]]:
-        """The logits, checked, and the predictions from them."""
+        """Return the logits, checked, and the predictions from them."""
         raise NotImplementedError
 
     def _export_outputs(self, predictions: dict[str, Any]) -> dict[str, Any]:
-        """What is served but `predict`; the first one is the default."""
+        """Return the exported outputs except `predict`; the first one is the default."""
         raise NotImplementedError
 
     def _eval_metrics(
@@ -92,7 +92,7 @@ class Head:
         self, features: Any, mode: Any, logits: Any, labels: Any = None, optimizer: Any = None,
         train_op_fn: Callable[[Any], Any] | None = None, regularization_losses: Any = None,
     ) -> EstimatorSpec:  # fmt: skip
-        """What a model function returns.
+        """Return the `EstimatorSpec` for a model function.
 
         Args:
           features: {name: tensor}.
@@ -100,7 +100,7 @@ class Head:
           logits: [D0, ..., DN, logits_dimension].
           labels: what is to be predicted; not needed to predict.
           optimizer: makes a step in training.
-          train_op_fn: gives the step of a loss, in place of an optimizer.
+          train_op_fn: returns the training step of a loss, instead of an optimizer.
           regularization_losses: scalars, added to the loss.
 
         Raises:
@@ -135,7 +135,7 @@ class Head:
         }  # fmt: skip
 
     def _mean_loss(self, loss: LossSpec) -> Any:
-        """The loss of an example, where the reduction does not give it."""
+        """Return the loss of an example, where the reduction does not give it."""
         if self._loss_reduction != Reduction.SUM:
             return None
         weight = reduce_sum(loss.weights * ones_like(loss.unreduced_loss))
@@ -152,13 +152,13 @@ class Head:
                     scalar(self._key(key), value)
 
     def _regularization_metric(self, loss: Any) -> dict[str, Any]:
-        """The metric of the loss that was added, if there is one."""
+        """Return the metric of the loss that was added, if there is one."""
         key = MetricKeys.LOSS_REGULARIZATION
         return {} if loss is None else {self._key(key): mean(loss, name=key)}
 
 
 def _train_op(loss: Any, optimizer: Any, train_op_fn: Callable[[Any], Any] | None) -> Any:
-    """The step of an optimizer or a function, with the updates that layers collected."""
+    """Return the step of an optimizer or a function, with the updates that layers collected."""
     if optimizer is not None and train_op_fn is not None:
         raise ValueError("train_op_fn and optimizer cannot both be set.")
     if optimizer is not None:

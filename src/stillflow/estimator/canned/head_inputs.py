@@ -1,4 +1,4 @@
-"""What heads are given, checked: labels, weights, logits, and what a loss function returns."""
+"""Checks of heads' inputs: labels, weights, logits, and the result of a loss function."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOGITS_SHAPE = "logits shape must be [D0, D1, ... DN, logits_dimension]"
 
 
 def check_labels_given(labels: Any, contain: str = "contain") -> None:
-    """Refuses missing labels; `contain` is the verb, of which there are two forms.
+    """Raise an error for missing labels; `contain` is the verb, of which there are two forms.
 
     Raises:
       ValueError: if they are None.
@@ -70,7 +70,7 @@ def dense_labels(labels: Any, logits: Any, dimension: int) -> Any:
 
 
 def labels_of_head(labels: Any, logits: Any, dimension: int) -> Any:
-    """As `dense_labels`, in the order of operations that the public heads have."""
+    """Return `dense_labels` in the public heads' order of operations."""
     check_labels_given(labels, "contains")
     with name_scope(None, "labels", (labels, logits)) as scope:
         labels = with_last_dimension(labels, logits, dimension)
@@ -89,7 +89,7 @@ def _labels_shape_message(dimension: int, owner: str) -> str:
 
 
 def with_last_dimension(labels: Any, logits: Any, dimension: int) -> Any:
-    """The labels as a tensor, with a last dimension of 1 if they have one less than the logits.
+    """Return labels as a tensor, with a last dimension of 1 if their rank is below the logits'.
 
     Raises:
       ValueError: if they are sparse.
@@ -109,7 +109,7 @@ def with_last_dimension(labels: Any, logits: Any, dimension: int) -> Any:
 
 
 def check_last_dimension(labels: Any, dimension: int) -> None:
-    """Refuses labels whose last dimension is known to be another.
+    """Raise an error for labels whose last dimension is known to differ.
 
     Raises:
       ValueError: if it is.
@@ -139,7 +139,7 @@ def labels_in_range(
     labels: Any, n_classes: Any, message: str | None = None, scope: str = "assert_range",
     must: str = "Labels must",
 ) -> Any:  # fmt: skip
-    """The labels, which must lie in [0, n_classes) when they are computed.
+    """Return the labels, which must lie in [0, n_classes) when they are computed.
 
     Args:
       labels: numbers.
@@ -159,10 +159,10 @@ def labels_in_range(
 def example_weights(
     features: dict[str, Any], weight_column: Any, logits: Any, per_logit: bool = False
 ) -> Any:
-    """The weights of examples.
+    """Return the weights of examples.
 
     Args:
-      features: {name: tensor}, among them the weights.
+      features: {name: tensor}, including the weights.
       weight_column: their name, or a numeric column; None for no weights.
       logits: [D0, ..., DN, logits_dimension].
       per_logit: whether each logit may have a weight of its own.
@@ -214,7 +214,7 @@ def _raw_weights(features: dict[str, Any], weight_column: Any) -> Any:
 
 
 def checked_logits(logits: Any, dimension: Any) -> Any:
-    """The logits as float32, whose last dimension must be the given one.
+    """Return the logits as float32, whose last dimension must be the given one.
 
     Raises:
       ValueError: if it is known to be another.
@@ -240,7 +240,7 @@ def checked_logits(logits: Any, dimension: Any) -> Any:
 def called_loss_fn(
     loss_fn: Callable[..., Any], labels: Any, logits: Any, features: Any, dimension: int = 1
 ) -> Any:
-    """What a loss function of the program's returns: [D0, ..., DN, dimension], not reduced."""
+    """Return the result of the program's loss function: [D0, ..., DN, dimension], not reduced."""
     offered = {"features": features} if "features" in fn_args(loss_fn) else {}
     with name_scope(None, "call_loss_fn", [labels, logits, *features.values()]):
         loss = loss_fn(labels=labels, logits=logits, **offered)
@@ -260,7 +260,7 @@ def called_loss_fn(
 
 
 def check_loss_fn(loss_fn: Any, *more: str) -> None:
-    """Refuses a loss function with other arguments than labels, logits, features and `more`.
+    """Check a loss function's arguments: labels, logits, features and `more`.
 
     Raises:
       ValueError: if it has others, or not the first two.
@@ -277,7 +277,7 @@ def check_loss_fn(loss_fn: Any, *more: str) -> None:
 
 
 def check_reduction(reduction: Any) -> None:
-    """Refuses what is no way to reduce a loss to a scalar.
+    """Raise an error for a reduction that does not give a scalar.
 
     Raises:
       ValueError: if it is none.
@@ -287,7 +287,7 @@ def check_reduction(reduction: Any) -> None:
 
 
 def checked_class_count(n_classes: Any) -> Any:
-    """The number of classes of a head for more than two.
+    """Return the number of classes of a head for more than two.
 
     Raises:
       ValueError: if it is missing or not greater than 2.
@@ -305,7 +305,7 @@ def checked_class_count(n_classes: Any) -> Any:
 
 
 def checked_thresholds(thresholds: Any) -> tuple[float, ...]:
-    """The thresholds of a head as a tuple.
+    """Return the thresholds of a head as a tuple.
 
     Raises:
       ValueError: if one is not between 0 and 1.
@@ -317,7 +317,7 @@ def checked_thresholds(thresholds: Any) -> tuple[float, ...]:
 
 
 def check_vocabulary(vocabulary: Any, error: type[Exception], listed: str) -> None:
-    """Refuses a vocabulary that is no list.
+    """Raise an error for a vocabulary that is no list.
 
     Raises:
       error: if it is none; `listed` tells what it should be.

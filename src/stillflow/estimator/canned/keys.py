@@ -53,5 +53,5 @@ class ServingKeys:
 
 
 def key_of_head(name: str | None, key: str) -> str:
-    """The name of a metric or summary of a head: with the name of the head, if it has one."""
+    """Return the name of a head's metric or summary, with the head's name if it has one."""
     return f"{key}/{name}" if name else key

@@ -63,7 +63,7 @@ class LinearClassifier(Estimator):
 
 @export("estimator.LinearEstimator")
 class LinearEstimator(Estimator):
-    """As `LinearClassifier`, with any head.
+    """Estimator like `LinearClassifier`, with any head.
 
     Args:
       head: has a `logits_dimension`, and makes the spec with `create_estimator_spec`, which is
@@ -132,7 +132,7 @@ def _default_optimizer(columns: tuple[Any, ...]) -> Any:
 def linear_logit_fn_builder(
     units: int, feature_columns: Any, sparse_combiner: str = "sum"
 ) -> Callable[[Any], Any]:
-    """A function from features to logits [batch, units].
+    """Return a function from features to logits [batch, units].
 
     Args:
       units: the last dimension of the logits.
@@ -149,7 +149,7 @@ def linear_logit_fn_builder(
 
 
 def _logits(model: Any, features: Any, units: int) -> Any:
-    """The logits of a model, with summaries of its variables."""
+    """Return the logits of a model, with summaries of its variables."""
     logits = model(features)
     if isinstance(model, _LinearModel):
         by_column = model.cols_to_vars()
@@ -169,7 +169,7 @@ def _logits(model: Any, features: Any, units: int) -> Any:
 def _sdca_spec(
     features: Any, labels: Any, mode: Any, head: Any, columns: Any, optimizer: LinearSDCA
 ) -> Any:
-    """The spec of a linear model that dual coordinate ascent trains.
+    """Return the spec of a linear model that dual coordinate ascent trains.
 
     Raises:
       ValueError: for heads of other losses.
@@ -206,7 +206,7 @@ def _sdca_loss(head: Any) -> str:
 
 
 def _parts(variables: list[Any]) -> list[Any]:
-    """The variables, those that are cut in parts."""
+    """Return the variables, those that are cut in parts."""
     return [
         part for variable in variables
         for part in (variable if isinstance(variable, PartitionedVariable) else [variable])
@@ -214,7 +214,7 @@ def _parts(variables: list[Any]) -> list[Any]:
 
 
 def _fraction_of_zeros(variables: list[Any]) -> Any:
-    """The part of all weights that is zero; not a number if there are none."""
+    """Return the part of all weights that is zero; not a number if there are none."""
     with tf.name_scope("zero_fraction"):
         with tf.name_scope("total_size"):
             sizes = [tf.size(variable, out_type=tf.int64) for variable in variables]

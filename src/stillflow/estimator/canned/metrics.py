@@ -17,19 +17,19 @@ from stillflow.ops.math.comparison import greater_equal
 
 
 def weights_like(values: Any, weights: Any) -> Any:
-    """The weights in the shape of the values; None for none."""
+    """Return the weights in the shape of the values; None for none."""
     return None if weights is None else broadcast_weights(weights, values)
 
 
 def mean_of(values: Any, weights: Any, name: str, part: str) -> Any:
-    """The weighted mean of `values`, whose float form is named `part`."""
+    """Return the weighted mean of `values`, whose float form is named `part`."""
     with name_scope(name, f"{part}_mean", (values, weights)) as scope:
         values = to_float(values, name=part)
         return mean(values, weights=weights_like(values, weights), name=scope)
 
 
 def baseline_accuracy(label_mean: Any) -> Any:
-    """The accuracy of always answering the more frequent of two classes."""
+    """Return the accuracy of always answering the more frequent of two classes."""
     with name_scope(None, "accuracy_baseline", label_mean):
         value, update = label_mean
         return (
@@ -41,7 +41,7 @@ def baseline_accuracy(label_mean: Any) -> Any:
 def area_under_curve(
     labels: Any, predictions: Any, weights: Any, name: str, curve: str = "ROC"
 ) -> Any:
-    """The area under the ROC or precision-recall curve."""
+    """Return the area under the ROC or precision-recall curve."""
     with name_scope(name, "auc", (predictions, labels, weights)) as scope:
         predictions = to_float(predictions, name="predictions")
         weights = weights_like(predictions, weights)

@@ -18,7 +18,7 @@ _BY_NAME = {
 
 
 def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
-    """An optimizer.
+    """Return an optimizer.
 
     Args:
       opt: its name, a function that makes one, or one.

@@ -1,4 +1,4 @@
-"""What examples of canned estimators must hold: features, the label, and the weight."""
+"""Features of examples for canned estimators: inputs, the label, and the weight."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def classifier_parse_example_spec(
     feature_columns: Any, label_key: str, label_dtype: Any = dtypes.int64,
     label_default: Any = None, weight_column: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The features of a classifier's examples, as `tf.io.parse_example` takes them.
+    """Return the features of a classifier's examples, as `tf.io.parse_example` takes them.
 
     Args:
       feature_columns: the columns.
       label_key: the feature that is the label.
       label_dtype: its type.
-      label_default: for examples without a label; they are refused if it is None.
+      label_default: for examples without a label, which are an error if it is None.
       weight_column: of the weights of examples: a name, a numeric column, or None.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How a canned model is given its features, and cuts its variables for parameter servers."""
+"""Features of canned models, and partitions of their variables for parameter servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LARGE = 64 << 20  # bytes
 
 
 def check_features(features: Any) -> None:
-    """Refuses features that are no dict.
+    """Raise an error for features that are no dict.
 
     Raises:
       ValueError: if they are none.
@@ -27,7 +27,7 @@ def by_servers(config: Any) -> Any:
 
 
 def by_servers_if_large(config: Any) -> Any:
-    """As `by_servers`, into slices of 64 MiB or more."""
+    """Partition like `by_servers`, into slices of 64 MiB or more."""
     return min_max_variable_partitioner(max_partitions=_servers(config), min_slice_size=_LARGE)
 
 

@@ -27,7 +27,7 @@ from stillflow.saved_model.names import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 @export("estimator.Head")
 class Head(abc.ABC):
-    """Turns the logits of a model into an `EstimatorSpec`."""
+    """Head: makes an `EstimatorSpec` of a model's logits."""
 
     @property
     @abc.abstractmethod
@@ -42,14 +42,14 @@ class Head(abc.ABC):
     @property
     @abc.abstractmethod
     def loss_reduction(self) -> Any:
-        """How the losses of examples become one."""
+        """The reduction of the examples' losses."""
 
     @abc.abstractmethod
     def loss(
         self, labels: Any, logits: Any, features: Any = None, mode: Any = None,
         regularization_losses: Any = None,
     ) -> Any:  # fmt: skip
-        """The loss as a scalar, with those of regularization."""
+        """Return the loss as a scalar, with those of regularization."""
 
     @abc.abstractmethod
     def predictions(self, logits: Any, keys: Any = None) -> dict[Any, Any]:
@@ -64,14 +64,14 @@ class Head(abc.ABC):
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         mode: Any = None, regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """The metrics, after they were updated by a batch."""
+        """Return the metrics, after they were updated by a batch."""
 
     def create_estimator_spec(
         self, features: Any, mode: Any, logits: Any, labels: Any = None, optimizer: Any = None,
         trainable_variables: Any = None, train_op_fn: Any = None, update_ops: Any = None,
         regularization_losses: Any = None,
     ) -> EstimatorSpec:  # fmt: skip
-        """What a model function returns.
+        """Return the `EstimatorSpec` for a model function.
 
         Args:
           features: {name: tensor}.
@@ -80,7 +80,7 @@ class Head(abc.ABC):
           labels: what is to be predicted; not needed to predict.
           optimizer: a `tf.keras.optimizers.Optimizer`.
           trainable_variables: what the optimizer trains, as a list or tuple.
-          train_op_fn: gives the step of a loss, in place of an optimizer.
+          train_op_fn: returns the training step of a loss, instead of an optimizer.
           update_ops: run in each step, as a list or tuple.
           regularization_losses: scalars, added to the loss.
 
@@ -137,20 +137,20 @@ class LogitsHead(Head):
 
     @property
     def loss_reduction(self) -> Any:
-        """How the losses of examples become one."""
+        """The reduction of the examples' losses."""
         return self._loss_reduction
 
     @abc.abstractmethod
     def _processed_labels(self, logits: Any, labels: Any) -> Any:
-        """The labels as numbers, checked."""
+        """Return the labels as numbers, checked."""
 
     @abc.abstractmethod
     def _own_loss(self, labels: Any, logits: Any) -> Any:
-        """The loss of each example, where the program has none of its own."""
+        """Return the loss of each example, where the program has none of its own."""
 
     @abc.abstractmethod
     def _export_outputs(self, predictions: dict[str, Any]) -> dict[str, Any]:
-        """What is served but `predict`; the first one is the default."""
+        """Return the exported outputs except `predict`; the first one is the default."""
 
     def _loss_dimension(self) -> int:
         return 1
@@ -169,7 +169,7 @@ class LogitsHead(Head):
         self, labels: Any, logits: Any, features: Any = None, mode: Any = None,
         regularization_losses: Any = None,
     ) -> Any:  # fmt: skip
-        """The loss as a scalar, with those of regularization."""
+        """Return the loss as a scalar, with those of regularization."""
         with tf.name_scope(None, "losses", (logits, labels)):
             logits = checked_logits(logits, self._logits_dimension)
             labels = self._processed_labels(logits, labels)
@@ -182,7 +182,7 @@ class LogitsHead(Head):
         trainable_variables: Any = None, train_op_fn: Any = None, update_ops: Any = None,
         regularization_losses: Any = None,
     ) -> EstimatorSpec:  # fmt: skip
-        """What a model function returns; see `Head`."""
+        """Return the `EstimatorSpec` for a model function; see `Head`."""
         with tf.name_scope(self._name, "head"):
             predictions = self.predictions(logits)
             if mode == ModeKeys.PREDICT:
@@ -211,7 +211,7 @@ class LogitsHead(Head):
         }  # fmt: skip
 
     def _means(self, regularization_losses: Any, *keys: str) -> dict[str, Any]:
-        """A mean for each key, and for the loss of regularization if there is one."""
+        """Return a mean for each key, and for the loss of regularization if there is one."""
         if regularization_losses is not None:
             keys = (*keys, MetricKeys.LOSS_REGULARIZATION)
         return {self._summary_key(key): tf.keras.metrics.Mean(name=key) for key in keys}
@@ -223,7 +223,7 @@ class LogitsHead(Head):
 
 
 def check_reduction(reduction: Any) -> None:
-    """Refuses what is no way to reduce a loss to a scalar.
+    """Raise an error for a reduction that does not give a scalar.
 
     Raises:
       ValueError: if it is none.
@@ -235,12 +235,12 @@ def check_reduction(reduction: Any) -> None:
 
 
 def checked_range(labels: Any, n_classes: Any, message: str | None = None) -> Any:
-    """The labels, which must lie in [0, n_classes) when they are computed."""
+    """Return the labels, which must lie in [0, n_classes) when they are computed."""
     return labels_in_range(labels, n_classes, message, "check_label_range", "Labels must be")
 
 
 def with_regularization(loss: Any, regularization_losses: Any) -> Any:
-    """A loss with those of regularization, if there are some."""
+    """Return a loss with those of regularization, if there are some."""
     if regularization_losses is None:
         return loss
     return loss + tf.add_n(regularization_losses)
@@ -249,7 +249,7 @@ def with_regularization(loss: Any, regularization_losses: Any) -> Any:
 def train_operation(
     loss: Any, optimizer: Any, trainable_variables: Any, train_op_fn: Any, update_ops: Any
 ) -> Any:
-    """The step of an optimizer or a function, with updates.
+    """Return the step of an optimizer or a function, with updates.
 
     Raises:
       ValueError: if both or neither are given, or one is of another kind.
@@ -292,13 +292,13 @@ def summarize_losses(
 
 
 def update_with_weights_like(metric: Any, values: Any, weights: Any) -> None:
-    """Updates a mean by values, with weights in their shape."""
+    """Update a mean by values, with weights in their shape."""
     values = tf.to_float(values)
     metric.update_state(values=values, sample_weight=weights_like(values, weights))
 
 
 def check_prediction_keys(keys: Any, valid: list[str]) -> list[str]:
-    """The keys that are asked for: all if none are.
+    """Return the keys that are asked for: all if none are.
 
     Raises:
       ValueError: if one is not valid.

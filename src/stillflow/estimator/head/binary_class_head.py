@@ -99,7 +99,7 @@ class BinaryClassHead(LogitsHead):
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """The metrics, after they were updated by a batch."""
+        """Return the metrics, after they were updated by a batch."""
         ids = self.predictions(logits)[PredictionKeys.CLASS_IDS]
         logits = checked_logits(logits, 1)
         labels = self._processed_labels(logits, labels)
@@ -137,7 +137,7 @@ class BinaryClassHead(LogitsHead):
 
 
 def _follow(baseline: Any, label_mean: Any) -> None:
-    """Makes a mean that of always answering the more frequent class."""
+    """Make a mean that of always answering the more frequent class."""
     baseline._updates = [tf.no_op()]
     baseline.total = tf.maximum(label_mean.total, label_mean.count - label_mean.total)
     baseline.count = label_mean.count

@@ -1,4 +1,4 @@
-"""What heads of classes predict."""
+"""Predictions of classification heads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLASS_KEYS = [
 
 
 def class_predictions(scores: Any, logits: Any, keys: list[str], vocabulary: Any) -> dict[str, Any]:
-    """Probabilities, the likeliest class, and all classes, as far as `keys` ask for them.
+    """Return probabilities, the most likely class, and all classes, as far as `keys` name them.
 
     Args:
       scores: [..., n_classes], a logit for each class.

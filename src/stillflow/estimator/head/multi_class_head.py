@@ -70,7 +70,7 @@ class MultiClassHead(LogitsHead):
             return {**own, **class_predictions(logits, logits, keys, self._label_vocabulary)}
 
     def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
-        """The mean loss and the accuracy."""
+        """Return the mean loss and the accuracy."""
         key = MetricKeys.ACCURACY
         with tf.name_scope(None, "metrics", (regularization_losses,)):
             means = self._means(regularization_losses, MetricKeys.LOSS_MEAN)
@@ -80,7 +80,7 @@ class MultiClassHead(LogitsHead):
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """The metrics, after they were updated by a batch."""
+        """Return the metrics, after they were updated by a batch."""
         ids = self.predictions(logits)[PredictionKeys.CLASS_IDS]
         logits = checked_logits(logits, self._logits_dimension)
         labels = self._processed_labels(logits, labels)

@@ -58,7 +58,7 @@ class MultiHead(Head):
 
     @property
     def loss_reduction(self) -> Any:
-        """That of all heads.
+        """The reduction of all heads.
 
         Raises:
           ValueError: if they have several.
@@ -95,7 +95,7 @@ class MultiHead(Head):
         self, labels: Any, logits: Any, features: Any = None, mode: Any = None,
         regularization_losses: Any = None,
     ) -> Any:  # fmt: skip
-        """The sum of the losses, times the weights of the heads."""
+        """Return the sum of the losses, times the weights of the heads."""
         of_heads = self._of_heads(logits, labels)
         losses = [
             head.loss(
@@ -119,7 +119,7 @@ class MultiHead(Head):
             }  # fmt: skip
 
     def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
-        """The mean loss of each head; those of the heads come with the first update."""
+        """Return the mean loss of each head; those of the heads come with the first update."""
         mean, metrics = tf.keras.metrics.Mean, {}
         if regularization_losses is not None:
             key = MetricKeys.LOSS_REGULARIZATION
@@ -134,7 +134,7 @@ class MultiHead(Head):
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """The metrics and those of the heads, after they were updated by a batch."""
+        """Return the metrics and those of the heads, after they were updated by a batch."""
         of_heads = self._of_heads(logits, labels)
         if regularization_losses is not None:
             key = self._summary_key(MetricKeys.LOSS_REGULARIZATION)
@@ -152,7 +152,7 @@ class MultiHead(Head):
         trainable_variables: Any = None, train_op_fn: Any = None, update_ops: Any = None,
         regularization_losses: Any = None,
     ) -> EstimatorSpec:  # fmt: skip
-        """What a model function returns; see `Head`."""
+        """Return the `EstimatorSpec` for a model function; see `Head`."""
         with tf.name_scope(self.name, "multi_head"):
             specs = self._specs(features, mode, logits, labels)
             predictions = self.predictions(logits)
@@ -190,7 +190,7 @@ class MultiHead(Head):
 
 
 def split_logits(heads: Sequence[Any], logits: Any) -> dict[str, Any]:
-    """The logits of each head by its name, out of those of all.
+    """Return the logits of each head by its name, out of those of all.
 
     Raises:
       ValueError: if the last dimension is known to be another than the heads have together.
@@ -218,7 +218,7 @@ def split_logits(heads: Sequence[Any], logits: Any) -> dict[str, Any]:
 
 
 def merged_outputs(specs: dict[str, Any], package: str = "tf.estimator") -> dict[str, Any]:
-    """What all heads serve, under their names; the default is that of the first.
+    """Return all heads' exported outputs, under their names; the default is the first's.
 
     Args:
       specs: {head: what it alone would return}.

@@ -106,7 +106,7 @@ class MultiLabelHead(LogitsHead):
             return found
 
     def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
-        """The mean loss, areas under curves, and those of thresholds and classes."""
+        """Return the mean loss, areas under curves, and those of thresholds and classes."""
         made = tf.keras.metrics
         with tf.name_scope(None, "metrics", (regularization_losses,)):
             metrics = self._means(None, MetricKeys.LOSS_MEAN)
@@ -132,7 +132,7 @@ class MultiLabelHead(LogitsHead):
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """The metrics, after they were updated by a batch."""
+        """Return the metrics, after they were updated by a batch."""
         logits = checked_logits(logits, self._logits_dimension)
         labels = self._processed_labels(logits, labels)
         losses, weights = self._losses_and_weights(logits, labels, features)
@@ -180,7 +180,7 @@ def _check_words(vocabulary: Any, n_classes: int) -> None:
 
 
 def _class_ids(classes: Any, n_classes: int, vocabulary: Any) -> tuple[int, ...]:
-    """The ids of classes that are given by ids or words."""
+    """Return the ids of classes that are given by ids or words."""
     classes = tuple(classes or ())
     if classes and isinstance(classes[0], str):
         if not vocabulary:
@@ -198,7 +198,7 @@ def _class_ids(classes: Any, n_classes: int, vocabulary: Any) -> tuple[int, ...]
 
 
 def _column_of(class_id: int, *matrices: Any) -> list[Any]:
-    """The column of a class out of each [..., n_classes]."""
+    """Return the column of a class out of each [..., n_classes]."""
     rank = tf.rank(matrices[0]) - 1
     begin = tf.concat([tf.zeros([rank], dtype=tf.int32), [class_id]], axis=0)
     size = tf.concat([-1 * tf.ones([rank], dtype=tf.int32), [1]], axis=0)

@@ -56,7 +56,7 @@ class RegressionHead(LogitsHead):
         )
 
     def predictions(self, logits: Any, keys: Any = None) -> dict[str, Any]:
-        """The numbers, and the logits if they are others."""
+        """Return the numbers, and the logits if they are others."""
         logits = checked_logits(logits, self._logits_dimension)
         with tf.name_scope(None, "predictions", (logits,)):
             if not self._inverse_link_fn:
@@ -76,7 +76,7 @@ class RegressionHead(LogitsHead):
         self, eval_metrics: dict[str, Any], features: Any, logits: Any, labels: Any,
         regularization_losses: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """The metrics, after they were updated by a batch."""
+        """Return the metrics, after they were updated by a batch."""
         predicted = self.predictions(logits)[PredictionKeys.PREDICTIONS]
         logits = checked_logits(logits, self._logits_dimension)
         processed = self._processed_labels(logits, labels)

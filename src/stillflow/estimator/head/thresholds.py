@@ -26,7 +26,7 @@ def update_at(
     metrics: dict[str, Any], thresholds: tuple[float, ...], key_of: Callable[[str], str],
     labels: Any, probabilities: Any, weights: Any,
 ) -> None:  # fmt: skip
-    """Updates those metrics by a batch."""
+    """Update those metrics by a batch."""
     for threshold in thresholds:
         for pattern in (
             MetricKeys.ACCURACY_AT_THRESHOLD,

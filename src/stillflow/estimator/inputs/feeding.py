@@ -22,7 +22,7 @@ from stillflow.train.queue_runner import add_queue_runner
 
 
 class BatchFeeder:
-    """Gives the feeds of one batch after the other.
+    """Feeds of one batch after the other.
 
     Args:
       placeholders: of the row numbers, then of each column.
@@ -49,7 +49,7 @@ class BatchFeeder:
         self._left = None if num_epochs is None else self._length * num_epochs
 
     def __call__(self) -> dict[Any, Any]:
-        """The `feed_dict` of the next batch; the last one may be shorter.
+        """Return the `feed_dict` of the next batch; the last one may be shorter.
 
         Raises:
           OutOfRangeError: if all epochs are over.
@@ -72,7 +72,7 @@ def enqueue_columns(
     num_epochs: int | None, num_threads: int = 1, min_after_dequeue: float | None = None,
     name: str = "enqueue_input",
 ) -> Any:  # fmt: skip
-    """A queue of the rows of some columns, and threads that fill it once a session runs.
+    """Return a queue of the rows of some columns, and threads that fill it once a session runs.
 
     Args:
       columns: {name: array}, all of one length.

@@ -19,7 +19,7 @@ def numpy_input_fn(
     x: Any, y: Any = None, batch_size: int = 128, num_epochs: int | None = 1,
     shuffle: bool | None = None, queue_capacity: int = 1000, num_threads: int = 1,
 ) -> Callable[[], Any]:  # fmt: skip
-    """An input function over arrays in memory.
+    """Return an input function over arrays in memory.
 
     Args:
       x: features, an array or {name: array}; the first dimension counts the examples.

@@ -18,7 +18,7 @@ def pandas_input_fn(
     shuffle: bool | None = None, queue_capacity: int | None = 1000, num_threads: int = 1,
     target_column: str = "target",
 ) -> Callable[[], Any]:  # fmt: skip
-    """An input function over a `DataFrame` of pandas.
+    """Return an input function over a `DataFrame` of pandas.
 
     Args:
       x: features, a `DataFrame`.

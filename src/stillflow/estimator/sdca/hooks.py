@@ -19,11 +19,11 @@ class UpdateWeightsHook(SessionRunHook):
         self.set_parameters(model, train_op)
 
     def set_parameters(self, model: Any, train_op: Any) -> None:
-        """Sets what the constructor was not given."""
+        """Set what the constructor was not given."""
         self._model, self._train_op = model, train_op
 
     def begin(self) -> None:
-        """Makes the operation."""
+        """Make the operation."""
         self._update_op = self._model.update_weights(self._train_op)
 
     def before_run(self, run_context: Any) -> Any:

@@ -15,7 +15,7 @@ from stillflow.graph.export import export
 
 @export("estimator.experimental.LinearSDCA")
 class LinearSDCA:
-    """Trains a linear estimator by stochastic dual coordinate ascent.
+    """Optimizer of linear estimators: stochastic dual coordinate ascent.
 
     Args:
       example_id_column: the feature that tells examples apart, strings [batch].
@@ -42,7 +42,7 @@ class LinearSDCA:
         self, state_manager: Any, weight_column_name: Any, loss_type: str, feature_columns: Any,
         features: Any, targets: Any, bias_var: Any, global_step: Any,
     ) -> tuple[LinearModel, Any]:  # fmt: skip
-        """A model of columns, and the operation that trains it.
+        """Return a model of columns, and the operation that trains it.
 
         Args:
           state_manager: holds the variables of columns.
@@ -99,7 +99,7 @@ class LinearSDCA:
 
 
 def _ids_of(pair: Any) -> SparseFeatures:
-    """The ids of a categorical column, each once in an example."""
+    """Return the ids of a categorical column, each once in an example."""
     ids, weights = pair.id_tensor, pair.weight_tensor
     if weights is None:
         values = tf.ones([tf.shape(ids.indices)[0]], tf.float32)
@@ -117,7 +117,7 @@ def _check_rank(column: Any) -> None:
 def check_linear_sdca(
     optimizer: Any, feature_columns: Any, sparse_combiner: str, outputs: int, most: int, why: str
 ) -> None:
-    """Refuses what an estimator cannot do with `LinearSDCA`.
+    """Raise an error for arguments that `LinearSDCA` does not support.
 
     Args:
       optimizer: of the estimator.

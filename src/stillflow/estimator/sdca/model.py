@@ -19,7 +19,7 @@ _FEATURES = ("sparse_features", "dense_features")
 
 
 class LinearModel:
-    """Trains the weights of a linear model.
+    """Linear model whose weights SDCA trains.
 
     Args:
       examples: a dict of `sparse_features`, a list of `SparseFeatures`; `dense_features`, a list
@@ -32,7 +32,7 @@ class LinearModel:
         `adaptive`.
 
     Raises:
-      ValueError: if something lacks, or for numbers and losses that it does not take.
+      ValueError: if an argument is missing, or for unsupported numbers and losses.
     """
 
     _suffix = "_unshrunk"
@@ -94,7 +94,7 @@ class LinearModel:
     # ---- variables
 
     def _slot(self, variable: Any) -> Any:
-        """What a variable becomes before it is shrunk: one for each of its parts."""
+        """Return the slots for a variable's unshrunk values, one for each of its parts."""
         if not is_partitioned(variable):
             with tf.device(variable.device):
                 return self._new_slot(variable)
@@ -156,7 +156,7 @@ class LinearModel:
           examples: as of the constructor.
 
         Raises:
-          ValueError: if something lacks.
+          ValueError: if an argument is missing.
         """
         self._check(("example_weights", *_FEATURES), examples)
         self._check(_FEATURES, examples, lists=True)
@@ -170,13 +170,13 @@ class LinearModel:
         return result
 
     def unregularized_loss(self, examples: Any) -> Any:
-        """The mean loss of examples, a float64 scalar.
+        """Return the mean loss of examples, a float64 scalar.
 
         Args:
           examples: as of the constructor.
 
         Raises:
-          ValueError: if something lacks.
+          ValueError: if an argument is missing.
         """
         self._check_labelled(examples)
         with tf.name_scope("sdca/unregularized_loss"):
@@ -193,7 +193,7 @@ class LinearModel:
             return tf.reduce_sum(tf.multiply(losses, weights)) / tf.reduce_sum(weights)
 
     def _losses(self, labels: Any, predictions: Any) -> Any:
-        """The loss of each example. A hinge is never taken as smooth here, as in TensorFlow."""
+        """Return the loss of each example. A hinge is never smoothed here, as in TensorFlow."""
         if self._options["loss_type"] == "logistic_loss":
             return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=predictions)
         if self._options["loss_type"] == "poisson_loss":
@@ -207,13 +207,13 @@ class LinearModel:
         self._check(_FEATURES, examples, lists=True)
 
     def regularized_loss(self, examples: Any) -> Any:
-        """The mean loss of examples and what weights cost, a float64 scalar.
+        """Return the mean loss of examples and what weights cost, a float64 scalar.
 
         Args:
           examples: as of the constructor.
 
         Raises:
-          ValueError: if something lacks.
+          ValueError: if an argument is missing.
         """
         self._check_labelled(examples)
         with tf.name_scope("sdca/regularized_loss"):
@@ -226,7 +226,7 @@ class LinearModel:
         return tf.to_double(values)
 
     def approximate_duality_gap(self) -> Any:
-        """How far the solution is from the best one, by all examples seen: a float64 scalar."""
+        """Return the duality gap of all examples seen: a float64 scalar."""
         with tf.name_scope("sdca/approximate_duality_gap"):
             _, tables = self._hashtable.export_sharded()
             sums: list[Any] = []
@@ -242,7 +242,7 @@ class LinearModel:
     # ---- training
 
     def minimize(self, global_step: Any = None, name: str | None = None) -> Any:
-        """An operation that trains on the examples, before weights are shrunk.
+        """Return an operation that trains on the examples, before weights are shrunk.
 
         Args:
           global_step: a variable that is counted up, or None.
@@ -271,7 +271,7 @@ class LinearModel:
         return global_step is None
 
     def _gather(self, slot: Any, features: Any) -> PartitionedWeights:
-        """The weights of the features of a batch."""
+        """Return the weights of the features of a batch."""
         distinct = tf.cast(tf.unique(tf.cast(features, tf.int32))[0], tf.int64)
         return PartitionedWeights(slot, distinct, self._where)
 
@@ -298,7 +298,7 @@ class LinearModel:
         )  # fmt: skip
 
     def update_weights(self, train_op: Any) -> Any:
-        """An operation that gives variables what has been learnt, shrunk.
+        """Return an operation that gives variables what has been learnt, shrunk.
 
         Args:
           train_op: what `minimize` returned; it runs before.
@@ -331,12 +331,12 @@ def _as_list(variable: Any) -> Any:
 
 
 def as_tensor(value: Any) -> Any:
-    """A tensor of a variable or of its parts."""
+    """Return a tensor of a variable or of its parts."""
     return convert_to_tensor(tf.concat(value, axis=0) if is_partitioned(value) else value)
 
 
 def column_predictions(column: Any, weights: Any) -> Any:
-    """What the features of a column predict, [the last example that has some + 1]."""
+    """Return a column's predictions, [the last example with features + 1]."""
     products = tf.multiply(tf.gather(weights, column.feature_indices), column.feature_values)
     return tf.segment_sum(products, column.example_indices)
 

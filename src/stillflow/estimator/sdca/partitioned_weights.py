@@ -11,7 +11,7 @@ from stillflow.variables.partitioned import PartitionedVariable
 
 
 def is_partitioned(variable: Any) -> bool:
-    """Whether a variable is in parts."""
+    """Return True if a variable is in parts."""
     return isinstance(variable, (list, PartitionedVariable))
 
 
@@ -54,7 +54,7 @@ class PartitionedWeights:
         return tf.dynamic_stitch(order, gathered)
 
     def _total(self, dtype: Any) -> Any:
-        """How many weights there are."""
+        """Return the number of weights."""
         sizes = [part.get_shape()[0].value for part in self._slot]
         if all(sizes):
             return tf.constant(sum(sizes), dtype)

@@ -52,7 +52,7 @@ class SparseFeatures:
 def distinct_features(
     ids: Any, weights: Any, cast: Callable[[Any], Any] | None = None
 ) -> tuple[Any, Any, Any]:
-    """The arguments of `SparseFeatures` of ids, each once in an example.
+    """Return the arguments of `SparseFeatures` of ids, each once in an example.
 
     Args:
       ids: a SparseTensor of ids; those below 0 are left out.

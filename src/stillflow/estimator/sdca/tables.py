@@ -11,17 +11,17 @@ from stillflow.ops.lookup.using import lookup_table_import_v2_op
 
 
 class _Saveable(TableSaveable):
-    """As any table's, restored in no scope of its own."""
+    """Saveable of a table, restored without a name scope."""
 
     def restore(self, restored_tensors: Any, restored_shapes: Any, name: Any = None) -> Any:
-        """Puts what was read in place of what the table has."""
+        """Replace the table's content by the read one."""
         handle = self.op.resource_handle
         with tf.colocate_with(handle):
             return lookup_table_import_v2_op(handle, *restored_tensors)
 
 
 class StateTable(DenseHashTable):
-    """As `DenseHashTable`, whose operations have the names that estimators give them."""
+    """`DenseHashTable` whose operations have the names of estimators' tables."""
 
     _saveable = _Saveable
 
@@ -76,7 +76,7 @@ class ShardedTable:
         return self._table_shards
 
     def size(self, name: str | None = None) -> Any:
-        """The number of keys, an int64 scalar tensor."""
+        """Return the number of keys, an int64 scalar tensor."""
         with tf.name_scope(name, "sharded_mutable_hash_table_size"):
             return tf.add_n([each.size() for each in self._table_shards])
 
@@ -84,7 +84,7 @@ class ShardedTable:
         return tf.reshape(tf.slice(keys, [0, 0], [-1, 1]), [-1])
 
     def _shard_indices(self, keys: Any) -> Any:
-        """The table of each key."""
+        """Return the table of each key."""
         if keys.get_shape().ndims > 1:
             keys = self._first_words(keys)
         return tf.cast(tf.mod(tf.abs(keys), self._num_shards), tf.int32)
@@ -94,7 +94,7 @@ class ShardedTable:
             raise ValueError(f"Expected a vector or matrix for keys, got {keys.get_shape()}.")
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of keys; that of keys that are not there is the default.
+        """Return the values of keys; that of keys that are not there is the default.
 
         Args:
           keys: [n] or [n, width].
@@ -118,7 +118,7 @@ class ShardedTable:
         return self._stitched(keys, indices, values)
 
     def _stitched(self, keys: Any, indices: Any, values: Any) -> Any:
-        """The values of the tables, in the order of keys."""
+        """Return the values of the tables, in the order of keys."""
         numbers = tf.range(self._number(keys))
         places = tf.dynamic_partition(numbers, indices, self._num_shards)
         return tf.dynamic_stitch(places, values)
@@ -127,7 +127,7 @@ class ShardedTable:
         return tf.shape(keys)[0]
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
-        """An operation that sets the values of keys.
+        """Return an operation that sets the values of keys.
 
         Args:
           keys: [n] or [n, width].
@@ -149,6 +149,6 @@ class ShardedTable:
         ])  # fmt: skip
 
     def export_sharded(self, name: str | None = None) -> tuple[list[Any], list[Any]]:
-        """The keys of the tables, and their values."""
+        """Return the keys of the tables, and their values."""
         keys, values = zip(*[table.export(name=name) for table in self._table_shards])
         return list(keys), list(values)

@@ -1,4 +1,4 @@
-"""What in-memory training keeps from step to step: buckets of features, places in trees."""
+"""State of in-memory training between steps: buckets of features, nodes in trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_NODE = -1
 
 
 def local_variable(initial_value: Any, name: str) -> Any:
-    """A resource variable of any shape that is not trained."""
+    """Return a resource variable of any shape that is not trained."""
     return tf.Variable(
         initial_value, trainable=False, validate_shape=False, name=name, use_resource=True
     )
@@ -27,7 +27,7 @@ def cached_features(
     features: dict[str, Any], columns: Sequence[Any], batch_size: Any, boundaries: Any,
     are_boundaries_ready: Any,
 ) -> Any:  # fmt: skip
-    """The buckets of all features, made once and then read from variables.
+    """Return the buckets of all features, made once and then read from variables.
 
     Args:
       features: tensors by key.
@@ -68,7 +68,7 @@ def cached_features(
 
 
 class StateCache:
-    """In which node of which tree examples are, and their logits so far.
+    """Cache of examples' trees and nodes, and their logits so far.
 
     Args:
       batch_size: how many examples there are.
@@ -89,7 +89,7 @@ class StateCache:
         return self._tree_ids, self._node_ids, self._logits
 
     def insert(self, tree_ids: Any, node_ids: Any, logits: Any) -> Any:
-        """Keeps them; gives what does."""
+        """Keep them; give what does."""
         assigned = [
             self._tree_ids.assign(tree_ids), self._node_ids.assign(node_ids),
             self._logits.assign(logits),

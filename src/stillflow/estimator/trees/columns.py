@@ -26,12 +26,12 @@ _TWO = 2
 
 
 def in_order(feature_columns: Any) -> list[Any]:
-    """The columns by their names."""
+    """Return the columns by their names."""
     return sorted(feature_columns, key=lambda column: column.name)
 
 
 def is_float(column: Any) -> bool:
-    """Whether a column's values have yet to be put into buckets.
+    """Return True if a column's values have yet to be put into buckets.
 
     Raises:
       ValueError: for other columns than there may be.
@@ -44,13 +44,13 @@ def is_float(column: Any) -> bool:
 
 
 def variable_shape(column: Any) -> Any:
-    """The shape of one example's values."""
+    """Return the shape of one example's values."""
     of_now = is_feature_column_v2([column])
     return column.variable_shape if of_now else column._variable_shape
 
 
 def _of_kind(column: Any, **choices: Callable[[], Any]) -> Any:
-    """Calls what is meant for the kind of a column.
+    """Return calls what is meant for the kind of a column.
 
     Raises:
       ValueError: if it is of no kind that trees take.
@@ -76,7 +76,7 @@ def _dense_width(column: Any) -> int:
 
 
 def width(column: Any) -> int:
-    """How many features a column is."""
+    """Return the number of features of a column."""
     return int(
         _of_kind(
             column, indicator=lambda: _categories(column), bucketized=lambda: 1,
@@ -86,7 +86,7 @@ def width(column: Any) -> int:
 
 
 def feature_names(columns: Sequence[Any]) -> list[str]:
-    """For each feature the name of its column; an indicator's is that of its categories."""
+    """Return for each feature the name of its column; for an indicator, its categories' column."""
     return [
         _of_kind(
             column, indicator=lambda c=column: c.categorical_column.name,
@@ -126,7 +126,7 @@ def group_by_buckets(columns: Sequence[Any], num_quantiles: int) -> tuple[list[i
 
 
 def boundaries_by_column(columns: Sequence[Any], boundaries: Sequence[Any]) -> dict[str, Any]:
-    """The boundaries of each column's features, by its name."""
+    """Return the boundaries of each column's features, by its name."""
     found, first = {}, 0
     for column in columns:
         last = first + width(column)
@@ -139,7 +139,7 @@ def boundaries_by_column(columns: Sequence[Any], boundaries: Sequence[Any]) -> d
 
 
 def transform(features: dict[str, Any], columns: Sequence[Any]) -> dict[Any, Any]:
-    """What columns of both generations make of features, by column."""
+    """Return features transformed by columns of both generations, by column."""
     of_now = [column for column in columns if is_feature_column_v2([column])]
     older = [column for column in columns if not is_feature_column_v2([column])]
     found = transform_features_v2(features, of_now, LayerState(None, False)) if of_now else {}
@@ -152,7 +152,7 @@ def transformed_features(
     features: dict[str, Any], columns: Sequence[Any], boundaries: Any = None,
     every_column: Sequence[Any] | None = None, transformed: Any = (),
 ) -> list[Any]:  # fmt: skip
-    """The values of all features, each a vector.
+    """Return the values of all features, each a vector.
 
     Args:
       features: tensors by key.

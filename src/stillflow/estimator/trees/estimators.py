@@ -27,12 +27,12 @@ from stillflow.ops.math.cast import cast
 from stillflow.train.checkpoint_utils import load_checkpoint
 from stillflow.variables.creation import enable_resource_variables
 
-# What stands for an argument that is not given: there is one choice so far.
+# Marks a missing argument: there is one choice so far.
 NOT_GIVEN = object()
 
 
 class BoostedTrees(Estimator):
-    """What all estimators of boosted trees have.
+    """Base of all boosted-trees estimators.
 
     Args:
       model: what is modelled.
@@ -53,7 +53,7 @@ class BoostedTrees(Estimator):
         self._is_classification = is_classification
 
     def experimental_feature_importances(self, normalize: bool = False) -> OrderedDict[str, Any]:
-        """How much the splits by each column have gained.
+        """Return the total gain of the splits by each column.
 
         Args:
           normalize: whether the sum of all is to be 1.
@@ -112,7 +112,7 @@ class BoostedTrees(Estimator):
 
 
 def classification(n_classes: Any, weight_column: Any, label_vocabulary: Any) -> Any:
-    """The head of a classifier, and its gradients and Hessians if there is a short way to them.
+    """Return a classifier's head, and a closed form of its gradients and Hessians, if any.
 
     Raises:
       ValueError: if there are other than two classes.
@@ -130,7 +130,7 @@ def classification(n_classes: Any, weight_column: Any, label_vocabulary: Any) ->
 
 
 def _of_log_loss(logits: Any, labels: Any) -> tuple[Any, Any]:
-    """The gradients and Hessians of the logistic loss."""
+    """Return the gradients and Hessians of the logistic loss."""
     predictions = tf.reciprocal(tf.exp(-logits) + 1.0)
     normalizer = tf.reciprocal(cast(tf.size(predictions), tf.float32))
     labels = dense_labels(cast(labels, tf.float32), logits, 1)
@@ -139,7 +139,7 @@ def _of_log_loss(logits: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def regression_head(label_dimension: Any, weight_column: Any) -> RegressionHead:
-    """The head of a regressor.
+    """Return the head of a regressor.
 
     Raises:
       ValueError: if labels have more than one number.
@@ -154,7 +154,7 @@ def regression_head(label_dimension: Any, weight_column: Any) -> RegressionHead:
 
 @export("estimator.BoostedTreesClassifier")
 class BoostedTreesClassifier(BoostedTrees):
-    """Classifies by many small trees, each of which mends what those before it got wrong.
+    """Classifier of many small trees, each trained on the errors of the trees before.
 
     Args:
       feature_columns: columns of numbers, of buckets, or indicators.
@@ -241,7 +241,7 @@ class BoostedTreesRegressor(BoostedTrees):
 
 @export("estimator.BoostedTreesEstimator")
 class BoostedTreesEstimator(BoostedTrees):
-    """As `BoostedTreesClassifier`, with any head.
+    """Estimator like `BoostedTreesClassifier`, with any head.
 
     Args:
       head: has a `logits_dimension` of 1, and makes the spec with `create_estimator_spec`, which is

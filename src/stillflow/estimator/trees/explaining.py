@@ -1,4 +1,4 @@
-"""What features contribute: to an ensemble, and to a single prediction."""
+"""Contributions of features to an ensemble, and to a single prediction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERIALIZED = "_serialized_debug_outputs_proto"
 def feature_importances(
     serialized: bytes, names: Sequence[str], normalize: bool
 ) -> OrderedDict[str, Any]:
-    """How much the splits by each column have gained, the most important column first.
+    """Return the total gain of the splits by each column, the largest first.
 
     Args:
       serialized: a `TreeEnsemble` message.
@@ -66,7 +66,7 @@ def _importances(tree: Any, count: int) -> Any:
 
 
 def by_column(names: Sequence[str], values: Sequence[Any]) -> OrderedDict[str, Any]:
-    """Sums by column, those that are farthest from zero first."""
+    """Return sums by column, in decreasing order of absolute value."""
     sums: dict[str, Any] = {}
     for name, value in zip(names, values):
         sums[name] = sums.get(name, 0) + value
@@ -76,7 +76,7 @@ def by_column(names: Sequence[str], values: Sequence[Any]) -> OrderedDict[str, A
 def explained(
     serialized: bytes, names: Sequence[str], classification: bool
 ) -> tuple[Any, OrderedDict[str, Any]]:
-    """A prediction as the bias, and what each column adds to it.
+    """Return a prediction as the bias, and what each column adds to it.
 
     Args:
       serialized: a `DebugOutput` message.
@@ -95,7 +95,7 @@ def explained(
 def explaining_spec(
     features: Any, head: Any, columns: Sequence[Any], epsilon: float, name: str = "boosted_trees"
 ) -> Any:
-    """The `EstimatorSpec` of predictions that have with them what explains them.
+    """Return the `EstimatorSpec` of predictions that have with them what explains them.
 
     Args:
       features: tensors by key.

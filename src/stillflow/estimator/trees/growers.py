@@ -1,4 +1,4 @@
-"""What grows an ensemble: at once from all examples, or from batches that are added up."""
+"""Growers of an ensemble: from all examples at once, or from accumulated batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stillflow.ops.queues.accumulator_classes import ConditionalAccumulator
 
 
 class TreeSettings(NamedTuple):
-    """How trees are grown; see `BoostedTreesClassifier`."""
+    """Settings of the growth of trees; see `BoostedTreesClassifier`."""
 
     n_trees: int
     max_depth: int
@@ -35,7 +35,7 @@ class TreeSettings(NamedTuple):
 
     @property
     def max_splits(self) -> int:
-        """How many nodes of a tree can be split."""
+        """The maximum number of split nodes of a tree."""
         return (1 << self.max_depth) - 1
 
 
@@ -67,11 +67,11 @@ class EnsembleGrower:
             raise ValueError("For pruning, tree_complexity must be positive.")
 
     def chief_init_op(self) -> Any:
-        """What the chief runs first."""
+        """Return the first op of the chief."""
         return no_op()
 
     def accumulate_quantiles(self, features: Any, weights: Any, are_boundaries_ready: Any) -> Any:
-        """Adds values to what boundaries are found from; once there are enough, finds them.
+        """Add values to what boundaries are found from; once there are enough, find them.
 
         Args:
           features: vectors of numbers.
@@ -84,7 +84,7 @@ class EnsembleGrower:
                 return are_boundaries_ready.assign(True).op
 
     def center_bias(self, needed: Any, gradients: Any, hessians: Any) -> Any:
-        """Moves the first leaf to where the loss is least.
+        """Move the first leaf to where the loss is least.
 
         Args:
           needed: a variable: whether it has to be moved on.
@@ -94,7 +94,7 @@ class EnsembleGrower:
         return self._center(needed, *means)
 
     def grow_tree(self, stats: Sequence[Sequence[Any]], nodes: Any) -> Any:
-        """Adds a layer.
+        """Add a layer.
 
         Args:
           stats: for each group of features, and each feature, sums by node and bucket.

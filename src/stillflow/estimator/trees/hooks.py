@@ -8,7 +8,7 @@ from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 
 class StopAtAttemptsHook(SessionRunHook):
-    """Ends training when there are enough trees, or it was tried often enough.
+    """Hook that ends training after enough trees or attempts.
 
     Args:
       num_finalized_trees_tensor: how many trees are done.

@@ -39,7 +39,7 @@ _QUANTILES = "QuantileAccumulator"
 
 
 class Model(NamedTuple):
-    """What is modelled, and how.
+    """Description of a model.
 
     Attributes:
       head: the head.
@@ -63,7 +63,7 @@ class Model(NamedTuple):
 def model_fn(
     model: Model, features: Any, labels: Any, mode: Any, config: Any, name: str = "boosted_trees"
 ) -> Any:
-    """The `EstimatorSpec` of a model.
+    """Return the `EstimatorSpec` of a model.
 
     Args:
       model: what is modelled.
@@ -99,7 +99,7 @@ class Parts(NamedTuple):
 
 
 def make_parts(name: str, float_columns: list[Any], epsilon: float) -> Parts:
-    """Makes the resources.
+    """Make the resources.
 
     Args:
       name: of the ensemble.
@@ -118,7 +118,7 @@ def make_parts(name: str, float_columns: list[Any], epsilon: float) -> Parts:
 
 
 class _Graph:
-    """What all modes have: the features and the resources."""
+    """Graph of a mode: the features and the resources."""
 
     def __init__(self, model: Model, features: Any, name: str) -> None:
         self.model, self.features, self.name = model, features, name
@@ -189,7 +189,7 @@ class _Training:
         return vectors
 
     def _remembered(self) -> tuple[Any, Any, Any]:
-        """In which trees and nodes examples are, and their logits there."""
+        """Return the cached trees, nodes and logits of examples."""
         if self._cache is not None:
             return self._cache.lookup()
         batch_size = shape(self.labels)[0]
@@ -226,7 +226,7 @@ class _Training:
         return transformed_features(self.graph.features, [column])[0]
 
     def spec(self) -> Any:
-        """What the estimator runs."""
+        """Return the `EstimatorSpec`."""
         spec = self.model.head.create_estimator_spec(
             features=self.graph.features, mode=ModeKeys.TRAIN, labels=self.labels,
             train_op_fn=self._train_op, logits=self._logits,
@@ -277,7 +277,7 @@ class _Training:
         return gradients, gradients_of(gradients, self._logits, name="Hessians")[0]
 
     def _stats(self, gradients: Any, hessians: Any) -> list[list[Any]]:
-        """For each group of features, and each feature, sums by node and bucket."""
+        """Return sums by node and bucket, for each group and each feature."""
         return [
             [
                 squeeze(

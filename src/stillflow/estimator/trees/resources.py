@@ -17,7 +17,7 @@ from stillflow.variables.resources import register_resource
 
 
 class PruningMode:
-    """Whether splits that gain nothing are left out, or taken back."""
+    """Pruning of splits without gain: before they are made, or afterwards."""
 
     NO_PRUNING, PRE_PRUNING, POST_PRUNING = range(3)
     _map: ClassVar[dict[str, int]] = {
@@ -26,7 +26,7 @@ class PruningMode:
 
     @classmethod
     def from_str(cls, mode: str) -> int:
-        """The number of "none", "pre" or "post".
+        """Return the number of "none", "pre" or "post".
 
         Raises:
           ValueError: for anything else.
@@ -37,7 +37,7 @@ class PruningMode:
 
 
 class _Resource(Trackable):
-    """A handle, what makes the thing behind it, and whether that was done."""
+    """Handle of a resource, with its initializer and a check of it."""
 
     def __init__(self) -> None:
         self._resource_handle = self._create_resource()
@@ -56,7 +56,7 @@ class _Resource(Trackable):
 
     @property
     def initializer(self) -> Operation:
-        """What makes the thing behind it."""
+        """The operation that creates the resource."""
         return self._init_op
 
 
@@ -76,7 +76,7 @@ class QuantileAccumulatorSaveable(SaveableObject):
         super().__init__(resource_handle, specs, name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Takes over boundaries that were read."""
+        """Set the boundaries that were read."""
         with control_dependencies([self._create_op]):
             return quantiles.quantile_resource_deserialize_op(
                 self._resource_handle, list(restored_tensors)
@@ -120,18 +120,18 @@ class QuantileAccumulator(_Resource):
         )
 
     def is_initialized(self) -> Tensor:
-        """Whether it was made, a scalar bool."""
+        """Return True if it was made, a scalar bool."""
         return quantiles.is_quantile_resource_initialized_op(  # type: ignore[no-any-return]
             self.resource_handle
         )
 
     @property
     def saveable(self) -> SaveableObject:
-        """What checkpoints hold of it."""
+        """The saveable of its state."""
         return self._saveable
 
     def add_summaries(self, float_columns: Sequence[Any], example_weights: Any) -> Operation:
-        """Adds a batch.
+        """Add a batch.
 
         Args:
           float_columns: the features' values.
@@ -143,13 +143,13 @@ class QuantileAccumulator(_Resource):
         )
 
     def flush(self) -> Operation:
-        """Finds the boundaries, and begins anew."""
+        """Compute the boundaries, and start again."""
         return quantiles.quantile_flush_op(  # type: ignore[no-any-return]
             self.resource_handle, self._num_quantiles
         )
 
     def get_bucket_boundaries(self) -> list[Tensor]:
-        """The boundaries of each feature; none until they are found."""
+        """Return the boundaries of each feature; none until they are found."""
         return quantiles.get_bucket_boundaries_op(  # type: ignore[no-any-return]
             self.resource_handle, num_features=self._num_streams
         )
@@ -168,7 +168,7 @@ class _TreeEnsembleSavable(SaveableObject):
         self._create_op = create_op
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Takes over what was read."""
+        """Set the state that was read."""
         with control_dependencies([self._create_op]):
             return states.deserialize_ensemble_op(self._resource_handle, *restored_tensors)
 
@@ -213,7 +213,7 @@ class TreeEnsemble(_Resource):
         )
 
     def is_initialized(self) -> Tensor:
-        """Whether it was made, a scalar bool."""
+        """Return True if it was made, a scalar bool."""
         return states.is_ensemble_initialized_op(  # type: ignore[no-any-return]
             self.resource_handle
         )
@@ -222,7 +222,7 @@ class TreeEnsemble(_Resource):
         return {} if self._is_local else {"tree_ensemble": self._saveable}
 
     def get_stamp_token(self) -> Tensor:
-        """The number of its state."""
+        """Return the number of its state."""
         return states.get_ensemble_states_op(self.resource_handle)[0]  # type: ignore[no-any-return]
 
     def get_states(self) -> tuple[Tensor, ...]:
@@ -236,11 +236,11 @@ class TreeEnsemble(_Resource):
         return tuple(identity(each, name=name) for each, name in zip(found, names, strict=True))
 
     def serialize(self) -> Any:
-        """The number of its state, and the state as a message."""
+        """Return the number of its state, and the state as a message."""
         return states.serialize_ensemble_op(self.resource_handle)
 
     def deserialize(self, stamp_token: Any, serialized_proto: Any) -> Operation:
-        """Gives it another state.
+        """Set another state.
 
         Args:
           stamp_token: the state's number.

@@ -1,8 +1,8 @@
 """The old world: what programs of TensorFlow 1's days expect of Python and its libraries.
 
-Each module here brings back one thing.  All of it only happens on request, only adds what is
-missing, and is said once on stderr when a program makes use of it.  ``python -m stillflow
---no-revive`` leaves it out.
+Each module here restores one thing.  All of it only happens on request, only adds missing things,
+and is announced once on stderr when a program makes use of it.  ``python -m stillflow --no-revive``
+leaves it out.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def after_import(name: str, action: Action) -> None:
 
 
 class _Finder:
-    """Finds awaited modules the usual way, and has their loader call us when it is done."""
+    """Finder that finds awaited modules as usual, and has their loader call us when it is done."""
 
     @staticmethod
     def find_spec(

@@ -3,7 +3,7 @@
 ``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3; ``np.reshape`` takes the
 shape as ``newshape``, which NumPy 2.4 has dropped; ``np.meshgrid`` and its like return lists, to
 which programs append, where NumPy 2 returns tuples; ``np.stack`` and its like take generators,
-which NumPy 1.24 refuses; ``np.fromstring`` takes bytes of numbers, which NumPy 2.3 has stopped to
+which NumPy 1.24 rejects; ``np.fromstring`` takes bytes of numbers, which NumPy 2.3 has stopped to
 do. A number in a list prints as ``0.5``, not as ``np.float64(0.5)``. Uneven lists are `uneven`'s.
 """
 

@@ -1,4 +1,4 @@
-"""Names that Python and the libraries beside it have removed, where programs look for them."""
+"""Names that Python and other libraries have removed, where programs look for them."""
 
 from __future__ import annotations
 

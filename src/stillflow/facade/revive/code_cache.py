@@ -1,4 +1,4 @@
-"""Code of repaired modules, kept beside the files in which Python keeps compiled code.
+"""Cache of repaired modules' code, next to Python's own compiled files.
 
 Repairing a source takes many times as long as compiling it, and every process that a program spawns
 loads its modules again.  An entry is valid for one source (path, time, size), one Python, one
@@ -69,7 +69,7 @@ def write(loader: SourceFileLoader, state: tuple[Any, ...], repaired: Repaired) 
         return
     try:
         entry = marshal.dumps((_key(loader, state), *repaired))
-    except (OSError, ValueError):  # the source is gone, or has a constant that cannot be kept
+    except (OSError, ValueError):  # the source was removed, or has a constant that cannot be kept
         return
     # The loader's own way: by a temporary file, with the mode of the source; it makes the folder,
     # and does nothing where it must not write.

@@ -1,4 +1,4 @@
-"""What programs fetch themselves by ``urllib``: from a user's folder, if it has the file.
+"""Downloads by ``urllib``: served from a user's folder, if it has the file.
 
 ``stillflow.util.downloads`` says where a file is looked for. Where it is neither there nor to be
 fetched, stderr says once what to put where; the program gets the error that it may expect.

@@ -81,7 +81,7 @@ def _patch_mode(file: Any) -> None:
 
 
 def _called_by_program() -> bool:
-    """Whether a program's own module calls, rather than a library of today."""
+    """Return True if a program's own module calls, rather than a library of today."""
     from stillflow.facade.revive.sources import own
 
     return own(sys._getframe(2).f_code.co_filename)

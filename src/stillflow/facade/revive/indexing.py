@@ -1,4 +1,4 @@
-"""Arrays indexed by lists of slices, which NumPy refuses since 1.23.
+"""Arrays indexed by lists of slices, which NumPy rejects since 1.23.
 
 Old NumPy took a list with a slice in it for a tuple: ``index = [slice(None)] * 3``, ``a[index]``.
 """

@@ -90,7 +90,7 @@ def _printing(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Progress:
-    """Prints one minimisation as the code in Fortran did.
+    """Progress of one minimisation, printed as the code in Fortran did.
 
     Args:
       every: an iteration of so many is printed; none if 0.

@@ -1,16 +1,16 @@
-"""Calls and methods that libraries beside NumPy took once, and Python's own ``random``.
+"""Former calls and methods of libraries other than NumPy, and of Python's own ``random``.
 
-``yaml.load`` without a loader, which PyYAML 6 refuses, reads what its safe kind of full loader
-reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``,
-and functions applied to groups see the columns that they are grouped by;
-arguments of scikit-learn have their old names too (``TSNE(n_iter=)``); SciPy's L-BFGS-B prints;
-functions of librosa take by place what 0.10 takes by name only; ``scipy.ndimage.rotate`` takes
-arrays of one angle, as it did before SciPy 1.3; ``tensorboard.summary`` has the functions of
-TensorFlow 1, which since TensorBoard 2 are in its ``v1``; a program may call a flag ``log_dir``,
-as one of absl's has been called since TensorFlow 1.15 loads it; ``random.sample`` takes sets and
-the keys of dictionaries, ``random.shuffle`` a function that draws, as they did before Python 3.11;
-``logging`` formats arrays of one element as numbers; assertions of ``unittest`` take arrays of
-different shapes for unequal, and empty ones for false.
+``yaml.load`` without a loader, which PyYAML 6 rejects, reads what its safe kind of full loader
+reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``, and
+functions applied to groups see the columns that they are grouped by; arguments of scikit-learn have
+their old names too (``TSNE(n_iter=)``); SciPy's L-BFGS-B prints; functions of librosa take by place
+what 0.10 takes by name only; ``scipy.ndimage.rotate`` takes arrays of one angle, as it did before
+SciPy 1.3; ``tensorboard.summary`` has the functions of TensorFlow 1, which since TensorBoard 2 are
+in its ``v1``; a program may call a flag ``log_dir``, as one of absl's has been called since
+TensorFlow 1.15 loads it; ``random.sample`` takes sets and the keys of dictionaries,
+``random.shuffle`` a function that draws, as they did before Python 3.11; ``logging`` formats arrays
+of one element as numbers; assertions of ``unittest`` take arrays of different shapes for unequal,
+and empty ones for false.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _patch_assertions(case: Any) -> None:
 
 
 def _comparing(plain: Callable[..., None], name: str) -> Callable[..., None]:
-    """An assertion of two values, which fails where arrays cannot be compared, as it used to."""
+    """Return an assertion of two values, which fails for arrays that cannot be compared."""
 
     @functools.wraps(plain)
     def check(self: Any, first: Any, second: Any, msg: Any = None) -> None:
@@ -142,7 +142,7 @@ def _patch_renamed(names: dict[str, dict[str, str]], module: Any) -> None:
 def _with_old_names(
     plain: Callable[..., Any], label: str, pairs: dict[str, str]
 ) -> Callable[..., Any]:
-    """A function that takes arguments under the names that they once had as well."""
+    """Return a function that takes arguments under the names that they once had as well."""
     known = inspect.signature(plain).parameters
     pairs = {old: new for old, new in pairs.items() if old not in known and new in known}
 
@@ -172,7 +172,7 @@ def _patch_by_place(names: list[str], module: Any) -> None:
 
 
 def _by_place(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that also takes by place, in their order, arguments that have to be named."""
+    """Return a function that also takes keyword-only arguments by position, in their order."""
     parameters = list(inspect.signature(plain).parameters.values())
     count = sum(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
     named = [item.name for item in parameters if item.kind is item.KEYWORD_ONLY]
@@ -184,7 +184,7 @@ def _patch_flags(flags: Any) -> None:
 
 
 def _taking_log_dir(define: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that defines a flag, also where absl.logging has one, or will, of that name."""
+    """Return a function that defines a flag `log_dir`, even if absl.logging has it too."""
 
     @functools.wraps(define)
     def define_string(*args: Any, **options: Any) -> Any:

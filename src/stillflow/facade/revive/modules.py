@@ -82,7 +82,7 @@ class _Finder:
 
 
 class _Loader:
-    """Puts the module that stands for an old one in its place."""
+    """Loader that substitutes the replacement of an old module."""
 
     def __init__(self, meant: str) -> None:
         self.meant = meant

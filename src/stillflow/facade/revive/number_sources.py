@@ -1,7 +1,7 @@
-"""Where a program does arithmetic that NumPy's numbers may take part in, rewritten for them.
+"""Arithmetic of programs that may involve NumPy's numbers, rewritten for them.
 
-NumPy's are what its functions return, what ``Session.run`` and ``eval`` return, and whatever is
-made of these: names are followed through the whole module, without looking at scopes.
+NumPy's numbers are the results of its functions, of ``Session.run`` and ``eval``, and of
+expressions with these: names are followed through the whole module, without looking at scopes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OPERATORS = {
     _NAMES["Mod"]: "mod",
     _NAMES["Pow"]: "pow",
 }
-# Methods whose results are NumPy's, whoever has them; and built-in functions that hand them on.
+# Methods whose results are NumPy's, for any object; and built-in functions that pass them on.
 _METHODS = frozenset({"run", "eval", "mean", "std", "var", "astype", "numpy"})
 _KEEPING = frozenset({"sum", "min", "max", "dot", "copy", "reshape", "flatten", "ravel", "T"})
 _BUILTINS = frozenset({"abs", "max", "min", "sum", "round", "zip", "enumerate", "list", "sorted"})
@@ -40,7 +40,7 @@ _COMBINING = frozenset({
     "power", "maximum", "minimum", "fmax", "fmin",
 })  # fmt: skip
 _DIVISIONS = (rewrite.DIVIDE, rewrite.DIVIDE_INTO)
-# What gives a value a name, directly or as what a function returns or a list holds.
+# Statements that give a value a name, directly or as a function's result or a list's element.
 _GIVING = (
     ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.comprehension,
     ast.FunctionDef, ast.Call,

@@ -1,4 +1,4 @@
-"""What programs used of the module ``cgi``."""
+"""Replacement of the module ``cgi``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs used of the module ``pkg_resources``, which setuptools has dropped."""
+"""Replacement of the module ``pkg_resources``, which setuptools has dropped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class ResolutionError(Exception):
-    """What is asked for is not installed."""
+    """Error for a distribution that is not installed."""
 
 
 class DistributionNotFound(ResolutionError):
@@ -40,7 +40,10 @@ class Distribution:
 
 
 def parse_version(version: str) -> Any:
-    """A version that compares; of releases only, where the library ``packaging`` is not there."""
+    """Return a version that compares.
+
+    Of releases only, where the library ``packaging`` is not there.
+    """
     try:
         from packaging.version import Version
     except ImportError:
@@ -49,7 +52,7 @@ def parse_version(version: str) -> Any:
 
 
 def get_distribution(dist: Any) -> Distribution:
-    """The installed distribution of a name; what a requirement says besides is not checked.
+    """Return the installed distribution of a name; what a requirement says besides is not checked.
 
     Raises:
       DistributionNotFound: if there is none.
@@ -67,51 +70,51 @@ def get_distribution(dist: Any) -> Distribution:
 
 
 def require(*requirements: str) -> list[Distribution]:
-    """The installed distributions of some names."""
+    """Return the installed distributions of some names."""
     return [get_distribution(requirement) for requirement in requirements]
 
 
 def iter_entry_points(group: str, name: str | None = None) -> Iterator[Any]:
-    """The entry points of a group that installed distributions declare."""
+    """Yield the entry points of a group that installed distributions declare."""
     for entry in importlib.metadata.entry_points(group=group):
         if name is None or entry.name == name:
             yield entry
 
 
 def _resource(package_or_requirement: str, resource_name: str) -> Any:
-    """A file beside the modules of a package, which any of its modules stands for."""
+    """Return a file next to a package's modules; any of its modules may name the package."""
     module = importlib.import_module(package_or_requirement)
     found = files(module) if hasattr(module, "__path__") else Path(module.__file__ or "").parent
     return found.joinpath(*resource_name.split("/"))
 
 
 def resource_filename(package_or_requirement: str, resource_name: str) -> str:
-    """The path of a file or folder beside the modules of a package."""
+    """Return the path of a file or folder next to the modules of a package."""
     return str(_resource(package_or_requirement, resource_name))
 
 
 def resource_string(package_or_requirement: str, resource_name: str) -> bytes:
-    """What is in a file beside the modules of a package."""
+    """Return the content of a file next to the modules of a package."""
     content: bytes = _resource(package_or_requirement, resource_name).read_bytes()
     return content
 
 
 def resource_stream(package_or_requirement: str, resource_name: str) -> Any:
-    """A file beside the modules of a package, open for reading bytes."""
+    """Open a file next to the modules of a package for reading bytes."""
     return _resource(package_or_requirement, resource_name).open("rb")
 
 
 def resource_exists(package_or_requirement: str, resource_name: str) -> bool:
-    """Whether there is such a file or folder beside the modules of a package."""
+    """Return True if there is such a file or folder next to the modules of a package."""
     at = _resource(package_or_requirement, resource_name)
     return bool(at.is_file() or at.is_dir())
 
 
 def resource_isdir(package_or_requirement: str, resource_name: str) -> bool:
-    """Whether it is a folder."""
+    """Return True if it is a folder."""
     return bool(_resource(package_or_requirement, resource_name).is_dir())
 
 
 def resource_listdir(package_or_requirement: str, resource_name: str) -> list[str]:
-    """The names in a folder beside the modules of a package."""
+    """Return the names in a folder next to the modules of a package."""
     return [item.name for item in _resource(package_or_requirement, resource_name).iterdir()]

@@ -77,7 +77,7 @@ def _set_missing(kind: Any, name: str, value: Any) -> None:
 
 
 def _by_place(plain: Callable[..., Any], order: str, kind: Any = None) -> Callable[..., Any]:
-    """A function that takes by place, in an order, what it takes by name only."""
+    """Return a function that takes by place, in an order, what it takes by name only."""
     parameters = inspect.signature(plain).parameters
     count = sum(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters.values())
     names = [name for name in order.split() if name in parameters]
@@ -131,7 +131,7 @@ def _sorted(owner: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
 
 
 def _reading(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A reader of tables that takes arguments that it once had."""
+    """Return a reader of tables that takes arguments that it once had."""
     known = inspect.signature(plain).parameters
 
     @functools.wraps(plain)

@@ -1,4 +1,4 @@
-"""What programs used of the module ``pipes``."""
+"""Replacement of the module ``pipes``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that protoc generated before 2021 (``*_pb2.py``), which today's protobuf refuses.
+"""Modules that protoc generated before 2021 (``*_pb2.py``), which today's protobuf rejects.
 
 They spell every descriptor out and hold the whole file's in one string besides. That string is
 enough: from it protobuf makes the same classes, as it does in modules that it generates now.
@@ -27,7 +27,7 @@ class Loader(SourceFileLoader):
     """Loads a generated module, in the old form or in today's."""
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """Return the code of a module; that of an old one is made anew and written nowhere."""
+        """Return the code of a module; that of an old one is regenerated and written nowhere."""
         source = self.get_data(self.path)
         if _OLD not in source or _NEW in source:
             return super().get_code(fullname)
@@ -60,7 +60,7 @@ def rebuilt(tree: ast.Module) -> ast.Module:
 
 
 def _is_needed(statement: ast.stmt) -> bool:
-    """Whether it imports another file's classes, or tells how strings become bytes."""
+    """Return True if it imports another file's classes, or defines the encoding of bytes."""
     if isinstance(statement, ast.ImportFrom):
         names = [statement.module or "", *(alias.name for alias in statement.names)]
         return any(name.endswith("_pb2") for name in names)

@@ -1,9 +1,9 @@
 """Arithmetic of NumPy's numbers and arrays, with the types that it gave before NumPy 2.
 
-A number took on the type of the array beside it (``np.sqrt(2.0) * float32_array`` was float32), and
-two numbers were both taken at their word (``0.0 + np.float32(1)`` was a float64).  Which operations
-meet NumPy's values cannot be seen for certain before they run: those that may are rewritten, and
-look at their operands then.
+A number took on the type of the array it was combined with (``np.sqrt(2.0) * float32_array`` was
+float32), and two numbers both kept their types (``0.0 + np.float32(1)`` was a float64).  The
+operations on NumPy's values cannot be determined for certain before they run: all candidates are
+rewritten, and check their operands then.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def total(values: Any, *start: Any, **options: Any) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number of NumPy's, or an array of one."""
+    """Return True if it is a number of NumPy's, or an array of one."""
     return isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in _RANK
 
 
@@ -80,12 +80,12 @@ def _as_number(value: Any) -> Any:
 
 
 def _beside_array(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a number beside an array of a type."""
+    """Convert a number that is combined with an array of a type."""
     own = type(value) in _PYTHON
     if dtype.kind not in _RANK or not (own or _is_number(value)):
         return value
     if own and _RANK[dtype.kind] == 2 and abs(value) <= _SAFE:
-        return value  # NumPy still takes Python's own numbers for what they stand beside
+        return value  # NumPy still adapts Python's own numbers to the other operand
     if own:
         value = _as_number(value)
     if not isinstance(value, (np.generic, np.ndarray)):
@@ -101,7 +101,7 @@ def _beside_array(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _smallest(value: Any, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the smallest type that holds a number; a signed one beside signed ones if it fits."""
+    """Return the smallest type that holds a number; a signed one with signed ones if it fits."""
     found = np.min_scalar_type(value)
     if found.kind == "u" and dtype.kind == "i" and value <= np.iinfo(f"i{found.itemsize}").max:
         return np.dtype(f"i{found.itemsize}")

@@ -103,7 +103,7 @@ def _patch_json(module: Any) -> None:
 
 
 def _with_defaults(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of JSON with the arguments of old, which a program gives by place as well."""
+    """Return a function of JSON with the former arguments, which programs pass by position too."""
 
     @functools.wraps(plain)
     def call(*args: Any, float_precision: int | None = None, **options: Any) -> Any:

@@ -33,7 +33,7 @@ def dump(  # type: ignore[no-redef]
 
 @contextmanager
 def _of_bytes(file: Any) -> Iterator[Any]:
-    """A file of text as one of bytes: Python's own, or one of `tf.gfile`."""
+    """Open a file of text as one of bytes: Python's own, or one of `tf.gfile`."""
     from stillflow.files.file_io import FileIO
 
     if not isinstance(file, FileIO):

@@ -25,7 +25,7 @@ class StringIO:  # type: ignore[no-redef]
             self._file = io.StringIO(initial_value or "", newline)
 
     def write(self, data: Any) -> int:
-        """Writes bytes or text; the first bytes make all that is written bytes."""
+        """Write bytes or text; the first bytes make all that is written bytes."""
         of_text = isinstance(self._file, io.StringIO)
         if isinstance(data, str):
             return self._file.write(data if of_text else data.encode())  # type: ignore[no-any-return]
@@ -40,7 +40,7 @@ class StringIO:  # type: ignore[no-redef]
         self._file.seek(at)
 
     def writelines(self, lines: Iterable[Any]) -> None:
-        """Writes one after the other."""
+        """Write one after the other."""
         for line in lines:
             self.write(line)
 

@@ -37,7 +37,7 @@ def _patch(rewrite: ModuleType) -> None:
         return state, code if repaired == unchanged else repaired
 
     rewrite._rewrite_test = rewritten  # type: ignore[attr-defined]
-    # Pytest keeps the code beside the tests: runs without us must not find ours, nor those by which
-    # sources are repaired in another way.
+    # Pytest keeps the code next to the tests: runs without us must not find ours, nor code with
+    # other repairs of the sources.
     version = code_cache.version((bool(os.environ.get(sources.PYTHON2)),))
     rewrite.PYC_TAIL = f".stillflow-{version}{rewrite.PYC_TAIL}"  # type: ignore[attr-defined]

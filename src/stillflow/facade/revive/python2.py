@@ -118,7 +118,7 @@ def _tool(packaged: bool) -> Any:
 
 
 def _refactoring_tool(base: type[Any]) -> type[Any]:
-    """2to3 without renamed imports of these modules: `StringIO` may have a variable `io` beside."""
+    """Return 2to3 without renamed imports of these modules: `StringIO` may have a variable `io`."""
 
     class Tool(base):  # type: ignore[misc, valid-type]
         def get_fixers(self) -> Any:
@@ -140,7 +140,7 @@ def _ends_with_newline(source: str) -> str:
 def _even_indentation(source: str) -> str:
     """Replace tabs in the indentation by blanks, up to the next multiple of 8, as Python 2 did.
 
-    Only where Python 3 refuses the mixture; the lines inside of a string are left alone.
+    Only where Python 3 rejects the mixture; the lines inside of a string are left alone.
     """
     try:
         compile(source, "<indentation>", "exec", dont_inherit=True)

@@ -36,7 +36,7 @@ def import_first(tree: ast.Module, wanted: dict[str, dict[str, str]]) -> None:
 def move_lines(tree: ast.AST, source: str, lines: list[int]) -> None:
     """Say where everything stands in the source: `lines` has its line for each of the tree's.
 
-    As a place in the line we give all of it, since what stands in it has changed.
+    The position in the line covers all of it, since its content has changed.
     """
     widths = [len(line.encode()) for line in source.split("\n")]
     node: Any
@@ -48,7 +48,7 @@ def move_lines(tree: ast.AST, source: str, lines: list[int]) -> None:
 
 
 class Methods(ast.NodeTransformer):
-    """Turn calls of methods that are gone into calls that fall back on what replaced them."""
+    """Rewriter of calls of removed methods into calls that fall back on their replacements."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -64,7 +64,7 @@ class Methods(ast.NodeTransformer):
 
 
 def _names_encoding(node: ast.Call) -> bool:
-    """Whether the first argument of a call is a string that stands there."""
+    """Return True if the first argument of a call is a literal string."""
     given = node.args[:1] or [word.value for word in node.keywords if word.arg == "encoding"]
     return bool(given) and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str)
 

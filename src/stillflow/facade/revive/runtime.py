@@ -1,4 +1,4 @@
-"""What rewritten programs call: Python 2's division, and methods that are gone."""
+"""Support functions of rewritten programs: Python 2's division, and removed methods."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _is_array(owner: Any) -> bool:
 
 
 def _is_scalar(owner: Any) -> bool:
-    """Whether it is one of NumPy's scalars, which still name methods that arrays have lost."""
+    """Return True for one of NumPy's scalars, which still have methods that arrays have lost."""
     import numpy as np
 
     return isinstance(owner, np.generic)
@@ -136,7 +136,7 @@ def _decode(text: str, encoding: str = "utf-8", errors: str = "strict") -> Any:
 
 
 def _encode(data: bytes, encoding: str = "utf-8", errors: str = "strict") -> bytes:
-    """What bytes give that a program takes for text."""
+    """Return bytes that a program treats as text."""
     return data
 
 

@@ -55,7 +55,7 @@ _TYPES = frozenset({
     "float64", "byte", "ubyte", "short", "ushort", "intc", "uintc", "uint", "ulonglong", "longlong",
 })  # fmt: skip
 _TO_NUMBERS = re.compile(r"%(?:\([^)]*\))?[-#0 +]*[\d.*]*[hlL]?[diufFeEgG]")
-# What gives text, lengths and the like, whoever's methods they are.
+# Methods that return text, lengths and the like, of any object.
 _PLAIN_CALLS = frozenset({"len", "ord", "id", "hash", "input", "raw_input", "str", "repr", "bool"})
 _PLAIN_METHODS = frozenset({
     "strip", "lstrip", "rstrip", "split", "group", "groups", "readline", "read", "replace", "join",
@@ -114,7 +114,7 @@ def rewritten(tree: ast.Module, values: Values) -> tuple[ast.Module, dict[str, d
 
 
 class Aliases(ast.NodeTransformer):
-    """Lets ``np.bool`` and ``np.long`` be types of Python's.
+    """Rewriter of ``np.bool`` and ``np.long`` to types of Python's.
 
     Attributes:
       used: {name in rewritten code: name in `builtins`}.
@@ -137,7 +137,7 @@ class Aliases(ast.NodeTransformer):
 
 
 class Scalars(ast.NodeTransformer):
-    """Lets arrays of one element be numbers, and integers wrap around.
+    """Rewriter for arrays of one element as numbers, and integers that wrap around.
 
     Args:
       values: what may be NumPy's in the module.
@@ -213,7 +213,7 @@ class Scalars(ast.NodeTransformer):
         return node
 
     def _mapping(self, call: ast.Call) -> None:
-        """Have `map` call a function of ours in place of ``int`` or ``float``."""
+        """Make `map` call a function of ours instead of ``int`` or ``float``."""
         first = call.args[0]
         if isinstance(first, ast.Name) and first.id in _BUILT_IN and first.id not in self.bound:
             self.changed = True
@@ -285,7 +285,7 @@ class Scalars(ast.NodeTransformer):
 
 
 class Chains(ast.NodeTransformer):
-    """Lets ``frame["x"][i] = v`` and ``frame["x"].fillna(0, inplace=True)`` change the frame."""
+    """Rewriter for ``frame["x"][i] = v`` and ``frame["x"].fillna(0, inplace=True)``."""
 
     def __init__(self) -> None:
         self.changed = False
@@ -343,7 +343,7 @@ def _imports(tree: ast.Module) -> set[str]:
 
 
 class Comparisons(ast.NodeTransformer):
-    """Lets arrays of different shapes be unequal, and empty arrays false.
+    """Rewriter for arrays of different shapes that are unequal, and empty arrays that are false.
 
     Args:
       values: what may be NumPy's in the module.

@@ -249,7 +249,7 @@ def typed(kind: Any, *args: Any) -> Any:
 
 
 def level(values: Any, rank: int | None = None) -> Any:
-    """Return lists with the elements of arrays where numbers, or smaller arrays, stand beside them.
+    """Return lists with the elements of arrays that are mixed with numbers or smaller arrays.
 
     Args:
       values: nested lists, tuples and arrays.
@@ -264,7 +264,7 @@ def level(values: Any, rank: int | None = None) -> Any:
 
 
 def _depth(values: Any) -> int:
-    """Return the smallest number of dimensions of what stands in nested lists."""
+    """Return the smallest number of dimensions of the elements of nested lists."""
     if isinstance(values, (list, tuple)):
         return 1 + min(map(_depth, values), default=0)
     return int(np.ndim(values))

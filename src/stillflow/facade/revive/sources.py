@@ -1,12 +1,12 @@
-"""Programs written for Python 2, and modules beside them.
+"""Programs written for Python 2, and their modules.
 
-A source that Python 3 refuses is translated by 2to3, and ``/`` keeps its Python 2 meaning in it.
-So are the modules that such a program loads afterwards, and all of them after ``python -m stillflow
+A source that Python 3 rejects is translated by 2to3, and ``/`` keeps its Python 2 meaning in it. So
+are the modules that such a program loads afterwards, and all of them after ``python -m stillflow
 --python2``: Python 3 may accept them, but ``map()`` and ``d.keys()`` gave lists and ``next`` was a
-method.  A source of Python 3 that names what only Python 2 had (``xrange``, ``d.iteritems()``,
-``import urllib2``), finds these.  Only a program's own folders are looked at: neither the standard
-library nor installed packages.  Sources stay as they are; the code of a repaired module is kept
-beside Python's own compiled files (`code_cache`).
+method.  A source of Python 3 with names that only Python 2 had (``xrange``, ``d.iteritems()``,
+``import urllib2``) finds these.  Only a program's own folders are examined: neither the standard
+library nor installed packages.  Sources stay unchanged; the code of a repaired module is kept next
+to Python's own compiled files (`code_cache`).
 """
 
 from __future__ import annotations
@@ -339,7 +339,7 @@ class _Loader(SourceFileLoader):
 
 
 class _Finder:
-    """Finds modules as Python does, and changes the loader of a program's own."""
+    """Finder that finds modules as Python does, and changes the loader of a program's own."""
 
     @staticmethod
     def find_spec(

@@ -1,4 +1,4 @@
-"""Removed names and what stands for them: {module: {name: "module:attribute", or a value}}.
+"""Removed names and their replacements: {module: {name: "module:attribute", or a value}}.
 
 A module's own names go first, so an older library that still has a name keeps its own.
 """

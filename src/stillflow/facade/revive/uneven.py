@@ -82,7 +82,7 @@ def _as_before(plain: Any, name: str, array: Callable[..., Any]) -> Any:
 
 
 def is_of_today(caller: FrameType | None) -> bool:
-    """Whether a library of today calls, which relies on what NumPy does now."""
+    """Return True if a library of today calls, which relies on NumPy's present behaviour."""
     while caller is not None:
         module = str(caller.f_globals.get("__name__", ""))
         if not module.startswith(_HERE):  # not another of the functions that wrap this one

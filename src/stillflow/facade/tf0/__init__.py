@@ -1,10 +1,10 @@
 """TensorFlow 0.x: names and argument orders of before 1.0, for programs of 2015 and 2016.
 
-``python -m stillflow --tf0 train.py`` switches it on. The modules below ``tensorflow`` then answer
-with the API of 0.12: what was renamed for 1.0 has its old name as well, what was reordered takes
-its arguments in the old order, and recurrent cells make their variables where they are called.
-Whatever 0.12 and 1.15 share is 1.15's. ``--tf0=0.10`` stands for 0.10 and earlier, whose LSTMs
-keep their state in one tensor unless they are told otherwise.
+``python -m stillflow --tf0 train.py`` switches it on. The modules below ``tensorflow`` then have
+the API of 0.12: names changed in 1.0 exist under their old names as well, arguments reordered in
+1.0 are taken in the old order, and recurrent cells make their variables where they are called.
+Everything that 0.12 and 1.15 share is 1.15's. ``--tf0=0.10`` stands for 0.10 and earlier, whose
+LSTMs keep their state in one tensor by default.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class _LSTM(RNNCell):
 
     @property
     def state_is_tuple(self) -> bool:
-        """Whether the state is an LSTMStateTuple rather than one tensor."""
+        """True if the state is an LSTMStateTuple rather than one tensor."""
         return self._state_is_tuple
 
     @property

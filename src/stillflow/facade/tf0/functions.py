@@ -84,7 +84,7 @@ def _constant(initializer: Any, shape: Any, dtype: Any) -> Any:
 
 
 class _WithShape(type):
-    """Makes a class of ours take the argument `shape`, which is `dense_shape` since 1.0."""
+    """Metaclass that adds the argument `shape`, which is `dense_shape` since 1.0."""
 
     real: type
 
