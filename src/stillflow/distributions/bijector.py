@@ -116,7 +116,7 @@ class Bijector(metaclass=abc.ABCMeta):
 
     @property
     def is_constant_jacobian(self) -> bool:
-        """Whether the Jacobian does not depend on x."""
+        """True if the Jacobian does not depend on x."""
         return self._is_constant_jacobian
 
     @property
@@ -125,7 +125,7 @@ class Bijector(metaclass=abc.ABCMeta):
 
     @property
     def validate_args(self) -> bool:
-        """Whether the graph checks arguments."""
+        """True if the graph checks arguments."""
         return self._validate_args
 
     @property
@@ -155,25 +155,25 @@ class Bijector(metaclass=abc.ABCMeta):
     def forward_event_shape_tensor(
         self, input_shape: Any, name: str = "forward_event_shape_tensor"
     ) -> Any:
-        """The shape of events y by that of events x, as a tensor."""
+        """Return the shape of events y by that of events x, as a tensor."""
         with self._name_scope(name, [input_shape]):
             shape = convert_to_tensor(input_shape, dtype=tf.int32, name="input_shape")
             return self._forward_event_shape_tensor(shape)
 
     def forward_event_shape(self, input_shape: Any) -> Any:
-        """The static shape of events y by that of events x."""
+        """Return the static shape of events y by that of events x."""
         return self._forward_event_shape(TensorShape(input_shape))
 
     def inverse_event_shape_tensor(
         self, output_shape: Any, name: str = "inverse_event_shape_tensor"
     ) -> Any:
-        """The shape of events x by that of events y, as a tensor."""
+        """Return the shape of events x by that of events y, as a tensor."""
         with self._name_scope(name, [output_shape]):
             shape = convert_to_tensor(output_shape, dtype=tf.int32, name="output_shape")
             return self._inverse_event_shape_tensor(shape)
 
     def inverse_event_shape(self, output_shape: Any) -> Any:
-        """The static shape of events x by that of events y."""
+        """Return the static shape of events x by that of events y."""
         return self._inverse_event_shape(output_shape)
 
     # ---- values
@@ -294,7 +294,7 @@ class Bijector(metaclass=abc.ABCMeta):
     def _find_log_det(
         self, pair: _Pair, event_ndims: Any, kwargs: dict[str, Any], forward_first: bool
     ) -> None:
-        """Computes log |det dx/dy| by whichever Jacobian is implemented."""
+        """Compute log |det dx/dy| by whichever Jacobian is implemented."""
 
         def by_inverse() -> Any:
             y = self._forward(pair.x, **kwargs) if pair.y is None else pair.y
@@ -340,7 +340,7 @@ class Bijector(metaclass=abc.ABCMeta):
     # ---- events
 
     def _sum_over_event(self, y: Any, log_det: Any, least: int, event_ndims: Any) -> Any:
-        """Sums over the dimensions of an event that the Jacobian takes one by one."""
+        """Sum over the dimensions of an event that the Jacobian treats separately."""
         rank = tf.rank(y)
         sizes = tf.shape(y)[rank - event_ndims : rank - least]
         everywhere = tf.ones(sizes, log_det.dtype) * log_det
@@ -358,7 +358,7 @@ class Bijector(metaclass=abc.ABCMeta):
         return result
 
     def _check_event_ndims(self, least: int, event_ndims: Any) -> list[Any]:
-        """Assertions that an event's rank is large enough, as far as it is not known."""
+        """Return assertions that an event's rank is large enough, if it is unknown."""
         event_ndims = convert_to_tensor(event_ndims, name="event_ndims")
         known = static_value(event_ndims)
         checks = []
@@ -387,7 +387,7 @@ def _snake_case(name: str) -> str:
 
 
 def static_rank(event_ndims: Any) -> int | None:
-    """The rank of events as a number, None if it is not known.
+    """Return the rank of events as a number, None if it is not known.
 
     Raises:
       ValueError: if it is no integer.

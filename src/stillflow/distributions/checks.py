@@ -25,7 +25,7 @@ def assert_integer_form(
     int_dtype: Any = None,
     name: str = "assert_integer_form",
 ) -> Any:
-    """An op that fails where an element has a fraction.
+    """Return an op that fails where an element has a fraction.
 
     Raises:
       TypeError: for types that have no integers of their size.
@@ -70,7 +70,7 @@ def _known(dtype: Any) -> str:
 
 
 def largest_integer(dtype: Any) -> int:
-    """The largest n such that all integers up to n are numbers of the type.
+    """Return the largest n such that all integers up to n are numbers of the type.
 
     Raises:
       TypeError: for types that are no real numbers.
@@ -83,7 +83,7 @@ def largest_integer(dtype: Any) -> int:
 
 
 def smallest_integer(dtype: Any) -> int:
-    """The smallest n such that all integers down to n are numbers of the type.
+    """Return the smallest n such that all integers down to n are numbers of the type.
 
     Raises:
       TypeError: for types that are no real numbers.
@@ -92,7 +92,7 @@ def smallest_integer(dtype: Any) -> int:
 
 
 def is_integer_like(dtype: Any) -> bool:
-    """Whether the type is an integer or boolean.
+    """Return True if the type is an integer or boolean.
 
     Raises:
       TypeError: for types that are no real numbers.
@@ -152,7 +152,7 @@ def embed_check_integer_casting_closed(
     Args:
       x: integers, booleans or floating-point numbers.
       target_dtype: a type; it or that of `x` must be an integer's.
-      assert_nonnegative: whether negative numbers are refused.
+      assert_nonnegative: True to raise an error for negative numbers.
 
     Raises:
       TypeError: for other types.
@@ -192,7 +192,7 @@ def _check_types(x: Any, target: Any) -> None:
 
 
 def maybe_get_static_value(x: Any, dtype: Any = None) -> Any:
-    """The value of `x` if it is known, as an array of `dtype` if one is given, else None."""
+    """Return the value of `x` if it is known, as an array of `dtype` if one is given, else None."""
     if x is None:
         return x
     try:

@@ -15,7 +15,7 @@ from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 class OverClasses(Distribution):
-    """What distributions with concentrations `[..., K]` share."""
+    """Base of distributions with concentrations `[..., K]`."""
 
     _concentration: Any
     _total_concentration: Any

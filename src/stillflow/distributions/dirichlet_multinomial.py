@@ -60,7 +60,7 @@ class DirichletMultinomial(OverClasses):
 
     @property
     def total_count(self) -> Any:
-        """How many draws."""
+        """The number of draws."""
         return self._total_count
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:

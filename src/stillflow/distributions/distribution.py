@@ -21,7 +21,7 @@ from stillflow.graph.tensor_shape import TensorShape, as_shape
 
 @export("distributions.ReparameterizationType", "contrib.distributions.ReparameterizationType")
 class ReparameterizationType:
-    """Whether samples are differentiable in the parameters; instances equal only themselves.
+    """Reparameterization of samples by parameters; instances equal only themselves.
 
     Args:
       rep_type: shown in messages.
@@ -111,7 +111,7 @@ class Distribution:
 
     @classmethod
     def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> Any:
-        """The shapes of parameters, by name, that give samples of `sample_shape`."""
+        """Return the shapes of parameters, by name, that give samples of `sample_shape`."""
         with tf.name_scope(name, values=[sample_shape]):
             return cls._param_shapes(sample_shape)
 
@@ -159,17 +159,17 @@ class Distribution:
 
     @property
     def reparameterization_type(self) -> ReparameterizationType:
-        """Whether samples are differentiable in the parameters."""
+        """True if samples are differentiable in the parameters."""
         return self._reparameterization_type
 
     @property
     def allow_nan_stats(self) -> bool:
-        """Whether undefined statistics are NaN."""
+        """True if undefined statistics are NaN."""
         return self._allow_nan_stats
 
     @property
     def validate_args(self) -> bool:
-        """Whether the graph checks parameters and arguments."""
+        """True if the graph checks parameters and arguments."""
         return self._validate_args
 
     def copy(self, **override_parameters_kwargs: Any) -> Distribution:
@@ -199,7 +199,7 @@ class Distribution:
         return dynamic()
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
-        """The shape of the batch as a tensor."""
+        """Return the shape of the batch as a tensor."""
         with self._name_scope(name):
             return self._shape_tensor(self.batch_shape, "batch_shape", self._batch_shape_tensor)
 
@@ -209,7 +209,7 @@ class Distribution:
         return as_shape(self._batch_shape())
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
-        """The shape of an event as a tensor."""
+        """Return the shape of an event as a tensor."""
         with self._name_scope(name):
             return self._shape_tensor(self.event_shape, "event_shape", self._event_shape_tensor)
 
@@ -219,13 +219,13 @@ class Distribution:
         return as_shape(self._event_shape())
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Any:
-        """Whether the event shape is `[]`, as a tensor."""
+        """Return True if the event shape is `[]`, as a tensor."""
         with self._name_scope(name):
             scalar = self._is_scalar(self.event_shape, self.event_shape_tensor)
             return convert_to_tensor(scalar, name="is_scalar_event")
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Any:
-        """Whether the batch shape is `[]`, as a tensor."""
+        """Return True if the batch shape is `[]`, as a tensor."""
         with self._name_scope(name):
             scalar = self._is_scalar(self.batch_shape, self.batch_shape_tensor)
             return convert_to_tensor(scalar, name="is_scalar_batch")
@@ -258,11 +258,11 @@ class Distribution:
             return self._set_sample_static_shape(samples, shape)
 
     def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Any:
-        """Samples of shape `sample_shape + batch_shape + event_shape`."""
+        """Return samples of shape `sample_shape + batch_shape + event_shape`."""
         return self._call_sample_n(sample_shape, seed, name)
 
     def _as_vector(self, x: Any, name: str) -> tuple[Any, Any]:
-        """A sample shape, which may be a scalar, as a vector, and its number of samples."""
+        """Return a sample shape, which may be a scalar, as a vector, and its number of samples."""
         known = static_value(x)
         if known is None:
             count = tf.reduce_prod(x)
@@ -283,7 +283,7 @@ class Distribution:
         return x, count
 
     def _set_sample_static_shape(self, x: Any, sample_shape: Any) -> Any:
-        """Tells samples what is known of their shape from its three parts."""
+        """Set the known static shape of samples from its three parts."""
         sample = TensorShape(static_value(sample_shape))
         rank, samples = x.shape.ndims, sample.ndims
         batch, event = self.batch_shape.ndims, self.event_shape.ndims
@@ -377,31 +377,31 @@ class Distribution:
             return self._quantile(value, **kwargs)
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Any:
-        """The logarithm of the density or probability mass."""
+        """Return the logarithm of the density or probability mass."""
         return self._call_log_prob(value, name)
 
     def prob(self, value: Any, name: str = "prob") -> Any:
-        """The density or probability mass."""
+        """Return the density or probability mass."""
         return self._call_prob(value, name)
 
     def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
-        """The logarithm of `cdf`."""
+        """Return the logarithm of `cdf`."""
         return self._call_log_cdf(value, name)
 
     def cdf(self, value: Any, name: str = "cdf") -> Any:
-        """The probability of samples up to `value`."""
+        """Return the probability of samples up to `value`."""
         return self._call_cdf(value, name)
 
     def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
-        """The logarithm of `survival_function`."""
+        """Return the logarithm of `survival_function`."""
         return self._call_log_survival_function(value, name)
 
     def survival_function(self, value: Any, name: str = "survival_function") -> Any:
-        """The probability of samples above `value`."""
+        """Return the probability of samples above `value`."""
         return self._call_survival_function(value, name)
 
     def quantile(self, value: Any, name: str = "quantile") -> Any:
-        """What samples stay below with probability `value`."""
+        """Return the value below which samples stay with probability `value`."""
         return self._call_quantile(value, name)
 
     # ---- statistics
@@ -430,27 +430,27 @@ class Distribution:
             return self._entropy()
 
     def mean(self, name: str = "mean") -> Any:
-        """The mean."""
+        """Return the mean."""
         with self._name_scope(name):
             return self._mean()
 
     def variance(self, name: str = "variance") -> Any:
-        """The variance of each element."""
+        """Return the variance of each element."""
         with self._name_scope(name):
             return either(self._variance, lambda: tf.square(self._stddev()))
 
     def stddev(self, name: str = "stddev") -> Any:
-        """The standard deviation of each element."""
+        """Return the standard deviation of each element."""
         with self._name_scope(name):
             return either(self._stddev, lambda: tf.sqrt(self._variance()))
 
     def covariance(self, name: str = "covariance") -> Any:
-        """The covariance of the elements of an event."""
+        """Return the covariance of the elements of an event."""
         with self._name_scope(name):
             return self._covariance()
 
     def mode(self, name: str = "mode") -> Any:
-        """The most probable value."""
+        """Return the most probable value."""
         with self._name_scope(name):
             return self._mode()
 
@@ -460,7 +460,7 @@ class Distribution:
         return kullback_leibler.cross_entropy(self, other, allow_nan_stats=self.allow_nan_stats)
 
     def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Any:
-        """The cross entropy with `other`."""
+        """Return the cross entropy with `other`."""
         with self._name_scope(name):
             return self._cross_entropy(other)
 
@@ -468,7 +468,7 @@ class Distribution:
         return kullback_leibler.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
 
     def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Any:
-        """The Kullback-Leibler divergence from `other`."""
+        """Return the Kullback-Leibler divergence from `other`."""
         with self._name_scope(name):
             return self._kl_divergence(other)
 

@@ -23,7 +23,7 @@ moved = deprecated(
 
 
 def registered_kl(type_a: type, type_b: type) -> Callable[..., Any] | None:
-    """The divergence registered for the nearest base classes, or None."""
+    """Return the divergence registered for the nearest base classes, or None."""
     found, nearest = None, 0
     for steps_a, base_a in enumerate(inspect.getmro(type_a)):
         for steps_b, base_b in enumerate(inspect.getmro(type_b)):
@@ -38,7 +38,7 @@ def registered_kl(type_a: type, type_b: type) -> Callable[..., Any] | None:
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Any:
-    """The Kullback-Leibler divergence of two distributions.
+    """Return the Kullback-Leibler divergence of two distributions.
 
     Args:
       distribution_a: the distribution that the expectation is over.
@@ -73,7 +73,7 @@ def kl_divergence(
 def cross_entropy(
     ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Any:
-    """The cross entropy of two distributions: the entropy of `ref` and its divergence."""
+    """Return the cross entropy of two distributions: the entropy of `ref` and its divergence."""
     with tf.name_scope(name, "cross_entropy"):
         return ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)
 

@@ -13,7 +13,7 @@ from stillflow.graph.tensor_shape import TensorShape, dimension_at_index, dimens
 
 
 def rotate_transpose(x: Any, shift: Any, name: str = "rotate_transpose") -> Any:
-    """Moves the last `shift` dimensions to the front, or the first `-shift` to the end.
+    """Move the last `shift` dimensions to the front, or the first `-shift` to the end.
 
     Args:
       x: a tensor.
@@ -68,25 +68,25 @@ def pick_vector(cond: Any, true_vector: Any, false_vector: Any, name: str = "pic
 
 
 def prefer_static_value(x: Any) -> Any:
-    """The value of a tensor if it is known, else the tensor."""
+    """Return the value of a tensor if it is known, else the tensor."""
     known = static_value(x)
     return x if known is None else known
 
 
 def prefer_static_rank(x: Any) -> Any:
-    """The rank, as a number if it is known."""
+    """Return the rank, as a number if it is known."""
     return prefer_static_value(tf.rank(x))
 
 
 def prefer_static_shape(x: Any) -> Any:
-    """The shape, as an array if it is known."""
+    """Return the shape, as an array if it is known."""
     return prefer_static_value(tf.shape(x))
 
 
 def prefer_static_broadcast_shape(
     shape1: Any, shape2: Any, name: str = "prefer_static_broadcast_shape"
 ) -> Any:
-    """The shape that two shapes broadcast to, static if both are known.
+    """Return the shape that two shapes broadcast to, static if both are known.
 
     Raises:
       ValueError: for a `TensorShape` that is partly known with one that is a tensor.
@@ -116,13 +116,13 @@ def prefer_static_broadcast_shape(
 
 
 def dimension_size(x: Any, axis: int) -> Any:
-    """The size along an axis, as a number if it is known."""
+    """Return the size along an axis, as a number if it is known."""
     size = dimension_value(x.shape.with_rank_at_least(np.abs(axis))[axis])
     return tf.shape(x)[axis] if size is None else size
 
 
 def same_dynamic_shape(a: Any, b: Any) -> Any:
-    """Whether two tensors have the same shape, as a tensor."""
+    """Return True if two tensors have the same shape, as a tensor."""
     a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
 
     def all_equal() -> Any:
@@ -145,7 +145,7 @@ def pad(
     count: Any = 1,
     name: str | None = None,
 ) -> Any:
-    """Pads one axis at its front, its back or both.
+    """Pad one axis at its front, its back or both.
 
     Args:
       x: a tensor.

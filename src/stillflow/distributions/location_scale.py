@@ -1,4 +1,4 @@
-"""What distributions of scalars with a location and a scale have in common."""
+"""Base of distributions of scalars with a location and a scale."""
 
 from __future__ import annotations
 

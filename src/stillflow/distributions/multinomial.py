@@ -65,7 +65,7 @@ class Multinomial(Distribution):
 
     @property
     def total_count(self) -> Any:
-        """How many draws."""
+        """The number of draws."""
         return self._total_count
 
     @property

@@ -1,4 +1,4 @@
-"""What distributions compute from their parameters."""
+"""Values that distributions compute from their parameters."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _checked_probabilities(probs: Any, multidimensional: bool) -> Any:
 
 
 def log_combinations(n: Any, counts: Any, name: str = "log_combinations") -> Any:
-    """The logarithm of the multinomial coefficient of `n` over `counts` `[..., K]`."""
+    """Return the logarithm of the multinomial coefficient of `n` over `counts` `[..., K]`."""
     with tf.name_scope(name, values=[n, counts]):
         n = convert_to_tensor(n, name="n")
         counts = convert_to_tensor(counts, name="counts")
@@ -94,7 +94,7 @@ def log_combinations(n: Any, counts: Any, name: str = "log_combinations") -> Any
 def matrix_diag_transform(
     matrix: Any, transform: Callable[[Any], Any] | None = None, name: str | None = None
 ) -> Any:
-    """Matrices with `transform` of their diagonals in place of those."""
+    """Return matrices with `transform` applied to their diagonals."""
     with tf.name_scope(name, "matrix_diag_transform", [matrix]):
         matrix = convert_to_tensor(matrix, name="matrix")
         if transform is None:
@@ -150,7 +150,7 @@ def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any
 
 @export("contrib.distributions.fill_triangular_inverse")
 def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None) -> Any:
-    """The vectors that `fill_triangular` makes triangular matrices of."""
+    """Return the vectors that `fill_triangular` makes triangular matrices of."""
     with tf.name_scope(name, "fill_triangular_inverse", values=[x]):
         x = convert_to_tensor(x, name="x")
         batch = x.shape.with_rank_at_least(2)[:-2]
@@ -236,7 +236,7 @@ def reduce_weighted_logsumexp(
 
 @export("contrib.distributions.softplus_inverse")
 def softplus_inverse(x: Any, name: str | None = None) -> Any:
-    """The inverse of softplus, precise for small and large numbers."""
+    """Return the inverse of softplus, precise for small and large numbers."""
     with tf.name_scope(name, "softplus_inverse", values=[x]):
         x = convert_to_tensor(x, name="x")
         threshold = np.log(np.finfo(x.dtype.as_numpy_dtype).eps) + 2.0
@@ -252,7 +252,7 @@ def softplus_inverse(x: Any, name: str | None = None) -> Any:
 def process_quadrature_grid_and_probs(
     quadrature_grid_and_probs: Any, dtype: Any, validate_args: bool, name: str | None = None
 ) -> tuple[Any, Any]:
-    """A grid and normalized probabilities; by default of Gauss-Hermite quadrature, degree 8.
+    """Return a grid and normalized probabilities; by default of Gauss-Hermite quadrature, degree 8.
 
     Raises:
       ValueError: if their lengths are known to differ.
@@ -285,7 +285,7 @@ def process_quadrature_grid_and_probs(
 
 
 def parent_frame_arguments() -> dict[str, Any]:
-    """The arguments of the function that calls this, by name, keyword arguments among them."""
+    """Return the caller's arguments by name, including keyword arguments."""
     frame = inspect.stack()[1][0]
     names, positional, keywords, values = inspect.getargvalues(frame)
     local = dict(values)

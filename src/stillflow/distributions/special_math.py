@@ -97,7 +97,7 @@ def _float(value: Any, name: str) -> Any:
 
 
 def ndtr(x: Any, name: str = "ndtr") -> Any:
-    """The standard normal distribution function of float32 or float64.
+    """Return the standard normal distribution function of float32 or float64.
 
     Raises:
       TypeError: for other types.
@@ -117,7 +117,7 @@ def _ndtr(x: Any) -> Any:
 
 
 def ndtri(p: Any, name: str = "ndtri") -> Any:
-    """The inverse of `ndtr`.
+    """Return the inverse of `ndtr`.
 
     Raises:
       TypeError: for other types than float32 and float64.
@@ -127,7 +127,7 @@ def ndtri(p: Any, name: str = "ndtri") -> Any:
 
 
 def _polynomial(x: Any, coefficients: list[float]) -> Any:
-    """The polynomial of `x`, by Horner's rule."""
+    """Return the polynomial of `x`, by Horner's rule."""
     numbers = np.array(coefficients, x.dtype.as_numpy_dtype)
     result = tf.zeros_like(x)
     for number in numbers:
@@ -161,7 +161,7 @@ def _ndtri(p: Any) -> Any:
 
 
 def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
-    """The logarithm of `ndtr`, precise far below zero.
+    """Return the logarithm of `ndtr`, precise far below zero.
 
     Args:
       x: float32 or float64.
@@ -217,7 +217,7 @@ def _asymptotic_series(x: Any, order: int) -> Any:
 
 
 def erfinv(x: Any, name: str = "erfinv") -> Any:
-    """The inverse of the error function.
+    """Return the inverse of the error function.
 
     Raises:
       TypeError: for other types than float32 and float64.
@@ -228,7 +228,7 @@ def erfinv(x: Any, name: str = "erfinv") -> Any:
 
 
 def log_cdf_laplace(x: Any, name: str = "log_cdf_laplace") -> Any:
-    """The logarithm of Laplace's distribution function."""
+    """Return the logarithm of Laplace's distribution function."""
     with tf.name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
         lower = -np.log(2.0) + x

@@ -72,7 +72,7 @@ class StudentT(ScalarDistribution):
 
     @property
     def scale(self) -> Any:
-        """What the standard distribution is multiplied by."""
+        """The factor of the standard distribution."""
         return self._scale
 
     def _batch_ones(self) -> Any:

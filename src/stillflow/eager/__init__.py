@@ -1,1 +1,1 @@
-"""Gradient tapes, and what else TensorFlow keeps beside graphs under this name."""
+"""Gradient tapes, and TensorFlow's other functions of this name."""

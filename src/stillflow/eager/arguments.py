@@ -23,14 +23,14 @@ _FEW = 16
 
 
 def read(value: Any) -> Any:
-    """The value of a variable; anything else as it is."""
+    """Return the value of a variable; anything else as it is."""
     if type(value) is not EagerTensor and hasattr(value, "_dense_var_to_tensor"):
         return convert_to_tensor(value)
     return value
 
 
 def kind_of(value: Any) -> Any:
-    """What tells an argument from others that become tensors otherwise; None if that is not known.
+    """Return the key of an argument's conversion to a tensor; None if it is not known.
 
     Whole numbers are axes, sizes and indices, on which kernels depend: they tell themselves.
     """
@@ -48,13 +48,13 @@ def kind_of(value: Any) -> Any:
 
 
 class Arguments:
-    """How arguments of certain kinds become the tensors of a call.
+    """Conversion of arguments of certain kinds to the tensors of a call.
 
     Args:
       card: the op.
       inputs: the arguments, of kinds that `kind_of` knows.
       tensors: what they became.
-      lengths: of the lists among them.
+      lengths: of the lists in them.
       kernel: that runs on these tensors.
     """
 
@@ -69,9 +69,9 @@ class Arguments:
         self.lengths = lengths
         self._lists = tuple(arg.is_list for arg in card.signature.inputs) if lengths else ()
         flat = self._flat(inputs)
-        # Whether no tensor is put together of several: the next ones would have other values.
+        # True if no tensor is made of several: the next ones would have other values.
         self.last = not any(_holds_tensor(value) for value in flat)
-        # What stands for each argument: None for itself, a type to convert it to, or a tensor.
+        # Each argument's conversion: None for none, a type to convert it to, or a tensor.
         self._parts = [
             None if value is tensor else tensor.dtype if type(value) is float else tensor
             for value, tensor in zip(flat, tensors, strict=True)
@@ -82,7 +82,10 @@ class Arguments:
         self.kernel = kernel if fixed else None
 
     def tensors(self, inputs: Sequence[Any], number: Callable[[float, DType], Any]) -> list[Any]:
-        """The tensors of other arguments of the same kinds; `number` makes those of numbers."""
+        """Return the tensors of other arguments of the same kinds.
+
+        `number` makes those of numbers.
+        """
         return [
             value if part is None else part if type(part) is EagerTensor else number(value, part)
             for value, part in zip(self._flat(inputs), self._parts, strict=True)
@@ -111,7 +114,7 @@ class TensorForList(Exception):
 
 
 def unpacked(card: Card, inputs: Sequence[Any]) -> list[Any]:
-    """The inputs; a tensor that stands for several is a list of its rows."""
+    """Return the inputs; a tensor that stands for several is a list of its rows."""
     return [
         list(value) if arg.is_list and type(value) is EagerTensor and value._dims else value
         for arg, value in zip(card.signature.inputs, inputs, strict=False)
@@ -121,7 +124,7 @@ def unpacked(card: Card, inputs: Sequence[Any]) -> list[Any]:
 def converted(
     card: Card, inputs: Sequence[Any], attrs: dict[str, Any]
 ) -> tuple[list[Any], tuple[int, ...] | None]:
-    """The inputs as a flat list of tensors, and the lengths of the lists among them.
+    """Return the inputs as a flat list of tensors, and the lengths of the lists in them.
 
     What is not a tensor gets the type of the first tensor that must be of the same type, wherever
     that stands.
@@ -164,7 +167,7 @@ def converted(
 
 
 def _types_of_tensors(args: Sequence[Arg], inputs: Sequence[Any]) -> dict[str, DType]:
-    """The type of the first tensor among the arguments that share a type, by attribute."""
+    """Return the type of the first tensor among the arguments that share a type, by attribute."""
     found: dict[str, DType] = {}
     for arg, value in zip(args, inputs, strict=True):
         if arg.type_attr is None or arg.type_attr in found:
@@ -212,10 +215,10 @@ def resolve(
     attrs: dict[str, Any],
     name: str | None,
 ) -> Call:
-    """The call of an op on tensors of these types, its attributes complete.
+    """Return the call of an op on tensors of these types, its attributes complete.
 
     Raises:
-      TypeError: if an attribute lacks or is not allowed.
+      TypeError: if an attribute is missing or is not allowed.
       InvalidArgumentError: if the types do not agree, or an attribute is out of its limits.
       UnimplementedError: if the op is one of old graphs.
       TensorForList: if a tensor stands for several.

@@ -45,7 +45,10 @@ _INSIDE = (
 
 
 def _of_current_replica(variable: Any) -> tuple[Any, ...]:
-    """The variable that a replica sees; all parts where operations are made for all replicas."""
+    """Return the variable that a replica sees.
+
+    All parts where operations are made for all replicas.
+    """
     mode = strategies.current()
     if mode.replica is None:
         parts: tuple[Any, ...] = mode.strategy.experimental_local_results(variable)
@@ -95,7 +98,7 @@ class GradientTape:
         self._recording = False
 
     def watch(self, tensor: Any) -> None:
-        """Records what is computed from tensors or variables, one or a structure of them.
+        """Record what is computed from tensors or variables, one or a structure of them.
 
         Raises:
           ValueError: if something else is found.
@@ -119,7 +122,7 @@ class GradientTape:
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Records nothing within the context.
+        """Record nothing within the context.
 
         Raises:
           RuntimeError: if nothing is being recorded.
@@ -133,17 +136,17 @@ class GradientTape:
             self._push_tape()
 
     def reset(self) -> None:
-        """Forgets all that was recorded and watched."""
+        """Forget all that was recorded and watched."""
         self._pop_tape()
         self._tape = None
         self._push_tape()
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """The variables that are watched, in the order in which they were made."""
+        """Return the variables that are watched, in the order in which they were made."""
         return self._present("watched_variables").watched_variables()
 
     def _present(self, attribute: str) -> tapes.Tape:
-        """The tape while there is one; the error otherwise begins as TensorFlow's."""
+        """Return the tape while there is one; the error otherwise begins as TensorFlow's."""
         if self._tape is None:
             raise AttributeError(
                 f"'NoneType' object has no attribute {attribute!r}\n\tThe tape is not recording "
@@ -159,7 +162,7 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of targets by sources.
+        """Return the gradient of targets by sources.
 
         Args:
           target: a tensor or variable, or a structure of them.
@@ -210,7 +213,7 @@ class GradientTape:
 
     @contextlib.contextmanager
     def _lasting(self, what: str, vectorized: bool) -> Iterator[None]:
-        """Lets `gradient` be called more than once within the context.
+        """Allow more than one call of `gradient` within the context.
 
         Raises:
           RuntimeError: if the tape is used up, or TF would call it as often as there are elements.
@@ -244,7 +247,7 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The derivatives of each element of `target` by each element of the sources.
+        """Return the derivatives of each element of `target` by each element of the sources.
 
         Args:
           target: a tensor.
@@ -269,7 +272,7 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The Jacobian of each example, where examples do not depend on each other.
+        """Return the Jacobian of each example, where examples do not depend on each other.
 
         Args:
           target: `[batch, ...]`.
@@ -291,7 +294,7 @@ class GradientTape:
 
 
 def _not_recorded(variable: Any) -> AttributeError:
-    """The error for a reference variable; its first line is TensorFlow's."""
+    """Return the error for a reference variable; its first line is TensorFlow's."""
     return AttributeError(
         f"{type(variable).__name__!r} object has no attribute '_id'\n\tA tape records resource "
         "variables only: create the variable with use_resource=True, or use tf.gradients."
@@ -299,7 +302,7 @@ def _not_recorded(variable: Any) -> AttributeError:
 
 
 def aggregate_indexed_slices_gradients(grads: Any) -> Any:
-    """The sum of gradients some of which are by rows; None if there are none.
+    """Return the sum of gradients some of which are by rows; None if there are none.
 
     Args:
       grads: Tensors, IndexedSlices or None.

@@ -1,7 +1,7 @@
 """Functions that are told of every operation that runs when it is called.
 
-`tensorflow.python.eager.execution_callbacks` has them: to look at results, and to refuse those that
-are not finite (`seterr`, `errstate`).
+`tensorflow.python.eager.execution_callbacks` has them: to inspect results, and to raise an error
+for those that are not finite (`seterr`, `errstate`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ active: list[Callback] = []
 
 @export("contrib.eager.ExecutionCallback")
 class ExecutionCallback(enum.Enum):
-    """What to do about results that are infinite, or not a number."""
+    """Action on results that are infinite or NaN."""
 
     IGNORE = "ignore"
     PRINT = "print"
@@ -64,7 +64,7 @@ class InfOrNanError(Exception):
 def tell(
     op_type: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Any], name: Any
 ) -> None:
-    """Calls the callbacks, which may raise; of what they run themselves they are not told."""
+    """Call the callbacks, which may raise; operations inside of a callback are not reported."""
     flat: list[Any] = []
     for key, value in attrs.items():
         flat += [key, value._type_enum if isinstance(value, DType) else value]
@@ -104,7 +104,7 @@ def inf_nan_callback(
     check_nan: bool = True,
     action: Any = ExecutionCallback.RAISE,
 ) -> None:
-    """A callback that looks for results that are not finite.
+    """Check results for infinities and NaN, as a callback.
 
     Args:
       op_type, inputs, attrs, outputs, op_name: what callbacks are told.
@@ -153,7 +153,7 @@ def nan_callback(*told: Any, action: Any = ExecutionCallback.RAISE) -> None:
 
 
 def _action_of(callback: Callback) -> ExecutionCallback | None:
-    """What a callback does about results that are not finite; None if it does not look for them."""
+    """Return the action of a callback on non-finite results; None if it does not check them."""
     if callback is inf_nan_callback:
         return ExecutionCallback.RAISE
     if isinstance(callback, functools.partial) and callback.func is inf_nan_callback:
@@ -163,7 +163,7 @@ def _action_of(callback: Callback) -> ExecutionCallback | None:
 
 @export("contrib.eager.seterr")
 def seterr(inf_or_nan: Any = None) -> dict[str, ExecutionCallback]:
-    """Sets what is done about results that are infinite or not a number.
+    """Set what is done about results that are infinite or not a number.
 
     Args:
       inf_or_nan: an `ExecutionCallback`, or the value of one; None changes nothing.

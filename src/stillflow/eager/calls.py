@@ -73,14 +73,14 @@ class CallNode(PlanNode):
         return self.held[index]
 
     def variable_dims(self, index: int) -> Dims:
-        """As in plans, from what is part of every handle's kind: others have other kernels."""
+        """Return a variable's shape, as plans do: it is a part of the kernel's key."""
         held = self.held[index]
         return None if getattr(held, "reshaped", False) else Node.variable_dims(self, index)
 
     def resource(
         self, create: Any, kind: str = "", name: str | None = None, private: bool = False
     ) -> Any:
-        """A new object at every call, unless it is shared under a name."""
+        """Return a new object at every call, unless it is shared under a name."""
         self.reusable = False
         if not self.op.attrs.get("shared_name"):
             return create()
@@ -96,7 +96,7 @@ _FEW = 64
 
 
 class Kernel:
-    """What runs on inputs of certain types and shapes, and values where they matter.
+    """Kernel for inputs of certain types and shapes, and values where they matter.
 
     Attributes:
       card, attrs, output_types: of the op.
@@ -136,10 +136,10 @@ class Call:
         self.name = f"{card.name}_{next(_numbers)}"
 
     def kernel(self, graph: Any, state: Resources, tensors: Sequence[EagerTensor]) -> Kernel:
-        """What runs on inputs of the tensors' shapes (and values, where they matter).
+        """Return the kernel for the tensors' shapes (and values, where they matter).
 
         Raises:
-          InvalidArgumentError: if the op refuses the inputs.
+          InvalidArgumentError: if the op rejects the inputs.
         """
         inputs = [_stand_in(graph, tensor) for tensor in tensors]
         op = Operation._of_card(
@@ -179,18 +179,21 @@ class Kernels:
         self._made: dict[Any, Kernel | _ByValue] = {}
 
     def clear(self) -> None:
-        """Forgets all of them."""
+        """Forget all of them."""
         self._made.clear()
 
     def get(self, key: Any, tensors: Sequence[EagerTensor]) -> Kernel | None:
-        """The kernel for these tensors, if it was made; `key` tells the op and their kinds."""
+        """Return the kernel for these tensors, if it was made.
+
+        `key` tells the op and their kinds.
+        """
         found = self._made.get(key)
         if type(found) is _ByValue:
             return found.kernels.get(found.key(tensors))
         return found  # type: ignore[return-value]
 
     def put(self, key: Any, tensors: Sequence[EagerTensor], kernel: Kernel) -> None:
-        """Keeps a kernel, unless it serves one call only."""
+        """Keep a kernel, unless it serves one call only."""
         if kernel.told is None:
             return
         if not kernel.told:
@@ -204,17 +207,17 @@ class Kernels:
 
 
 def put(kept: dict[Any, Any], key: Any, value: Any, most: int = _MOST) -> None:
-    """Keeps a value, and forgets all others where there are too many of them."""
+    """Keep a value, and forget all others where there are too many of them."""
     if len(kept) >= most:
         kept.clear()
     kept[key] = value
 
 
 def check(node: CallNode) -> None:
-    """Applies the card's rules to an operation.
+    """Apply the card's rules to an operation.
 
     Raises:
-      InvalidArgumentError: if they refuse it.
+      InvalidArgumentError: if they reject it.
     """
     card = node.op.card
     try:
@@ -227,7 +230,7 @@ def check(node: CallNode) -> None:
 
 
 def _read(handle: Any) -> Any:
-    """What a variable holds, in memory that is shared with it until it changes."""
+    """Return a variable's value, in memory that is shared until it changes."""
     value = handle.value
     if value is None:
         raise errors.failed_precondition(handle.missing())
@@ -244,14 +247,14 @@ def _stand_in(graph: Graph, tensor: Tensor) -> Tensor:
 
 
 def as_eager_error(error: Exception, op_type: str, name: str | None) -> Exception:
-    """What went wrong in an operation that was called, as TF says it."""
+    """Return the error of an eager operation with TF's text."""
     kind, message = kind_and_message(error, op_type)
     text = f"{message} [Op:{op_type}]"
     return kind(None, None, text if name is None else f"{text} name: {name}")
 
 
 def frozen(value: Any) -> Any:
-    """An attribute's value as part of a key."""
+    """Return an attribute's value as part of a key."""
     if isinstance(value, (list, tuple)):
         return tuple(frozen(item) for item in value)
     if isinstance(value, np.ndarray):

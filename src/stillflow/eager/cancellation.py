@@ -10,7 +10,7 @@ from stillflow.runtime.session.interrupts import Interrupt, interrupted_by
 
 
 class CancellationManager:
-    """Ends calls of functions that wait, and all later ones that it has wrapped."""
+    """Cancellation of waiting function calls, and of all later ones that it has wrapped."""
 
     def __init__(self) -> None:
         self._interrupt = Interrupt()

@@ -1,7 +1,7 @@
-"""What is said of devices, and of operations that would run later, where they run when called.
+"""Settings of devices and of asynchronous execution in eager mode.
 
-Values go to the device that needs them and operations are done when their calls return, whatever
-is asked for; what was asked for can be read.
+Values are copied to the device that needs them and operations are finished when their calls return,
+for any settings; settings can be read back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
 
 @dataclass
 class _Asked:
-    """What the program asked for."""
+    """Settings of the program."""
 
     synchronous: bool = True
     policy: str = "silent"
@@ -31,7 +31,7 @@ _asked = _Asked()
 
 @export("config.experimental.get_synchronous_execution")
 def get_synchronous_execution() -> bool:
-    """Whether calls were asked to return when their operations are done, as they do anyway."""
+    """Return True if synchronous execution was set; it is synchronous in any case."""
     return _asked.synchronous
 
 
@@ -43,7 +43,7 @@ def set_synchronous_execution(enable: Any) -> None:
 
 @export("config.experimental.get_device_policy")
 def get_device_policy() -> str:
-    """What was asked for where an operation needs a value of another device."""
+    """Return the policy that was set for operations with inputs of other devices."""
     return _asked.policy
 
 
@@ -65,7 +65,7 @@ def set_device_policy(device_policy: str | None) -> None:
 
 @export("contrib.eager.num_gpus")
 def num_gpus() -> int:
-    """The number of GPUs."""
+    """Return the number of GPUs."""
     from stillflow.runtime.devices.devices import gpu_count
 
     return gpu_count()
@@ -86,7 +86,7 @@ def _check(mode: Any) -> None:
 @export("contrib.eager.execution_mode")
 @contextlib.contextmanager
 def execution_mode(mode: Any) -> Iterator[None]:
-    """A context of a mode; in any mode an operation is done when its call returns.
+    """Set a mode within the context; in any mode an operation is finished when its call returns.
 
     Raises:
       ValueError: if there is no such mode.
@@ -97,7 +97,7 @@ def execution_mode(mode: Any) -> Iterator[None]:
 
 @export("contrib.eager.set_execution_mode")
 def set_execution_mode(mode: Any) -> None:
-    """Sets the mode of this thread; in any mode an operation is done when its call returns.
+    """Set the mode of this thread; in any mode an operation is done when its call returns.
 
     Raises:
       ValueError: if there is no such mode.
@@ -107,9 +107,9 @@ def set_execution_mode(mode: Any) -> None:
 
 @export("contrib.eager.async_wait")
 def async_wait() -> None:
-    """Waits for operations: for none, as each is done when its call returns."""
+    """Wait for operations: for none, as each is done when its call returns."""
 
 
 @export("contrib.eager.async_clear_error")
 def async_clear_error() -> None:
-    """Forgets errors of operations that run later: there are none, as errors are raised at once."""
+    """Forget errors of operations that run later: there are none, as errors are raised at once."""

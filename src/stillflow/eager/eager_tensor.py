@@ -81,7 +81,7 @@ class EagerTensor(Tensor):
         return shape_from_dims(self._dims)
 
     def set_shape(self, shape: Any) -> None:
-        """Checks what the caller knows about the shape.
+        """Check what the caller knows about the shape.
 
         Raises:
           ValueError: if the tensor has another one.
@@ -103,11 +103,11 @@ class EagerTensor(Tensor):
     # ---- the value
 
     def _array(self) -> Any:
-        """The value as an array that may share the tensor's memory; None for handles."""
+        """Return the value as an array that may share the tensor's memory; None for handles."""
         return None if self.dtype in HANDLES else to_array(self._held)
 
     def _content(self) -> Any:
-        """The value as something hashable, which is kept: for values that choose kernels."""
+        """Return the value as something hashable, which is kept: for values that choose kernels."""
         found = self.__dict__.get("_bytes")
         if found is None:
             array = to_array(self._held)
@@ -124,7 +124,7 @@ class EagerTensor(Tensor):
         return array[()]
 
     def numpy(self) -> Any:
-        """A copy of the value, an array or a scalar of numpy."""
+        """Return a copy of the value, an array or a scalar of numpy."""
         value = self._numpy()
         return value.copy() if type(value) is np.ndarray else value
 
@@ -205,7 +205,7 @@ class EagerTensor(Tensor):
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """The number of dimensions."""
         return len(self._dims)
 
     @property
@@ -218,12 +218,12 @@ class EagerTensor(Tensor):
     backing_device = device
 
     def cpu(self) -> EagerTensor:
-        """The same value in the memory of the host."""
+        """Return the same value in the memory of the host."""
         held = self._held
         return EagerTensor(held.cpu() if hasattr(held, "cpu") else held, self.dtype)
 
     def gpu(self, gpu_index: int = 0) -> EagerTensor:
-        """The same value in the memory of a GPU.
+        """Return the same value in the memory of a GPU.
 
         Raises:
           RuntimeError: if there is none.

@@ -77,7 +77,7 @@ class _Recorder(tapes.Tape):
 
 
 def _pushed(entry: tapes.Entry, given: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """The tangents of an operation's results, for those of its inputs; None for zeros."""
+    """Return the tangents of an operation's results, for those of its inputs; None for zeros."""
     places = [i for i, output in enumerate(entry.outputs) if _has_gradient(output)]
     tape = tapes.Tape()
     with tapes.recording(tape):
@@ -108,7 +108,7 @@ def _has_gradient(tensor: Tensor) -> bool:
 
 
 class ForwardGradientAccumulator:
-    """Computes Jacobian-vector products while the operations within its context are made.
+    """Accumulator of Jacobian-vector products of the operations within its context.
 
     Accumulators see each operation in the order in which they were entered, and the outer ones see
     what the inner ones compute: derivatives of higher order are asked of the outer one.

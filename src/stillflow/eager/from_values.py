@@ -14,7 +14,7 @@ NOT_GIVEN: Any = object()
 
 
 def held_and_type(value: Any, device: Any, dtype: Any) -> tuple[Any, DType]:
-    """What a tensor of a value holds, and its type.
+    """Return the content of a tensor for a value, and its type.
 
     Args:
       value: a number, text, array or sequence of them.

@@ -28,7 +28,7 @@ def _refuse_nothing(result: Any, f: Function) -> None:
 
 
 def _gradients(tape: tapes.Tape, target: Any, sources: Sequence[Any], given: Any = None) -> Any:
-    """The gradients of a structure of targets by tensors and variables."""
+    """Return the gradients of a structure of targets by tensors and variables."""
     handles = [source.handle if is_resource_variable(source) else source for source in sources]
     targets = nest.flatten(target)
     return tape_gradients(tape, targets, handles, sources, given, UnconnectedGradients.NONE)
@@ -36,7 +36,7 @@ def _gradients(tape: tapes.Tape, target: Any, sources: Sequence[Any], given: Any
 
 @export("contrib.eager.implicit_value_and_gradients")
 def implicit_val_and_grad(f: Function) -> Function:
-    """A function that gives what `f` does, and its gradient by the variables that `f` reads.
+    """Return a function that gives what `f` does, and its gradient by the variables that `f` reads.
 
     Args:
       f: gives a tensor.
@@ -63,7 +63,7 @@ def implicit_val_and_grad(f: Function) -> Function:
 
 @export("contrib.eager.implicit_gradients")
 def implicit_grad(f: Function) -> Function:
-    """A function that gives the gradient of `f` by the variables that it reads, as pairs."""
+    """Return a function that gives the gradient of `f` by the variables that it reads, as pairs."""
     both = implicit_val_and_grad(f)
 
     def grad_fn(*args: Any, **kwds: Any) -> Any:
@@ -74,7 +74,7 @@ def implicit_grad(f: Function) -> Function:
 
 @export("contrib.eager.gradients_function")
 def gradients_function(f: Function, params: Any = None) -> Function:
-    """A function that gives the gradients of `f` by some of its arguments.
+    """Return a function that gives the gradients of `f` by some of its arguments.
 
     Args:
       f: takes tensors and gives a scalar tensor.
@@ -90,7 +90,7 @@ def gradients_function(f: Function, params: Any = None) -> Function:
 
 @export("contrib.eager.value_and_gradients_function")
 def val_and_grad_function(f: Function, params: Any = None) -> Function:
-    """A function that gives what `f` does, and its gradients by some of its arguments.
+    """Return a function that gives what `f` does, and its gradients by some of its arguments.
 
     Args:
       f: takes tensors and gives a tensor.
@@ -112,7 +112,7 @@ def val_and_grad_function(f: Function, params: Any = None) -> Function:
 
 
 def make_vjp(f: Function, params: Any = None, persistent: bool = True) -> Function:
-    """A function that gives what `f` does, and a function from its gradient to the arguments'.
+    """Return a function with the result of `f`, and a function from its gradient to the arguments'.
 
     Args:
       f: takes tensors and gives tensors.
@@ -146,7 +146,7 @@ def make_vjp(f: Function, params: Any = None, persistent: bool = True) -> Functi
 
 
 def _positions(f: Function, params: Any, args: Sequence[Any]) -> Sequence[int]:
-    """The positions of the arguments that are meant."""
+    """Return the positions of the arguments that are meant."""
     try:
         names = tf_inspect.getfullargspec(f).args
     except TypeError as error:

@@ -52,7 +52,7 @@ _InferenceMode = torch._C._InferenceMode
 
 
 def _key(card: Card, lengths: Any, attrs: dict[str, Any], kinds: list[Any]) -> Any:
-    """What a kernel depends on, but for values of tensors."""
+    """Return the key of a kernel, except for values of tensors."""
     key = (card, lengths, *attrs, *attrs.values(), *kinds)
     try:
         hash(key)
@@ -62,7 +62,7 @@ def _key(card: Card, lengths: Any, attrs: dict[str, Any], kinds: list[Any]) -> A
 
 
 class EagerOperation(Operation):
-    """What ran, for the gradient of it and for those that look at its attributes."""
+    """Record of an executed operation, for its gradient and for users of its attributes."""
 
     _control_inputs: Any = ()
     _values = None
@@ -87,7 +87,7 @@ class EagerOperation(Operation):
 
 
 class ImmediateGraph(EagerContext):
-    """Runs each operation that is called, and keeps nothing but kernels."""
+    """Executor of each called operation, which keeps nothing but kernels."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,13 +119,13 @@ class ImmediateGraph(EagerContext):
         self.state.forget("op state", "")
 
     def next_op_seed(self) -> int:
-        """The seed of an operation that has none: the next number of the context's own."""
+        """Return the seed of an operation that has none: the next number of the context's own."""
         return self._drawn.randint(0, _MAXINT32)
 
     # ---- values
 
     def constant(self, array: Any, dtype: DType) -> EagerTensor:
-        """A tensor of an array, which nobody else changes."""
+        """Return a tensor of an array, which nobody else changes."""
         if not isinstance(array, torch.Tensor) and 0 in array.strides:
             array = array.copy()
         held = from_array(array)
@@ -134,7 +134,7 @@ class ImmediateGraph(EagerContext):
         return EagerTensor(held, dtype)
 
     def number(self, value: bool | int | float, dtype: Any) -> EagerTensor:
-        """A tensor of a number, whose run-time value is made once."""
+        """Return a tensor of a number, whose run-time value is made once."""
         key = (value, type(value), dtype, value == 0 and math.copysign(1, value))
         found = self._numbers.get(key)
         if found is None:
@@ -145,7 +145,7 @@ class ImmediateGraph(EagerContext):
         return EagerTensor(*found)
 
     def filled(self, value: Any, dims: Sequence[int], dtype: DType) -> EagerTensor:
-        """A tensor of these sizes, with the same value everywhere."""
+        """Return a tensor of these sizes, with the same value everywhere."""
         if dtype is string:
             return self.constant(np.broadcast_to(as_array(value, dtype), dims), dtype)
         held = self.number(value, dtype)._held
@@ -156,11 +156,11 @@ class ImmediateGraph(EagerContext):
         return EagerTensor(held.expand(dims).contiguous(), dtype)
 
     def tensor(self, value: Any, dtype: DType) -> EagerTensor:
-        """A tensor for a run-time value."""
+        """Return a tensor for a run-time value."""
         return EagerTensor(value, dtype)
 
     def control_dependencies(self, control_inputs: Any) -> Any:
-        """Nothing to wait for: whatever was called has run."""
+        """Return an empty context: all called operations have run."""
         for item in control_inputs or ():
             if type(item) is not EagerTensor and callable(item) and not isinstance(item, Tensor):
                 item()
@@ -187,7 +187,7 @@ class ImmediateGraph(EagerContext):
     def call(
         self, card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None
     ) -> Any:
-        """Runs an op.
+        """Run an op.
 
         Args:
           card: the op.
@@ -196,7 +196,7 @@ class ImmediateGraph(EagerContext):
           name: what an error calls the operation.
 
         Raises:
-          tf.errors.OpError: if it is refused or fails.
+          tf.errors.OpError: if it is invalid or fails.
         """
         try:
             kinds = [tensor._kind for tensor in inputs]
@@ -211,7 +211,7 @@ class ImmediateGraph(EagerContext):
     def _call_with_plain(
         self, card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None
     ) -> Any:
-        """Runs an op some of whose arguments have to become tensors, or are lists."""
+        """Run an op some of whose arguments have to become tensors, or are lists."""
         inputs = [read(value) for value in inputs]
         if card.takes_lists:
             inputs = unpacked(card, inputs)
@@ -251,7 +251,10 @@ class ImmediateGraph(EagerContext):
         kinds: list[Any],
         name: str | None,
     ) -> Kernel:
-        """The kernel for a call; a new one shares the op's state with those of other shapes."""
+        """Return the kernel for a call.
+
+        A new one shares the op's state with those of other shapes.
+        """
         if self.places is not None:
             kinds = [*kinds, *self.places.key(tensors)]
         key = _key(card, lengths, attrs, kinds)
@@ -274,10 +277,10 @@ class ImmediateGraph(EagerContext):
                 raise as_eager_error(error, call.card.name, name) from error
 
     def run(self, call: Call, tensors: Sequence[Any], name: str | None = None) -> list[EagerTensor]:
-        """Runs a call on tensors; gives its outputs, and shows them to the tapes.
+        """Run a call on tensors; give its outputs, and show them to the tapes.
 
         Raises:
-          tf.errors.OpError: if it is refused or fails.
+          tf.errors.OpError: if it is invalid or fails.
         """
         return self._run(self._made(call, tensors, name), tensors, name)
 
@@ -314,7 +317,7 @@ class ImmediateGraph(EagerContext):
         name: str,
         device: bool = True,
     ) -> Operation:
-        """Runs an operation whose attributes are already checked."""
+        """Run an operation whose attributes are already checked."""
         del device
         for tensor in inputs:
             held_by(tensor)
@@ -324,7 +327,10 @@ class ImmediateGraph(EagerContext):
 
 
 def _compute(kernel: Kernel, held: list[Any], name: str | None) -> Any:
-    """The results of a kernel; see `Flushed` and `torch.inference_mode` for what it runs under."""
+    """Return the results of a kernel.
+
+    See `Flushed` and `torch.inference_mode` for what it runs under.
+    """
     if kernel.touches:
         card = kernel.card
         for index in card.writes:
@@ -344,7 +350,7 @@ def _compute(kernel: Kernel, held: list[Any], name: str | None) -> Any:
 
 
 def _several(kernel: Kernel, values: Any) -> list[EagerTensor]:
-    """The outputs of a kernel that gives none, several, or handles."""
+    """Return the outputs of a kernel that gives none, several, or handles."""
     types = kernel.output_types
     made = (values,) if len(types) == 1 else values if types else ()
     outputs = [EagerTensor(v, t) for v, t in zip(made, types, strict=True)]
@@ -355,7 +361,7 @@ def _several(kernel: Kernel, values: Any) -> list[EagerTensor]:
 
 
 def _own(value: Any) -> Any:
-    """A value in memory of its own, for what keeps it and may change it in place."""
+    """Return a value in memory of its own, for what keeps it and may change it in place."""
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
@@ -365,7 +371,7 @@ _OWNERS = 2
 
 
 def unshare(handle: Any) -> None:
-    """Gives a variable that is about to change memory of its own, if others have it too."""
+    """Give a variable that is about to change its own memory, if it is shared."""
     value = getattr(handle, "value", None)
     if not isinstance(value, torch.Tensor):
         return
@@ -377,7 +383,7 @@ def unshare(handle: Any) -> None:
 
 
 def held_by(tensor: Any) -> Any:
-    """The run-time value of a tensor: a torch tensor, an array of bytes, or a handle.
+    """Return the run-time value of a tensor: a torch tensor, an array of bytes, or a handle.
 
     Raises:
       RuntimeError: if it is of a graph that runs in sessions, and has none.
@@ -393,7 +399,7 @@ _the_context: ImmediateGraph | None = None
 
 
 def context() -> ImmediateGraph:
-    """The one context of operations that run when they are called."""
+    """Return the one context of operations that run when they are called."""
     global _the_context
     if _the_context is None:
         _the_context = ImmediateGraph()
@@ -404,7 +410,7 @@ eager_mode.context.provide(context)
 
 
 def forget_context() -> None:
-    """Lets the next use of eager execution begin anew, with its seeds and its state."""
+    """Reset eager execution, with its seeds and its state."""
     global _the_context
     _the_context = None
 

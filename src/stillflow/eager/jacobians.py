@@ -72,7 +72,7 @@ def batch_jacobian(
 
 
 def _sizes(target: Any, source: Any) -> tuple[Any, Any, Any]:
-    """The target's shape, batch size and elements per example, as numbers where they are known."""
+    """Return the target's shape, batch size and elements per example, as numbers where known."""
     known = target.shape
     batch = Dimension(None) if known.rank is None else known.dims[0]
     if not (

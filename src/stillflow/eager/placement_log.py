@@ -19,7 +19,7 @@ def _say(op_type: str, inputs: Any, attrs: Any, outputs: Sequence[Any], name: An
 
 @export("debugging.get_log_device_placement")
 def get_log_device_placement() -> bool:
-    """Whether operations that run when they are called say where they run."""
+    """Return True if eager operations log their devices."""
     return _say in callbacks.active
 
 

@@ -1,4 +1,4 @@
-"""Where operations run that run when they are called, on machines with GPUs.
+"""Placement of eager operations on machines with GPUs.
 
 As in TensorFlow: where a scope says; where the variable is that they work on; whole numbers and
 flags of the host stay there; all else that a GPU has a kernel for runs on the first one.
@@ -24,7 +24,7 @@ from stillflow.runtime.session.settings import session_config
 
 
 def places_of(graph: Graph) -> Places | None:
-    """The places of a context; None where everything is computed on the host."""
+    """Return the places of a context; None where everything is computed on the host."""
     return Places(graph) if gpu_count() else None
 
 
@@ -47,12 +47,14 @@ class Places:
         ).torch_device
 
     def key(self, tensors: Sequence[Any]) -> tuple[Any, ...]:
-        """What the choice depends on, but for the operation and its types."""
+        """Return the key of the choice, except for the operation and its types."""
         scopes = map(str, self._graph._device_functions_outer_to_inner)
         return *scopes, *(place_of(tensor._held) for tensor in tensors)
 
     def of(self, op: Operation, tensors: Sequence[Any]) -> Any:
-        """The device that an operation on tensors runs on; None if it runs wherever they are.
+        """Return the device that an operation on tensors runs on.
+
+        None if it runs wherever they are.
 
         Raises:
           InvalidArgumentError: if a scope asks for a GPU that is not there.
@@ -69,12 +71,12 @@ class Places:
         return self._asked(op, prefers_cpu(op) or _says_how(op, tensors))
 
     def of_constant(self, dtype: DType) -> Any:
-        """The device that a tensor made by the program lives on, so that it is moved there once."""
+        """Return the device for a tensor made by the program, so that it is copied there once."""
         op = Operation._of_card(get("Placeholder"), self._graph, "constant", [], {}, [dtype], [])
         return self._asked(op, not (dtype.is_floating or dtype.is_complex))
 
     def _asked(self, op: Operation, stays: bool) -> Any:
-        """The device that scopes ask for; the host or the first GPU if they do not."""
+        """Return the device that scopes ask for; the host or the first GPU if they do not."""
         self._graph._apply_devices(op)
         asked = DeviceSpecV2.from_string(op._device)
         if asked.device_type is None:
@@ -88,7 +90,7 @@ class Places:
 
 
 def _says_how(op: Operation, tensors: Sequence[Any]) -> bool:
-    """Whether there are numbers and flags of the host only, before and after."""
+    """Return True if all inputs and outputs are numbers and flags in host memory."""
     return gives_numbers(op) and all(
         tensor.dtype.name in SAYS_HOW and place_of(tensor._held) == HOST
         for tensor in tensors if tensor.dtype.name != "resource"

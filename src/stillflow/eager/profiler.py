@@ -54,7 +54,7 @@ class _Recording:
         ]
 
     def end(self) -> bytes:
-        """Lets things run as before; gives what was recorded, as the bytes of a `Trace`."""
+        """Stop recording; return the recorded data as the bytes of a `Trace`."""
         for owner, name, plain in self._replaced:
             setattr(owner, name, plain)
         trace = file("tensorflow/core/protobuf/trace_events.proto")["Trace"]()
@@ -82,10 +82,10 @@ class _Recording:
         self, name: str, start: int, length: int, *, place: str = _HOST, computes: bool = False,
         label: str = "", long_name: str = "",
     ) -> None:  # fmt: skip
-        """Adds an event.
+        """Add an event.
 
         Args:
-          name: what stands in its bar.
+          name: text of its bar.
           start: the time of day, in nanoseconds.
           length: how long it took, in nanoseconds.
           place: the device.
@@ -164,7 +164,7 @@ class _Recording:
 
 
 def _type_of(node: Any) -> str:
-    """The type of an operation, of which its label tells: `name = Type(inputs)`."""
+    """Return the type of an operation, of which its label tells: `name = Type(inputs)`."""
     _, _, told = node.timeline_label.partition(" = ")
     return told.partition("(")[0] or node.node_name
 
@@ -177,7 +177,7 @@ class _State:
 
 
 def start() -> None:
-    """Starts profiling: of all sessions and of operations that run when they are called.
+    """Start profiling: of all sessions and of operations that run when they are called.
 
     Raises:
       ProfilerAlreadyRunningError: if it was started already.
@@ -189,7 +189,7 @@ def start() -> None:
 
 
 def stop() -> bytes:
-    """Ends profiling.
+    """Stop profiling.
 
     Returns:
       A serialized `Trace` of what ran; no bytes if nothing did.
@@ -217,7 +217,7 @@ def maybe_create_event_file(logdir: str) -> None:
 
 
 def save(logdir: str, result: bytes) -> None:
-    """Writes a profile where TensorBoard looks for it.
+    """Write a profile where TensorBoard looks for it.
 
     Args:
       logdir: the directory that TensorBoard reads; the profile is written below it, as

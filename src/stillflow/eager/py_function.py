@@ -50,7 +50,7 @@ class _EagerFunction:
         self._calls: list[tuple[ImmediateGraph, GradientTape, list[Tensor], list[Tensor]]] = []
 
     def apply(self, inputs: Sequence[Any], name: str | None = None) -> Any:
-        """The operation that calls the function: the list of its results."""
+        """Return the operation that calls the function: the list of its results."""
         if executing_eagerly():
             return self._apply_now(inputs, name)
         token = functions.insert(self)
@@ -58,7 +58,7 @@ class _EagerFunction:
         return eager_py_func_op(inputs, token=token, Tout=list(self._types), name=name)
 
     def _apply_now(self, inputs: Sequence[Any], name: str | None) -> Sequence[Tensor]:
-        """Runs the operation now. Nothing but tapes keeps the function and what its gradient needs.
+        """Run the operation now. Nothing but tapes keeps the function and what its gradient needs.
 
         So the kernel is not kept, either: no second call could use it.
         """
@@ -73,7 +73,7 @@ class _EagerFunction:
         return context().run(Call(eager_py_func_op, attrs, self._types), tensors, name)
 
     def run(self, inputs: Sequence[Any], types: Sequence[DType]) -> tuple[list[Any], list[Any]]:
-        """Calls it on run-time values of these types; gives the results and their types."""
+        """Return calls it on run-time values of these types; gives the results and their types."""
         from stillflow.eager.immediate import context, held_by
 
         graph = context()
@@ -106,7 +106,7 @@ class _EagerFunction:
         return convert_to_tensor(result, dtype=dtype)
 
     def gradient(self, types: Sequence[DType]) -> _EagerFunction:
-        """The function of the gradients by the arguments of the last call that has none yet."""
+        """Return the gradients' function for the last call that has none yet."""
         self._differentiated = True
         return _EagerFunction(self._gradients, types, is_gradient=True)
 
@@ -129,7 +129,7 @@ def _owned(value: Any) -> Any:
 
 @export("py_function", "contrib.eager.py_func")
 def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
-    """An operation that calls a Python function on tensors with values in every step.
+    """Return an operation that calls a Python function on tensors with values in every step.
 
     Operations called in the function run at once. It can be differentiated, once.
 

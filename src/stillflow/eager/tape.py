@@ -19,35 +19,35 @@ __all__ = [
 
 
 def push_new_tape(persistent: bool = False, watch_accessed_variables: bool = True) -> Tape:
-    """A new tape, which records from now on."""
+    """Return a new tape, which records from now on."""
     tape = Tape(persistent, watch_accessed_variables)
     push_tape(tape)
     return tape
 
 
 def watch(tape: Tape, tensor: Any) -> None:
-    """Records what is computed from a tensor."""
+    """Record what is computed from a tensor."""
     tape.watch(tensor)
 
 
 def watch_variable(tape: Tape, variable: Any) -> None:
-    """Records what is computed from a resource variable."""
+    """Record what is computed from a resource variable."""
     tape.watch_variable(variable)
 
 
 def variables_accessed(variables: Iterable[Any]) -> None:
-    """Tells the tapes that variables are read."""
+    """Tell the tapes that variables are read."""
     for variable in variables:
         variable_accessed(variable)
 
 
 def should_record(tensors: Sequence[Any]) -> bool:
-    """Whether a tape watches any of these tensors."""
+    """Return True if a tape watches any of these tensors."""
     return any(tape.should_record(tensors) for tape in tapes.active.tapes)
 
 
 def could_possibly_record() -> bool:
-    """Whether any tape records."""
+    """Return True if any tape records."""
     return bool(tapes.active.tapes)
 
 
@@ -57,5 +57,5 @@ def record_operation(
     input_tensors: Sequence[Any],
     backward_function: Callable[..., Sequence[Any]],
 ) -> None:
-    """Records a computation that has a gradient function of its own."""
+    """Record a computation with a custom gradient function."""
     tapes.record(op_type, output_tensors, input_tensors, backward_function)

@@ -1,4 +1,4 @@
-"""From a tape and targets back to sources: the gradients of what the tape recorded."""
+"""Gradients of a tape's targets with respect to its sources."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Walk:
         self._grads: dict[Tensor, list[Any]] = {}
 
     def _between(self, targets: Sequence[Tensor]) -> tuple[dict[int, Entry], dict[Tensor, int]]:
-        """The entries that the targets depend on, and how often these take each tensor."""
+        """Return the entries that the targets depend on, and how often these take each tensor."""
         entries: dict[int, Entry] = {}
         uses: dict[Tensor, int] = {}
         known, producers = self._all, self._producers
@@ -62,7 +62,7 @@ class _Walk:
         return entries, uses
 
     def start(self, target: Tensor, grad: Any) -> None:
-        """Gives a target its gradient: ones where the caller gives none."""
+        """Return a target's initial gradient: ones by default."""
         if grad is None:
             known = self._producers.get(target) not in (None, WATCHED)
             if not known and target not in self._sources:
@@ -71,7 +71,7 @@ class _Walk:
         self._grads.setdefault(target, []).append(grad)
 
     def run(self) -> None:
-        """Builds the gradients of all entries on the way."""
+        """Build the gradients of all entries on the way."""
         missing, uses, producers, grads = self._missing, self._uses, self._producers, self._grads
         queue = collections.deque(n for n in self._entries if n not in missing)
         while queue:
@@ -114,7 +114,7 @@ class _Walk:
         return entry.backward(grads, frozenset(skipped) if skipped else _NONE_SKIPPED)
 
     def _collected(self, tensor: Tensor) -> Any:
-        """The sum of a tensor's gradients so far."""
+        """Return the sum of a tensor's gradients so far."""
         grads = self._grads.get(tensor)
         if grads is None:
             return None
@@ -154,7 +154,7 @@ def tape_gradients(
     output_gradients: Sequence[Any] | None,
     unconnected_gradients: Any,
 ) -> list[Any]:
-    """The gradients of the targets' sum by each source.
+    """Return the gradients of the targets' sum by each source.
 
     Args:
       tape: holds the operations.

@@ -14,19 +14,19 @@ is_enabled = False
 
 @export("enable_tensor_equality")
 def enable_tensor_equality() -> None:
-    """Lets `==` compare the values of tensors that run at once; those of graphs stay objects."""
+    """Make `==` compare the values of eager tensors; those of graphs stay objects."""
     Tensor._USE_EQUALITY = True
 
 
 @export("disable_tensor_equality")
 def disable_tensor_equality() -> None:
-    """Lets `==` tell whether two tensors are the same object, as is the default."""
+    """Make `==` compare the identity of tensors, which is the default."""
     Tensor._USE_EQUALITY = False
 
 
 @export("enable_v2_behavior")
 def enable_v2_behavior() -> None:
-    """Lets graphs be built as TensorFlow 2 builds them; operations outside of graphs are refused.
+    """Build graphs as TensorFlow 2 does; operations outside of graphs raise errors.
 
     Dimensions are whole numbers, variables resources, branches and loops functions.
 
@@ -44,7 +44,7 @@ def enable_v2_behavior() -> None:
 
 @export("disable_v2_behavior")
 def disable_v2_behavior() -> None:
-    """Turns off all that `enable_v2_behavior` turns on; what it does is the default."""
+    """Turn off all that `enable_v2_behavior` turns on; what it does is the default."""
     global is_enabled
     is_enabled = False
     disable_eager_execution()

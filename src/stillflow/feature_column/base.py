@@ -1,4 +1,4 @@
-"""What a feature column is: the interfaces that layers and models ask columns for.
+"""Interfaces of feature columns for layers and models.
 
 There are two generations of them. A column of the present one takes a cache of transformed
 features and a state manager, which keeps its variables. One of the older generation, whose names
@@ -51,24 +51,24 @@ class FeatureColumn(_Ordered, abc.ABC):
     @property
     @abc.abstractmethod
     def _is_v2_column(self) -> bool:
-        """Whether the column and its parents have this interface."""
+        """True if the column and its parents have this interface."""
 
     @abc.abstractmethod
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The column's tensors, from those of its parents in the cache."""
+        """Return the column's tensors, from those of its parents in the cache."""
 
     def create_state(self, state_manager: Any) -> None:
-        """Makes the column's variables, if it has any."""
+        """Make the column's variables, if it has any."""
 
     @abc.abstractmethod
     def _get_config(self) -> dict[str, Any]:
-        """The column as values that JSON has."""
+        """Return the column as values that JSON has."""
 
     @classmethod
     def _from_config(
         cls, config: dict[str, Any], custom_objects: Any = None, columns_by_name: Any = None
     ) -> Any:
-        """The column of a configuration."""
+        """Return the column of a configuration."""
 
 
 class DenseColumn(FeatureColumn):
@@ -81,7 +81,7 @@ class DenseColumn(FeatureColumn):
 
     @abc.abstractmethod
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The tensor."""
+        """Return the tensor."""
 
 
 class CategoricalColumn(FeatureColumn):
@@ -96,7 +96,7 @@ class CategoricalColumn(FeatureColumn):
 
     @abc.abstractmethod
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The ids and weights as an `IdWeightPair`."""
+        """Return the ids and weights as an `IdWeightPair`."""
 
 
 class SequenceDenseColumn(FeatureColumn):
@@ -106,7 +106,7 @@ class SequenceDenseColumn(FeatureColumn):
 
     @abc.abstractmethod
     def get_sequence_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The tensor and the lengths as a `TensorSequenceLengthPair`."""
+        """Return the tensor and the lengths as a `TensorSequenceLengthPair`."""
 
 
 class _FeatureColumn(_Ordered, abc.ABC):
@@ -124,7 +124,7 @@ class _FeatureColumn(_Ordered, abc.ABC):
 
     @abc.abstractmethod
     def _transform_feature(self, inputs: Any) -> Any:
-        """The column's tensors, from those of its parents in the cache `inputs`."""
+        """Return the column's tensors, from those of its parents in the cache `inputs`."""
 
     @property
     @abc.abstractmethod
@@ -147,7 +147,7 @@ class _DenseColumn(_FeatureColumn):
     def _get_dense_tensor(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
     ) -> Any:
-        """The tensor."""
+        """Return the tensor."""
 
 
 class _CategoricalColumn(_FeatureColumn):
@@ -164,7 +164,7 @@ class _CategoricalColumn(_FeatureColumn):
     def _get_sparse_tensors(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
     ) -> Any:
-        """The ids and weights as an `IdWeightPair`."""
+        """Return the ids and weights as an `IdWeightPair`."""
 
 
 class _SequenceDenseColumn(_FeatureColumn):
@@ -176,4 +176,4 @@ class _SequenceDenseColumn(_FeatureColumn):
     def _get_sequence_dense_tensor(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
     ) -> Any:
-        """The tensor and the lengths as a `TensorSequenceLengthPair`."""
+        """Return the tensor and the lengths as a `TensorSequenceLengthPair`."""

@@ -11,7 +11,7 @@ from stillflow.platform import tf_logging as logging
 
 
 class FeatureTransformationCache:
-    """Transforms features as columns ask for them, and keeps what was made.
+    """Cache of features transformed by columns.
 
     Args:
       features: tensors, SparseTensors or arrays by key.
@@ -24,7 +24,7 @@ class FeatureTransformationCache:
         self._made: dict[Any, Any] = {}
 
     def get(self, key: Any, state_manager: Any = None) -> Any:
-        """The tensor of a feature, or the transformed one of a column.
+        """Return the tensor of a feature, or the transformed one of a column.
 
         Args:
           key: the key of a feature, or a column.
@@ -56,7 +56,7 @@ class FeatureTransformationCache:
         return column.transform_feature(self, state_manager)
 
     def _as_tensor(self, key: Any, _: Any) -> Any:
-        """A feature as a tensor of at least two axes."""
+        """Return a feature as a tensor of at least two axes."""
         tensor = convert_to_tensor_or_sparse_tensor(self.features[key])
         rank = tensor.get_shape().ndims
         message = f"Feature (key: {key}) cannot have rank 0. Given: {tensor}"
@@ -86,11 +86,11 @@ def _with_last_axis(tensor: Any) -> Any:
 
 
 def as_sparse(tensor: Any, ignore_value: Any = None) -> tf.SparseTensor:
-    """A tensor as a SparseTensor, without the values that stand for nothing.
+    """Return a tensor as a SparseTensor, without the values that stand for nothing.
 
     Args:
       tensor: SparseTensors are returned as they are.
-      ignore_value: what stands for nothing; "" for strings, -1 for integers, else 0 by default.
+      ignore_value: the value of empty cells; "" for strings, -1 for integers, else 0 by default.
     """
     tensor = convert_to_tensor_or_sparse_tensor(tensor)
     if isinstance(tensor, tf.SparseTensor):
@@ -102,7 +102,7 @@ def as_sparse(tensor: Any, ignore_value: Any = None) -> tf.SparseTensor:
 
 
 def values_without(tensor: Any, ignore_value: Any) -> tf.SparseTensor:
-    """A dense tensor's values that are not `ignore_value`, in their places."""
+    """Return a dense tensor's values that are not `ignore_value`, in their places."""
     ignored = tf.cast(ignore_value, tensor.dtype, name="ignore_value")
     indices = tf.where(tf.not_equal(tensor, ignored), name="indices")
     return tf.SparseTensor(

@@ -40,7 +40,7 @@ class _OfFeature(Categorical):
         return {self.key: tf.io.VarLenFeature(self.dtype)}
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The ids as a SparseTensor."""
+        """Return the ids as a SparseTensor."""
         tensor = transformation_cache.get(self.key, state_manager)
         return self._transform_input_tensor(as_sparse(tensor), state_manager)
 
@@ -48,7 +48,7 @@ class _OfFeature(Categorical):
         raise NotImplementedError
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The ids, without weights."""
+        """Return the ids, without weights."""
         return IdWeightPair(transformation_cache.get(self, state_manager), None)
 
 
@@ -174,7 +174,7 @@ class IdentityCategoricalColumn(
         return tf.SparseTensor(input_tensor.indices, values, input_tensor.dense_shape)
 
     def _checked(self, values: Any, limit: Any, zero: Any) -> Any:
-        """The values, which are refused when the graph runs if one is no id."""
+        """Return the values; at run time an error is raised if one is no id."""
         below = tf.assert_less(
             values, limit, data=(values, limit), name="assert_less_than_num_buckets",
             message=f'Bucket index for categorical column "{self.name}" exceeds number of buckets',
@@ -191,7 +191,7 @@ class IdentityCategoricalColumn(
 def categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = dtypes.string
 ) -> HashedCategoricalColumn:
-    """A column whose ids are hashes of the values.
+    """Return a column whose ids are hashes of the values.
 
     Args:
       key: the feature's key, which is the column's name.
@@ -230,7 +230,7 @@ def categorical_column_with_vocabulary_file(
     default_value: int | None = None,
     dtype: Any = dtypes.string,
 ) -> VocabularyFileCategoricalColumn:
-    """A column whose ids are the numbers of lines of a file.
+    """Return a column whose ids are the numbers of lines of a file.
 
     Args:
       key: the feature's key, which is the column's name.
@@ -293,7 +293,7 @@ def categorical_column_with_vocabulary_list(
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> VocabularyListCategoricalColumn:
-    """A column whose ids are places in a list.
+    """Return a column whose ids are places in a list.
 
     Args:
       key: the feature's key, which is the column's name.
@@ -329,12 +329,12 @@ def categorical_column_with_vocabulary_list(
 def categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> IdentityCategoricalColumn:
-    """A column whose ids are the values themselves.
+    """Return a column whose ids are the values themselves.
 
     Args:
       key: the feature's key, which is the column's name.
       num_buckets: the number of ids.
-      default_value: the id of values outside of [0, num_buckets); None refuses these.
+      default_value: the id of values outside of [0, num_buckets); None raises an error for them.
 
     Raises:
       ValueError: for another number or default.

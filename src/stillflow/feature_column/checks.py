@@ -1,4 +1,4 @@
-"""What arguments of feature columns and of their layers are refused."""
+"""Checks of the arguments of feature columns and of their layers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from stillflow.graph.tensor_shape import Dimension, dimension_value
 
 
 def check_key(key: Any) -> None:
-    """Refuses what is not a string."""
+    """Raise an error for a key that is not a string."""
     if not isinstance(key, str):
         raise ValueError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
 
 
 def check_checkpoint(ckpt_to_load_from: Any, tensor_name_in_ckpt: Any) -> None:
-    """Refuses a checkpoint without the name of a tensor in it, and the other way round."""
+    """Raise an error for a checkpoint without a tensor name, and for the reverse."""
     if (ckpt_to_load_from is None) != (tensor_name_in_ckpt is None):
         raise ValueError(
             "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
@@ -26,13 +26,13 @@ def check_checkpoint(ckpt_to_load_from: Any, tensor_name_in_ckpt: Any) -> None:
 
 
 def check_string_or_int(dtype: Any, prefix: str) -> None:
-    """Refuses other types; the message starts with `prefix`."""
+    """Raise an error for other types; the message starts with `prefix`."""
     if dtype != dtypes.string and not dtype.is_integer:
         raise ValueError(f"{prefix} dtype must be string or integer. dtype: {dtype}.")
 
 
 def check_same_kind(key: str, dtype: Any, given: Any) -> None:
-    """Refuses strings for a column of integers, and the other way round."""
+    """Raise an error for strings in a column of integers, and for the reverse."""
     if dtype.is_integer != given.is_integer:
         raise ValueError(
             "Column dtype and SparseTensors dtype must be compatible. "
@@ -41,7 +41,7 @@ def check_same_kind(key: str, dtype: Any, given: Any) -> None:
 
 
 def check_shape(shape: Any, key: str) -> tuple[int, ...]:
-    """The shape of a numeric column as a tuple."""
+    """Return the shape of a numeric column as a tuple."""
     assert shape is not None
     shape = tuple(shape) if nest.is_sequence(shape) else (shape,)
     for dimension in shape:
@@ -53,7 +53,7 @@ def check_shape(shape: Any, key: str) -> tuple[int, ...]:
 
 
 def check_numeric(dtype: Any, key: str, normalizer_fn: Any) -> None:
-    """Refuses types that are no numbers, and normalizers that are no functions."""
+    """Raise an error for types that are no numbers, and normalizers that are no functions."""
     if not (dtype.is_integer or dtype.is_floating):
         raise ValueError(f"dtype must be convertible to float. dtype: {dtype}, key: {key}")
     if normalizer_fn is not None and not callable(normalizer_fn):
@@ -61,7 +61,7 @@ def check_numeric(dtype: Any, key: str, normalizer_fn: Any) -> None:
 
 
 def check_default(shape: tuple[int, ...], default_value: Any, dtype: Any, key: str) -> Any:
-    """The default value of a numeric column as nested tuples of its shape, or None."""
+    """Return the default value of a numeric column as nested tuples of its shape, or None."""
     if default_value is None:
         return None
     if _fits(default_value, dtype):
@@ -142,7 +142,7 @@ def as_columns(columns: Any, kind: type = FeatureColumn) -> list[Any]:
 
 
 def check_batch_sizes(tensors: Sequence[Any], columns: Sequence[Any]) -> None:
-    """Refuses tensors of columns whose first dimensions are known and differ."""
+    """Raise an error for tensors of columns whose known first dimensions differ."""
     first: Any = None
     for tensor, column in zip(tensors, columns, strict=True):
         size = dimension_value(tensor.shape[0])

@@ -1,6 +1,6 @@
 """Bases of the columns of this package, which serve layers of both generations.
 
-A column says what it does once, in the words of the present interface. The older one is the same
+A column defines its behaviour once, in the form of the present interface. The older one is the same
 with another state manager: `ScopeState`, which makes variables in the current variable scope.
 """
 
@@ -78,21 +78,21 @@ class SequenceDense(Column, base.SequenceDenseColumn, base._SequenceDenseColumn)
 
 
 def parse_spec_of(column: Any) -> dict[str, Any]:
-    """The features that a column of either generation parses."""
+    """Return the features that a column of either generation parses."""
     if isinstance(column, base.FeatureColumn):
         return column.parse_example_spec
     return column._parse_example_spec
 
 
 def num_buckets_of(column: Any) -> int:
-    """The number of ids of a categorical column of either generation."""
+    """Return the number of ids of a categorical column of either generation."""
     if isinstance(column, base.CategoricalColumn):
         return column.num_buckets
     return column._num_buckets
 
 
 def sparse_tensors_of(column: Any, cache: Any, state: Any) -> Any:
-    """The ids and weights of a categorical column, through the interface of its layer."""
+    """Return the ids and weights of a categorical column, through the interface of its layer."""
     if isinstance(state, ScopeState):
         return column._get_sparse_tensors(cache, state.weight_collections, state.trainable)
     return column.get_sparse_tensors(cache, state)

@@ -28,7 +28,7 @@ class CrossedColumn(
 
     @property
     def parents(self) -> list[Any]:
-        """What is combined."""
+        """The combined features."""
         return list(self.keys)
 
     @property
@@ -46,17 +46,17 @@ class CrossedColumn(
         return self.hash_bucket_size
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The hashes as a SparseTensor."""
+        """Return the hashes as a SparseTensor."""
         crossed = [_crossable(key, transformation_cache, state_manager) for key in _leaves(self)]
         return tf.sparse.cross_hashed(crossed, self.hash_bucket_size, self.hash_key)
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The hashes, without weights."""
+        """Return the hashes, without weights."""
         return IdWeightPair(transformation_cache.get(self, state_manager), None)
 
 
 def _leaves(cross: CrossedColumn) -> Iterator[Any]:
-    """The features and columns that crosses of crosses combine."""
+    """Yield the features and columns that crosses of crosses combine."""
     for key in cross.keys:
         if isinstance(key, CrossedColumn):
             yield from _leaves(key)
@@ -65,7 +65,7 @@ def _leaves(cross: CrossedColumn) -> Iterator[Any]:
 
 
 def _crossable(key: Any, cache: Any, state: Any) -> Any:
-    """The values of a feature, or the ids of a column."""
+    """Return the values of a feature, or the ids of a column."""
     if isinstance(key, str):
         return cache.get(key, state)
     if not isinstance(key, _CATEGORICAL):
@@ -81,7 +81,7 @@ def _crossable(key: Any, cache: Any, state: Any) -> Any:
 
 @export("feature_column.crossed_column")
 def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None) -> CrossedColumn:
-    """A column of the combinations of features.
+    """Return a column of the combinations of features.
 
     Args:
       keys: two or more keys of features, or categorical columns that do not hash.

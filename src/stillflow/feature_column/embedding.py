@@ -51,7 +51,7 @@ class EmbeddingColumn(
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the ids' column."""
+        """The spec of the ids' column."""
         return parse_spec_of(self.categorical_column)
 
     @property
@@ -60,11 +60,11 @@ class EmbeddingColumn(
         return tf.TensorShape([self.dimension])
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The transformed ids."""
+        """Return the transformed ids."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
     def create_state(self, state_manager: Any) -> None:
-        """Makes the vectors."""
+        """Make the vectors."""
         state_manager.create_variable(
             self,
             name="embedding_weights",
@@ -81,7 +81,7 @@ class EmbeddingColumn(
         return look_up(self, sparse_tensors, weights)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The vectors [batch, dimension]."""
+        """Return the vectors [batch, dimension]."""
         column = self.categorical_column
         if isinstance(column, SequenceCategoricalColumn):
             refuse_sequence(self, "embedding_column", isinstance(state_manager, ScopeState))
@@ -89,7 +89,7 @@ class EmbeddingColumn(
         return self._combined(pair, state_manager)
 
     def get_sequence_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The vectors [batch, steps, dimension], and the lengths."""
+        """Return the vectors [batch, steps, dimension], and the lengths."""
         column = self.categorical_column
         if not isinstance(column, SequenceCategoricalColumn):
             refuse_no_sequence(self, "embedding_column")
@@ -108,7 +108,7 @@ def embedding_column(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> EmbeddingColumn:
-    """A dense column of trained vectors, one for each id of a categorical column.
+    """Return a dense column of trained vectors, one for each id of a categorical column.
 
     Args:
       categorical_column: the ids.

@@ -20,7 +20,7 @@ from stillflow.variables.variable_scope import PureVariableScope
 
 
 def check_features(features: Any) -> None:
-    """Refuses what is no dict of features."""
+    """Raise an error for features that are not a dict."""
     if not isinstance(features, dict):
         raise ValueError("We expected a dictionary here. Instead we got: ", features)
 
@@ -55,18 +55,18 @@ class _FeaturesLayer(Layer):
         return LayerState(self, self.trainable)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the columns' variables, in variable scopes of the layer and the column."""
+        """Make the columns' variables, in variable scopes of the layer and the column."""
         for column in self._feature_columns:
             with PureVariableScope(self.name), PureVariableScope(column.name):
                 column.create_state(self._state_manager)
         super().build(None)
 
     def _target_shape(self, input_shape: Any, width: int) -> Any:
-        """The shape of a tensor with `width` numbers an example."""
+        """Return the shape of a tensor with `width` numbers an example."""
         raise NotImplementedError("Calling an abstract method.")
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of all columns' tensors side by side."""
+        """Return the shape of all columns' tensors side by side."""
         widths = [column.variable_shape.num_elements() for column in self._feature_columns]
         return self._target_shape(input_shape, sum(widths))
 
@@ -79,13 +79,13 @@ class _FeaturesLayer(Layer):
         return tf.concat(tensors, -1)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         columns = serialize_feature_columns(self._feature_columns)
         return {**super().get_config(), "feature_columns": columns}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer of what `get_config` gave."""
+        """Return the layer of what `get_config` gave."""
         columns = deserialize_feature_columns(config["feature_columns"], custom_objects)
         return cls(**{**config, "feature_columns": columns})
 
@@ -107,14 +107,14 @@ class DenseFeatures(_FeaturesLayer):
 
     @property
     def _tracking_metadata(self) -> str:
-        """What SavedModels say of the layer, as JSON."""
+        """The layer's description in SavedModels, as JSON."""
         return json.dumps({**json.loads(super()._tracking_metadata), "_is_feature_layer": True})
 
     def _target_shape(self, input_shape: Any, width: int) -> Any:
         return input_shape[0], width
 
     def call(self, features: Any, cols_to_output_tensors: dict[Any, Any] | None = None) -> Any:
-        """The matrix.
+        """Return the matrix.
 
         Args:
           features: tensors or SparseTensors by key.
@@ -142,7 +142,7 @@ class DenseFeaturesV2(DenseFeatures):
         return LayerState(self, self.trainable, getter=None)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the columns' variables, in name scopes of the columns."""
+        """Make the columns' variables, in name scopes of the columns."""
         for column in self._feature_columns:
             with tf.name_scope(column.name):
                 column.create_state(self._state_manager)
@@ -171,7 +171,7 @@ class SequenceFeatures(_FeaturesLayer):
         return input_shape[0], input_shape[1], width
 
     def call(self, features: Any) -> Any:
-        """The tensor, and the lengths [batch], which all columns must agree on.
+        """Return the tensor, and the lengths [batch], which all columns must agree on.
 
         Args:
           features: tensors or SparseTensors by key.
@@ -192,7 +192,7 @@ class SequenceFeatures(_FeaturesLayer):
 
 
 def all_equal(tensors: list[Any], name: str | None = None) -> Any:
-    """The first of several tensors, which are refused when the graph runs unless all are equal."""
+    """Return the first of several tensors; at run time an error is raised unless all are equal."""
     with tf.name_scope(name, "assert_all_equal", values=tensors):
         if len(tensors) == 1:
             return tensors[0]

@@ -34,7 +34,7 @@ class IndicatorColumn(Dense, SequenceDense, namedtuple("IndicatorColumn", ("cate
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the ids' column."""
+        """The spec of the ids' column."""
         return parse_spec_of(self.categorical_column)
 
     @property
@@ -43,7 +43,7 @@ class IndicatorColumn(Dense, SequenceDense, namedtuple("IndicatorColumn", ("cate
         return tf.TensorShape([1, num_buckets_of(self.categorical_column)])
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The counts, or sums of weights if the ids have these."""
+        """Return the counts, or sums of weights if the ids have these."""
         ids, weights = sparse_tensors_of(
             self.categorical_column, transformation_cache, state_manager
         )
@@ -58,13 +58,13 @@ class IndicatorColumn(Dense, SequenceDense, namedtuple("IndicatorColumn", ("cate
         return tf.scatter_nd(merged.indices, merged.values, merged.dense_shape)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The counts [batch, ids]."""
+        """Return the counts [batch, ids]."""
         if isinstance(self.categorical_column, SequenceCategoricalColumn):
             refuse_sequence(self, "indicator_column", isinstance(state_manager, ScopeState))
         return transformation_cache.get(self, state_manager)
 
     def get_sequence_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The counts [batch, steps, ids], and the lengths."""
+        """Return the counts [batch, steps, ids], and the lengths."""
         if not isinstance(self.categorical_column, SequenceCategoricalColumn):
             refuse_no_sequence(self, "indicator_column", isinstance(state_manager, ScopeState))
         dense = transformation_cache.get(self, state_manager)
@@ -74,7 +74,7 @@ class IndicatorColumn(Dense, SequenceDense, namedtuple("IndicatorColumn", ("cate
 
 @export("feature_column.indicator_column")
 def indicator_column(categorical_column: Any) -> IndicatorColumn:
-    """A dense column that counts the ids of a categorical one.
+    """Return a dense column that counts the ids of a categorical one.
 
     Args:
       categorical_column: the ids.

@@ -12,7 +12,7 @@ from stillflow.graph.export import export
 
 
 def collections_of_weights(given: Any) -> list[str]:
-    """The collections that the variables of a layer are added to."""
+    """Return the collections that the variables of a layer are added to."""
     keys = tf.GraphKeys
     standard = [keys.GLOBAL_VARIABLES, keys.MODEL_VARIABLES]
     given = list(given or [])
@@ -65,12 +65,12 @@ def input_layer(
     cols_to_vars: dict[Any, Any] | None = None,
     cols_to_output_tensors: dict[Any, Any] | None = None,
 ) -> Any:
-    """A matrix [batch, sum of widths] of dense columns, in the order of their names.
+    """Return a matrix [batch, sum of widths] of dense columns, in the order of their names.
 
     Args:
       features: tensors or SparseTensors by key.
       feature_columns: dense columns.
-      weight_collections: collections of the variables, beside the usual ones.
+      weight_collections: collections of the variables, in addition to the usual ones.
       trainable: whether variables are trained.
       cols_to_vars: takes up {column: its variables}.
       cols_to_output_tensors: takes up {column: its matrix}.
@@ -111,7 +111,7 @@ class InputLayer:
         self._template = tf.make_template(name, _side_by_side, create_scope_now_=create_scope_now)
 
     def __call__(self, features: dict[str, Any]) -> Any:
-        """The matrix of the columns."""
+        """Return the matrix of the columns."""
         columns = _dense_columns(self._feature_columns)
         return self._template(features, columns, self._weight_collections, self._trainable)
 

@@ -55,7 +55,7 @@ class _LinearModelLayer(Layer):
         self.bias: Any = None
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables of columns, their weights and the bias."""
+        """Make the variables of columns, their weights and the bias."""
         zeros = {
             "dtype": tf.float32, "initializer": tf.zeros_initializer(), "trainable": self.trainable,
         }  # fmt: skip
@@ -72,7 +72,7 @@ class _LinearModelLayer(Layer):
         super().build(None)
 
     def call(self, features: Any) -> Any:
-        """The predictions.
+        """Return the predictions.
 
         Args:
           features: tensors or SparseTensors by key.
@@ -100,7 +100,7 @@ class _LinearModelLayer(Layer):
         return dense_weighted_sum(column.get_dense_tensor(cache, state), _width(column), weights)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {
             **super().get_config(),
             "feature_columns": serialize_feature_columns(self._feature_columns),
@@ -110,13 +110,13 @@ class _LinearModelLayer(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer of what `get_config` gave."""
+        """Return the layer of what `get_config` gave."""
         columns = deserialize_feature_columns(config["feature_columns"], custom_objects)
         return cls(**{**config, "feature_columns": columns})
 
 
 def _width(column: Any) -> int:
-    """How many weights a column has for each prediction."""
+    """Return the number of weights of a column for each prediction."""
     if isinstance(column, CategoricalColumn):
         return column.num_buckets
     width: int = column.variable_shape.num_elements()
@@ -141,7 +141,7 @@ class LinearModel(Model):
         )
 
     def call(self, features: Any) -> Any:
-        """The predictions."""
+        """Return the predictions."""
         return self.layer(features)
 
     @property

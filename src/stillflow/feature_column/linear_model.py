@@ -50,14 +50,14 @@ class _ColumnLayer(_Weights):
         self._feature_column, self._units, self._combiner = column, units, combiner
 
     def build(self, _: Any) -> None:
-        """Makes the weights."""
+        """Make the weights."""
         column = self._feature_column
         is_categorical = isinstance(column, _CategoricalColumn)
         rows = column._num_buckets if is_categorical else column._variable_shape.num_elements()
         self._make("weights", [rows, self._units])
 
     def call(self, builder: Any) -> Any:
-        """The weighted sum of the column's values."""
+        """Return the weighted sum of the column's values."""
         column, weights = self._feature_column, self._weights_variable
         options = {"weight_collections": self._collections, "trainable": self.trainable}
         if isinstance(column, _CategoricalColumn):
@@ -77,11 +77,11 @@ class _BiasLayer(_Weights):
         self._units = units
 
     def build(self, _: Any) -> None:
-        """Makes the bias."""
+        """Make the bias."""
         self._make("bias_weights", [self._units])
 
     def call(self, _: Any) -> Any:
-        """The bias."""
+        """Return the bias."""
         return self._weights_variable
 
 
@@ -118,11 +118,11 @@ class _LinearModel(Model):
         self._cols_to_vars: dict[Any, Any] = {}
 
     def cols_to_vars(self) -> dict[Any, Any]:
-        """The variables by column, and those of the bias by "bias"."""
+        """Return the variables by column, and those of the bias by "bias"."""
         return self._cols_to_vars
 
     def call(self, features: Any) -> Any:
-        """The model's predictions."""
+        """Return the model's predictions."""
         with tf.variable_scope(self.name):
             for column in self._feature_columns:
                 if not isinstance(column, (_DenseColumn, _CategoricalColumn)):
@@ -160,7 +160,7 @@ def linear_model(
       feature_columns: dense or categorical columns; the ids of these have weights each.
       units: the number of predictions for an example.
       sparse_combiner: how the weights of an example's ids are combined: "sum", "mean", "sqrtn".
-      weight_collections: collections of the variables, beside the usual ones.
+      weight_collections: collections of the variables, in addition to the usual ones.
       trainable: whether variables are trained.
       cols_to_vars: takes up {column: its variables} and {"bias": those of the bias}.
 

@@ -14,7 +14,7 @@ from stillflow.variables.partitioned import PartitionedVariable
 def check_embedding(
     dimension: Any, ckpt_to_load_from: Any, tensor_name_in_ckpt: Any, initializer: Any, of: str = ""
 ) -> Any:
-    """Checks the arguments of an embedding column and returns its initializer.
+    """Check the arguments of an embedding column and return its initializer.
 
     Args:
       dimension: of the vectors.
@@ -36,14 +36,14 @@ def check_embedding(
 
 
 def restore(weights: Any, checkpoint: str | None, name: str | None) -> None:
-    """Makes a variable start with a value from a checkpoint, if one is given."""
+    """Make a variable start with a value from a checkpoint, if one is given."""
     if checkpoint is not None:
         parts = list(weights) if isinstance(weights, PartitionedVariable) else weights
         tf.train.init_from_checkpoint(checkpoint, {name: parts})
 
 
 def look_up(column: Any, sparse_tensors: Any, weights: Any) -> Any:
-    """The vectors of each example's ids, combined.
+    """Return the vectors of each example's ids, combined.
 
     Args:
       column: an embedding column.
@@ -61,12 +61,12 @@ def look_up(column: Any, sparse_tensors: Any, weights: Any) -> Any:
 
 
 def with_lengths(dense_tensor: Any, sparse_tensors: Any) -> TensorSequenceLengthPair:
-    """The vectors of steps, with the lengths of the sequences of their ids."""
+    """Return the vectors of steps, with the lengths of the sequences of their ids."""
     return TensorSequenceLengthPair(dense_tensor, sequence_lengths(sparse_tensors.id_tensor))
 
 
 def sequence_lengths(sparse: Any, num_elements: int = 1) -> Any:
-    """How many steps each row of a SparseTensor has.
+    """Return the number of steps in each row of a SparseTensor.
 
     Args:
       sparse: [batch, numbers, ...].

@@ -37,7 +37,7 @@ class NumericColumn(
         return {self.key: tf.io.FixedLenFeature(self.shape, self.dtype, self.default_value)}
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The numbers as float32, after the normalizer."""
+        """Return the numbers as float32, after the normalizer."""
         tensor = transformation_cache.get(self.key, state_manager)
         if isinstance(tensor, tf.SparseTensor):
             raise ValueError(
@@ -54,7 +54,7 @@ class NumericColumn(
         return tf.TensorShape(self.shape)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The transformed numbers."""
+        """Return the transformed numbers."""
         return transformation_cache.get(self, state_manager)
 
 
@@ -75,7 +75,7 @@ class BucketizedColumn(
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the source."""
+        """The spec of the source."""
         return self.source_column.parse_example_spec
 
     @property
@@ -83,7 +83,7 @@ class BucketizedColumn(
         return len(self.boundaries) + 1
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The number of each number's interval."""
+        """Return the number of each number's interval."""
         source = transformation_cache.get(self.source_column, state_manager)
         return bucketize_op(source, boundaries=self.boundaries)
 
@@ -104,7 +104,7 @@ class BucketizedColumn(
         return self._depth * self.source_column.shape[0]
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """An id for each interval of each number of an example."""
+        """Return an id for each interval of each number of an example."""
         numbers = transformation_cache.get(self, state_manager)
         batch, width = tf.shape(numbers)[0], self.source_column.shape[0]
         rows = tf.tile(tf.expand_dims(tf.range(0, batch), 1), [1, width])
@@ -124,7 +124,7 @@ def numeric_column(
     dtype: Any = dtypes.float32,
     normalizer_fn: Any = None,
 ) -> NumericColumn:
-    """A column of numbers.
+    """Return a column of numbers.
 
     Args:
       key: the feature's key, which is the column's name.
@@ -147,7 +147,7 @@ def numeric_column(
 
 @export("feature_column.bucketized_column")
 def bucketized_column(source_column: Any, boundaries: Any) -> BucketizedColumn:
-    """A column of the intervals that numbers fall in.
+    """Return a column of the intervals that numbers fall in.
 
     Args:
       source_column: a numeric column of one axis.

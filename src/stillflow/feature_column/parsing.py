@@ -1,4 +1,4 @@
-"""What columns need of examples."""
+"""Features of examples that columns need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _merged(feature_columns: Any, kind: type, spec_of: str) -> dict[str, Any]:
 
 @export("feature_column.make_parse_example_spec")
 def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
-    """The features that columns need, as `tf.io.parse_example` takes them.
+    """Return the features that columns need, as `tf.io.parse_example` takes them.
 
     Args:
       feature_columns: the columns.
@@ -39,5 +39,5 @@ def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
 
 @export("compat.v2.feature_column.make_parse_example_spec")
 def make_parse_example_spec_v2(feature_columns: Any) -> dict[str, Any]:
-    """The features that columns need; see `tf.feature_column.make_parse_example_spec`."""
+    """Return the features that columns need; see `tf.feature_column.make_parse_example_spec`."""
     return _merged(feature_columns, base.FeatureColumn, "parse_example_spec")

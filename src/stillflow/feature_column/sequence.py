@@ -41,7 +41,7 @@ class SequenceCategoricalColumn(
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the ids' column."""
+        """The spec of the ids' column."""
         return parse_spec_of(self.categorical_column)
 
     @property
@@ -50,11 +50,11 @@ class SequenceCategoricalColumn(
         return num_buckets_of(self.categorical_column)
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The transformed ids."""
+        """Return the transformed ids."""
         return self.categorical_column.transform_feature(transformation_cache, state_manager)
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The ids [batch, steps, ids of a step], and their weights if there are any."""
+        """Return the ids [batch, steps, ids of a step], and their weights if there are any."""
         pair = sparse_tensors_of(self.categorical_column, transformation_cache, state_manager)
         shape = tf.shape(pair.id_tensor)
         target = [shape[0], shape[1], tf.reduce_prod(shape[2:])]
@@ -87,7 +87,7 @@ class SequenceNumericColumn(
         return {self.key: tf.io.VarLenFeature(self.dtype)}
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The SparseTensor of numbers, after the normalizer."""
+        """Return the SparseTensor of numbers, after the normalizer."""
         tensor = transformation_cache.get(self.key, state_manager)
         return tensor if self.normalizer_fn is None else self.normalizer_fn(tensor)
 
@@ -97,7 +97,7 @@ class SequenceNumericColumn(
         return tf.TensorShape(self.shape)
 
     def get_sequence_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The numbers [batch, steps, *shape], and the lengths."""
+        """Return the numbers [batch, steps, *shape], and the lengths."""
         sparse = transformation_cache.get(self, state_manager)
         dense = tf.sparse.to_dense(sparse, default_value=self.default_value)
         shape = tf.concat([tf.shape(dense)[:1], [-1], self.variable_shape], axis=0)
@@ -114,7 +114,7 @@ def sequence_numeric_column(
     dtype: Any = dtypes.float32,
     normalizer_fn: Any = None,
 ) -> SequenceNumericColumn:
-    """A column of numbers for each step of sequences.
+    """Return a column of numbers for each step of sequences.
 
     Args:
       key: the feature's key, which is the column's name.
@@ -139,7 +139,10 @@ def sequence_numeric_column(
 def sequence_categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> SequenceCategoricalColumn:
-    """Steps of whole numbers; see `tf.feature_column.categorical_column_with_identity`."""
+    """Return a column of sequences of ids.
+
+    See `tf.feature_column.categorical_column_with_identity`.
+    """
     return SequenceCategoricalColumn(
         categorical.categorical_column_with_identity(key, num_buckets, default_value)
     )
@@ -152,7 +155,7 @@ def sequence_categorical_column_with_identity(
 def sequence_categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = dtypes.string
 ) -> SequenceCategoricalColumn:
-    """Steps of hashes; see `tf.feature_column.categorical_column_with_hash_bucket`."""
+    """Return steps of hashes; see `tf.feature_column.categorical_column_with_hash_bucket`."""
     return SequenceCategoricalColumn(
         categorical.categorical_column_with_hash_bucket(key, hash_bucket_size, dtype)
     )
@@ -170,7 +173,7 @@ def sequence_categorical_column_with_vocabulary_file(
     default_value: int | None = None,
     dtype: Any = dtypes.string,
 ) -> SequenceCategoricalColumn:
-    """Steps of words; see `tf.feature_column.categorical_column_with_vocabulary_file`."""
+    """Return steps of words; see `tf.feature_column.categorical_column_with_vocabulary_file`."""
     return SequenceCategoricalColumn(
         categorical.categorical_column_with_vocabulary_file(
             key, vocabulary_file, vocabulary_size, num_oov_buckets, default_value, dtype
@@ -189,7 +192,7 @@ def sequence_categorical_column_with_vocabulary_list(
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> SequenceCategoricalColumn:
-    """Steps of words; see `tf.feature_column.categorical_column_with_vocabulary_list`."""
+    """Return steps of words; see `tf.feature_column.categorical_column_with_vocabulary_list`."""
     return SequenceCategoricalColumn(
         categorical.categorical_column_with_vocabulary_list(
             key, vocabulary_list, dtype, default_value, num_oov_buckets

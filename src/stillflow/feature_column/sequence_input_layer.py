@@ -1,4 +1,4 @@
-"""`tf.contrib.feature_column.sequence_input_layer`, and what is put beside its output."""
+"""`tf.contrib.feature_column.sequence_input_layer`, and additions to its output."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def sequence_input_layer(
     weight_collections: Any = None,
     trainable: bool = True,
 ) -> tuple[Any, Any]:
-    """A tensor [batch, steps, sum of widths] of columns of sequences, and the lengths [batch].
+    """Return columns of sequences, [batch, steps, sum of widths], and the lengths [batch].
 
     Args:
       features: SparseTensors by key.
       feature_columns: columns of dense steps.
-      weight_collections: collections of the variables, beside the usual ones.
+      weight_collections: collections of the variables, in addition to the usual ones.
       trainable: whether variables are trained.
 
     Raises:
@@ -55,7 +55,7 @@ def sequence_input_layer(
 
 
 def concatenate_context_input(context_input: Any, sequence_input: Any) -> Any:
-    """Puts features of whole examples beside those of each step.
+    """Append features of whole examples to those of each step.
 
     Args:
       context_input: float32 [batch, numbers].

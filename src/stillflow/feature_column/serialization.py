@@ -44,7 +44,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any, Any], Any]]] 
 
 
 def config_of(column: Any) -> dict[str, Any]:
-    """The fields of a column that is a named tuple."""
+    """Return the fields of a column that is a named tuple."""
     config = dict(zip(column._fields, column, strict=True))
     for name in config.keys() & _FIELDS.keys():
         config[name] = _FIELDS[name][0](config[name])
@@ -54,7 +54,7 @@ def config_of(column: Any) -> dict[str, Any]:
 def fields_of(
     kind: Any, config: dict[str, Any], custom_objects: Any, columns_by_name: Any
 ) -> dict[str, Any]:
-    """The fields that `config_of` made `config` of.
+    """Return the fields that `config_of` made `config` of.
 
     Raises:
       ValueError: if these are not the fields of the class.
@@ -73,7 +73,7 @@ _MODULES = (
 
 
 def _classes() -> dict[str, Any]:
-    """The classes of columns by name."""
+    """Return the classes of columns by name."""
     modules = [importlib.import_module(f"{__package__}.{name}") for name in _MODULES]
     return {
         name: thing
@@ -84,7 +84,7 @@ def _classes() -> dict[str, Any]:
 
 
 def serialize_feature_column(fc: Any) -> Any:
-    """A column as {"class_name": ..., "config": ...}; the key of a feature as it is.
+    """Return a column as {"class_name": ..., "config": ...}; the key of a feature as it is.
 
     Raises:
       ValueError: for anything else.
@@ -99,11 +99,11 @@ def serialize_feature_column(fc: Any) -> Any:
 def deserialize_feature_column(
     config: Any, custom_objects: Any = None, columns_by_name: Any = None
 ) -> Any:
-    """The column that `serialize_feature_column` made `config` of.
+    """Return the column that `serialize_feature_column` made `config` of.
 
     Args:
       config: a column's, or the key of a feature.
-      custom_objects: classes and functions by name, beside the known ones.
+      custom_objects: classes and functions by name, in addition to the known ones.
       columns_by_name: takes up the columns that were made, which are made only once.
 
     Raises:
@@ -122,7 +122,7 @@ def deserialize_feature_column(
 
 
 def name_with_class(column: Any) -> str:
-    """What tells a column from the others of a layer."""
+    """Return the key of a column among those of a layer."""
     return f"{type(column).__name__}:{column.name}"
 
 

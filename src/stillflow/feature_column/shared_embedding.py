@@ -30,7 +30,7 @@ from stillflow.train.tracking.base import AutoTrackable
 
 
 def _combined(column: Any, cache: Any, state: Any, weights: Callable[[], Any]) -> Any:
-    """The vectors of a column, in a name scope of its own."""
+    """Return the vectors of a column, in a name scope of its own."""
     with tf.name_scope(None, default_name=column.name):
         pair = sparse_tensors_of(column.categorical_column, cache, state)
         return look_up(column, pair, weights())
@@ -132,7 +132,7 @@ def _check_shared(name: str, shared: list[Any], shape: tuple[int, int]) -> None:
 
 
 class SharedEmbeddingColumnCreator(AutoTrackable):
-    """Makes the columns of one set of vectors, and keeps these for each graph."""
+    """Creator of columns with shared vectors, kept for each graph."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class SharedEmbeddingColumnCreator(AutoTrackable):
     def __call__(
         self, categorical_column: Any, combiner: str, max_norm: float | None
     ) -> SharedEmbeddingColumn:
-        """A column of these vectors."""
+        """Return a column of these vectors."""
         return SharedEmbeddingColumn(categorical_column, self, combiner, max_norm)
 
     @property
@@ -170,7 +170,7 @@ class SharedEmbeddingColumnCreator(AutoTrackable):
 
     @property
     def dimension(self) -> int:
-        """Of the vectors."""
+        """The dimension of the vectors."""
         return self._dimension
 
 
@@ -212,7 +212,7 @@ class SharedEmbeddingColumn(
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the ids' column."""
+        """The spec of the ids' column."""
         return parse_spec_of(self.categorical_column)
 
     @property
@@ -221,18 +221,18 @@ class SharedEmbeddingColumn(
         return tf.TensorShape([self.shared_embedding_column_creator.dimension])
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The transformed ids."""
+        """Return the transformed ids."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
     def _weights(self) -> Any:
         return self.shared_embedding_column_creator.embedding_weights
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The vectors [batch, dimension]."""
+        """Return the vectors [batch, dimension]."""
         return _dense(self, transformation_cache, state_manager, self._weights)
 
     def get_sequence_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The vectors [batch, steps, dimension], and the lengths."""
+        """Return the vectors [batch, steps, dimension], and the lengths."""
         return _sequence(self, transformation_cache, state_manager, self._weights)
 
     def _get_config(self) -> dict[str, Any]:
@@ -246,7 +246,7 @@ class SharedEmbeddingColumn(
 
 
 def _check_alike(columns: list[Any], kind: type) -> int:
-    """Refuses columns of ids of different kinds; returns the number of ids."""
+    """Raise an error for columns of ids of different kinds; return the number of ids."""
 
     def ids_of(column: Any) -> Any:
         weighted = isinstance(column, WeightedCategoricalColumn)
@@ -277,7 +277,7 @@ def _check_alike(columns: list[Any], kind: type) -> int:
 
 
 def _checked(columns: Any, kind: type, name: str | None) -> tuple[str, int]:
-    """The name of columns' vectors, and how many there are."""
+    """Return the name of columns' vectors, and how many there are."""
     if tf.executing_eagerly():
         raise RuntimeError(
             "shared_embedding_columns are not supported when eager execution is enabled."

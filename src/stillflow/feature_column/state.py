@@ -1,4 +1,4 @@
-"""Where the variables and tables of feature columns are kept."""
+"""Owners of feature columns' variables and tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import stillflow as tf
 
 
 class StateManager:
-    """Keeps the variables and resources of columns by name. Subclasses say where."""
+    """Owner of columns' variables and resources, by name. Subclasses decide the place."""
 
     def create_variable(
         self,
@@ -21,23 +21,23 @@ class StateManager:
         use_resource: bool = True,
         initializer: Any = None,
     ) -> Any:
-        """Makes a variable of a column."""
+        """Make a variable of a column."""
         raise NotImplementedError("StateManager.create_variable")
 
     def add_variable(self, feature_column: Any, var: Any) -> None:
-        """Adds a variable to those of a column."""
+        """Add a variable to those of a column."""
         raise NotImplementedError("StateManager.add_variable")
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
-        """A variable that was made."""
+        """Return a variable that was made."""
         raise NotImplementedError("StateManager.get_var")
 
     def add_resource(self, feature_column: Any, name: str, resource: Any) -> None:
-        """Adds a resource, such as a table."""
+        """Add a resource, such as a table."""
         raise NotImplementedError("StateManager.add_resource")
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
-        """A resource that was added."""
+        """Return a resource that was added."""
         raise NotImplementedError("StateManager.get_resource")
 
 
@@ -47,7 +47,7 @@ class LayerState(StateManager):
     Args:
       layer: the layer, or None if columns have no variables.
       trainable: whether variables may be trained.
-      getter: what makes variables; that of `tf.get_variable` puts them in variable scopes.
+      getter: makes variables; that of `tf.get_variable` puts them in variable scopes.
     """
 
     def __init__(self, layer: Any, trainable: bool, getter: Any = tf.get_variable) -> None:
@@ -68,7 +68,7 @@ class LayerState(StateManager):
         use_resource: bool = True,
         initializer: Any = None,
     ) -> Any:
-        """Adds a weight to the layer.
+        """Add a weight to the layer.
 
         Raises:
           ValueError: if the column has a variable of that name.
@@ -83,7 +83,7 @@ class LayerState(StateManager):
         return variable
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
-        """A variable of a column.
+        """Return a variable of a column.
 
         Raises:
           ValueError: if there is none of that name.
@@ -93,13 +93,13 @@ class LayerState(StateManager):
         return self._variables[feature_column][name]
 
     def add_resource(self, feature_column: Any, name: str, resource: Any) -> None:
-        """Keeps a resource of a column."""
+        """Keep a resource of a column."""
         self._resources[feature_column][name] = resource
         if self._layer is not None:
             self._layer._resources.append(resource)
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
-        """A resource of a column.
+        """Return a resource of a column.
 
         Raises:
           ValueError: if there is none of that name.
@@ -131,7 +131,7 @@ class ScopeState(StateManager):
         use_resource: bool = True,
         initializer: Any = None,
     ) -> Any:
-        """Gets or makes the variable; the scope says whether it is a resource."""
+        """Get or make the variable; the scope decides if it is a resource."""
         collections = self.weight_collections
         if collections and tf.GraphKeys.GLOBAL_VARIABLES not in collections:
             collections = [*collections, tf.GraphKeys.GLOBAL_VARIABLES]
@@ -142,7 +142,7 @@ class ScopeState(StateManager):
         return self._made[name]
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
-        """The variable, which is made where it is asked for."""
+        """Return the variable, which is made where it is asked for."""
         feature_column.create_state(self)
         return self._made[name]
 

@@ -11,7 +11,7 @@ from stillflow.feature_column.checks import as_columns
 
 
 def transform_features(features: dict[str, Any], feature_columns: Any) -> dict[Any, Any]:
-    """What columns make of features, by column.
+    """Return features transformed by columns, by column.
 
     Args:
       features: tensors or SparseTensors by key.
@@ -23,7 +23,7 @@ def transform_features(features: dict[str, Any], feature_columns: Any) -> dict[A
 def transform_features_v2(
     features: dict[str, Any], feature_columns: Any, state_manager: Any
 ) -> dict[Any, Any]:
-    """What columns make of features, by column.
+    """Return features transformed by columns, by column.
 
     Args:
       features: tensors or SparseTensors by key.
@@ -44,7 +44,7 @@ def _transformed(cache: FeatureTransformationCache, columns: list[Any], state: A
 
 
 def is_feature_column_v2(feature_columns: Any) -> bool:
-    """Whether all columns and those they are made from have the present interface."""
+    """Return True if all columns and their sources have the present interface."""
     return all(
         isinstance(column, FeatureColumn) and column._is_v2_column for column in feature_columns
     )

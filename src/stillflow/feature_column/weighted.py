@@ -48,7 +48,7 @@ class WeightedCategoricalColumn(
         return num_buckets_of(self.categorical_column)
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The ids and the weights."""
+        """Return the ids and the weights."""
         weights = transformation_cache.get(self.weight_feature_key, state_manager)
         weights = self._transform_weight_tensor(weights)
         return transformation_cache.get(self.categorical_column, state_manager), weights
@@ -63,7 +63,7 @@ class WeightedCategoricalColumn(
         return weights if weights.dtype.is_floating else tf.cast(weights, tf.float32)
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """The ids and the weights."""
+        """Return the ids and the weights."""
         return IdWeightPair(*transformation_cache.get(self, state_manager))
 
 
@@ -71,7 +71,7 @@ class WeightedCategoricalColumn(
 def weighted_categorical_column(
     categorical_column: Any, weight_feature_key: str, dtype: Any = dtypes.float32
 ) -> WeightedCategoricalColumn:
-    """A column of ids whose weights are another feature.
+    """Return a column of ids whose weights are another feature.
 
     Args:
       categorical_column: the ids.

@@ -8,7 +8,7 @@ import stillflow as tf
 
 
 def dense_weighted_sum(tensor: Any, width: int, weights: Any) -> Any:
-    """The product of a dense column's tensor and its weights.
+    """Return the product of a dense column's tensor and its weights.
 
     Args:
       tensor: [batch, ...] of `width` numbers an example.
@@ -19,7 +19,7 @@ def dense_weighted_sum(tensor: Any, width: int, weights: Any) -> Any:
 
 
 def categorical_weighted_sum(sparse_tensors: Any, weights: Any, combiner: str) -> Any:
-    """The weights of a categorical column's ids, combined for each example.
+    """Return the weights of a categorical column's ids, combined for each example.
 
     Args:
       sparse_tensors: the ids and their weights or None.

@@ -126,13 +126,13 @@ class Backward:
         return self.gradients(self.backward.outputs_for([*given, *captured]))
 
     def gradients(self, outputs: Sequence[Tensor]) -> list[Any]:
-        """What the backward function gives, for each of the body's inputs; None for some."""
+        """Return the backward function's result for each of the body's inputs; None for some."""
         found = iter(outputs)
         return [_packed(each, [next(found) for _ in _parts(each)]) for each in self._made]
 
 
 def _parts(gradient: Any) -> list[Any]:
-    """The tensors of a gradient, which may be of some rows only."""
+    """Return the tensors of a gradient, which may be of some rows only."""
     if isinstance(gradient, IndexedSlices):
         parts = [gradient.values, gradient.indices, gradient.dense_shape]
         return [each for each in parts if each is not None]

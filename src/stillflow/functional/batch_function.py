@@ -14,7 +14,7 @@ from stillflow.ops.batching.cards import batch_function_op
 
 
 def check_tensors(args: Sequence[Any]) -> None:
-    """Refuses what cannot be batched.
+    """Raise an error for values that cannot be batched.
 
     Raises:
       ValueError: if an argument is no tensor.
@@ -36,7 +36,7 @@ def batch_function(
     max_enqueued_batches: int = 10,
     autograph: bool = True,
 ) -> Callable[[Callable[..., Any]], Callable[..., list[Tensor]]]:
-    """Decorates a function of tensors so that runs at the same time share a call of it.
+    """Decorate a function of tensors so that concurrent runs share a call of it.
 
     The arguments of these runs are joined along the first axis, the function is called once, and
     each run gets its own rows of what it returns.
@@ -47,7 +47,7 @@ def batch_function(
       batch_timeout_micros: how long a batch waits for more rows, in microseconds.
       allowed_batch_sizes: sizes, growing up to `max_batch_size`, that batches are filled up to by
         repeating a row; any size by default.
-      max_enqueued_batches: how many batches wait; runs are refused when there are more.
+      max_enqueued_batches: number of batches that may wait; further runs raise an error.
       autograph: whether the function is converted by AutoGraph.
 
     Returns:

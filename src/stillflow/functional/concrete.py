@@ -27,7 +27,7 @@ _CONTROL_FLOW = frozenset({"Switch", "Merge", "Enter", "Exit"})
 
 
 def call_config() -> bytes:
-    """The serialized `ConfigProto` that calls carry."""
+    """Return the serialized `ConfigProto` that calls carry."""
     from stillflow.protos import ConfigProto
 
     config = ConfigProto(allow_soft_placement=True)
@@ -46,7 +46,7 @@ def trace_function(
     arg_names: Sequence[str] = (),
     ordered: bool = True,
 ) -> TracedGraph:
-    """Builds the body of a function.
+    """Build the body of a function.
 
     Args:
       python_function: what builds it.
@@ -109,9 +109,9 @@ class ConcreteFunction:
             self.library_function.definition.attr[key].CopyFrom(value)
         self._gradient_name = f"PartitionedCall-{uid()}"
         _register(self._gradient_name, self._gradient)
-        self._immediate: Any = None  # what runs it where operations run when they are called
-        self._recorded: Any = None  # what calls it in graphs for several tapes
-        self._symbolic: Any = None  # what makes the gradients of its calls
+        self._immediate: Any = None  # the executor for eager calls
+        self._recorded: Any = None  # the caller in graphs with several tapes
+        self._symbolic: Any = None  # the builder of its calls' gradients
 
     @property
     def name(self) -> str:
@@ -179,7 +179,7 @@ class ConcreteFunction:
         return [(op.name, op.type) for op in self.graph._operations if op._is_stateful]
 
     def add_to_graph(self, g: Any = None, register_gradient_functions: bool = False) -> None:
-        """Adds it to the library of a graph, by default the default one."""
+        """Add it to the library of a graph, by default the default one."""
         del register_gradient_functions
         self.library_function.add_to_graph(get_default_graph() if g is None else g)
 
@@ -200,7 +200,7 @@ class ConcreteFunction:
         return len(self.graph.arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call; gives the results in the structure that the function gave them.
+        """Add a call; give the results in the structure that the function gave them.
 
         Args:
           *args: the tensors that it takes, in order.
@@ -233,7 +233,7 @@ class ConcreteFunction:
         return self.call_flat(flat)
 
     def _check_given(self, values: Sequence[Any]) -> None:
-        """Refuses what is no tensor, and tensors with values of other types than were traced.
+        """Raise an error for values other than tensors, and for types that differ from the trace.
 
         Raises:
           ValueError, tf.errors.InvalidArgumentError: if there is one.
@@ -254,7 +254,7 @@ class ConcreteFunction:
                     )
 
     def call_flat(self, values: Sequence[Any]) -> Any:
-        """Adds a call with the flat list of the arguments that are tensors."""
+        """Add a call with the flat list of the arguments that are tensors."""
         inputs = [
             passed(value, inner.dtype)
             for value, inner in zip(values, self.graph.arguments, strict=True)
@@ -268,7 +268,7 @@ class ConcreteFunction:
         return self._structured(*self._added(graph, inputs))
 
     def outputs_for(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """The results of a call that is given all that the body takes."""
+        """Return the results of a call that is given all that the body takes."""
         graph = get_default_graph()
         if graph.runs_at_once:
             return self._run(inputs)
@@ -277,7 +277,7 @@ class ConcreteFunction:
     def _added(
         self, graph: Graph, inputs: Sequence[Tensor]
     ) -> tuple[list[Tensor], Operation | None]:
-        """The results of a call in a graph, and the operation.
+        """Return the results of a call in a graph, and the operation.
 
         What one tape differentiates once adds to its results then; what is differentiated again
         has to give all of them from the start, for the tapes around to know them.
@@ -296,7 +296,7 @@ class ConcreteFunction:
         return results, None
 
     def _run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """Runs it where operations run when they are called."""
+        """Run it where operations run when they are called."""
         if self._immediate is None:
             from stillflow.functional.immediate_calls import ImmediateCalls
 
@@ -306,7 +306,7 @@ class ConcreteFunction:
     def add_call(
         self, graph: Graph, inputs: Sequence[Tensor], config: bytes | None = None
     ) -> Operation:
-        """Adds the operation, which takes all that the body takes; `config` is a `ConfigProto`."""
+        """Add the operation, which takes all that the body takes; `config` is a `ConfigProto`."""
         with graph.control_dependencies(self.graph.control_captures):
             op = partitioned_call(self.library_function, self.outputs, graph, inputs, config)
         op.attrs["_gradient_op_type"] = self._gradient_name.encode()
@@ -323,7 +323,7 @@ class ConcreteFunction:
     # ---- gradients
 
     def _gradient(self, op: Operation, *grads: Any) -> list[Any]:
-        """The gradient of a call: a call of a function that takes what the body computed."""
+        """Return the gradient of a call: a call of a function that takes what the body computed."""
         if any(o.type in _CONTROL_FLOW for o in self.graph._operations):
             # What happens inside of branches and loops cannot be handed out: it is done again.
             del op.attrs["_gradient_op_type"]
@@ -343,10 +343,10 @@ def partitioned_call(
     inputs: Sequence[Tensor],
     config: bytes | None = None,
 ) -> Operation:
-    """Adds the call of a function to a graph.
+    """Add the call of a function to a graph.
 
     Args:
-      function: what is called.
+      function: the called function.
       outputs: what its body gives; its results have their types, and their shapes at least.
       graph: where the call is added.
       inputs: all that the body takes.

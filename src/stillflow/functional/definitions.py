@@ -42,7 +42,7 @@ def _no_function(*args: Any) -> Any:
 
 
 def from_definition(fdef: Any, grad_func: DefinedFunction | None = None) -> DefinedFunction:
-    """A callable function of a `FunctionDef` message.
+    """Return a callable function of a `FunctionDef` message.
 
     Args:
       fdef: the message.
@@ -68,7 +68,7 @@ def from_library(lib: Any) -> list[DefinedFunction]:
 def graph_to_function_def(
     graph: Any, operations: Any, inputs: Any, outputs: Any, out_names: Any = None
 ) -> Any:
-    """The `FunctionDef` of a part of a graph.
+    """Return the `FunctionDef` of a part of a graph.
 
     Args:
       graph: the graph.

@@ -59,7 +59,10 @@ class DefunGraph(FuncGraph):
         return list(self._passed.values())
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
-        """What stands for a tensor outside; of a constant that the program vouches for, as one."""
+        """Return the capture of an outside tensor.
+
+        Constants of `guarantee_const` stay constants.
+        """
         new = tensor not in self._captured
         inner = super().capture(tensor, name)
         if new and not self._by_value and _is_guaranteed(tensor):
@@ -80,7 +83,7 @@ class DefunGraph(FuncGraph):
         use_resource: bool | None = None,
         **options: Any,
     ) -> Any:
-        """Gives a variable of the graph outside."""
+        """Return a variable of the graph outside."""
         del getter, options
         with self.outer_graph.as_default():
             variable = self._scope.get_variable(
@@ -101,7 +104,7 @@ class DefunGraph(FuncGraph):
 
 
 def _is_guaranteed(tensor: Tensor) -> bool:
-    """Whether a tensor depends on nothing but what `guarantee_const` made."""
+    """Return True if a tensor depends only on results of `guarantee_const`."""
     if tensor.holds_value:
         return False
     constant: dict[Operation, bool] = {}
@@ -135,7 +138,7 @@ def func_graph_from_py_func(
     whitelisted_stateful_ops: Any = None,
     capture_resource_var_by_value: bool = True,
 ) -> DefunGraph:
-    """Builds the body of a function by calling it.
+    """Build the body of a function by calling it.
 
     Raises:
       ValueError: if it gives None among its results.
@@ -212,7 +215,7 @@ class DefinedFunction:
 
     @property
     def library_function(self) -> LibraryFunction:
-        """What the library holds; made when first asked for."""
+        """The function in the library; made at first use."""
         if self._made is None:
             self._define()
         assert self._made is not None
@@ -296,7 +299,7 @@ class DefinedFunction:
         self._func_name = self._made.name
 
     def add_to_graph(self, g: Graph) -> None:
-        """Adds it to the library of `g`, with all that it calls."""
+        """Add it to the library of `g`, with all that it calls."""
         function = self.library_function
         if g._functions.get(self.name) is not self:
             g._add_function(self)
@@ -307,7 +310,7 @@ class DefinedFunction:
             self._grad_func.add_to_graph(g)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call; gives its result, a tuple of results, or the operation if it has none.
+        """Add a call; give its result, a tuple of results, or the operation if it has none.
 
         Args:
           *args: the arguments.
@@ -376,7 +379,7 @@ class OverloadedFunction:
         self._overload: dict[str, DefinedFunction] = {}
 
     def instantiate(self, input_types: Sequence[Any]) -> DefinedFunction:
-        """The function for arguments of these types."""
+        """Return the function for arguments of these types."""
         key = "".join(_SHORT[dtypes.as_dtype(dtype).base_dtype.name] for dtype in input_types)
         defined = self._overload.get(key)
         if defined is None:
@@ -398,7 +401,7 @@ class OverloadedFunction:
         return defined
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call of the function for these arguments' types."""
+        """Add a call of the function for these arguments' types."""
         tensors = [convert_to_tensor(arg) for arg in args]
         return self.instantiate([tensor.dtype for tensor in tensors])(*tensors, **kwargs)
 
@@ -421,7 +424,7 @@ class Defun:
         self._options = kwargs
 
     def __call__(self, func: Callable[..., Any]) -> Any:
-        """Makes the function; its body is built when first asked for.
+        """Make the function; its body is built when first asked for.
 
         Raises:
           ValueError: if `func` takes other arguments than the types say, or cannot be called.
@@ -460,7 +463,7 @@ def call_attrs(
     separate_compiled_gradients: bool | None = None,
     **others: Any,
 ) -> dict[str, Any]:
-    """The attributes of calls and definitions, as `AttrValue` messages.
+    """Return the attributes of calls and definitions, as `AttrValue` messages.
 
     Raises:
       ValueError: if an option is not known.
@@ -498,18 +501,18 @@ def attr_value(name: str, value: Any) -> Any:
 
 
 def get_extra_vars() -> Sequence[Any]:
-    """The variables that the function being built has taken from outside so far."""
+    """Return the variables that the function being built has taken from outside so far."""
     graph = get_default_graph()
     return graph.extra_vars if isinstance(graph, DefunGraph) else []
 
 
 def get_extra_inputs() -> list[Tensor]:
-    """The tensors that the function being built has captured so far."""
+    """Return the tensors that the function being built has captured so far."""
     graph = get_default_graph()
     return graph.extra_inputs if isinstance(graph, DefunGraph) else []
 
 
 def get_extra_args() -> list[Tensor]:
-    """The placeholders of what the function being built has captured so far."""
+    """Return the placeholders of what the function being built has captured so far."""
     graph = get_default_graph()
     return graph.extra_args if isinstance(graph, DefunGraph) else []

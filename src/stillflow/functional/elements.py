@@ -1,4 +1,4 @@
-"""What mapping, folding and scanning have in common: elements, their number, their structure."""
+"""Elements of mapping, folding and scanning: their number and structure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def as_tensors(elements: Sequence[Any]) -> list[Tensor]:
 
 
 def check_ranks(elements: Sequence[Any]) -> None:
-    """Refuses elements that are scalars.
+    """Raise an error for scalars.
 
     Raises:
       ValueError: if the first one is known to be a scalar.
@@ -60,7 +60,7 @@ def check_ranks(elements: Sequence[Any]) -> None:
 
 
 def size_of(element: Tensor) -> Any:
-    """The size of the first dimension: a number if it is known and not 0, else a tensor."""
+    """Return the size of the first dimension: a number if it is known and not 0, else a tensor."""
     return dimension_value(element.shape[0]) or shape(element)[0]
 
 

@@ -11,18 +11,19 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control_flow.identity_and_group import no_op
 
-# What TensorFlow adds to the function for each variable, beside taking its handle in, so that a
-# call makes it where it lacks: op seeds count these nodes. The function is traced again without.
+# TensorFlow adds nodes to the function for each variable, besides the capture of its handle, to
+# create a missing variable at the call: op seeds count these nodes. The function is traced again
+# without them.
 _NODES_FOR_EACH = 3
 
 
 def made_in_function(
     make: Callable[..., Any], given: Sequence[Any], options: dict[str, Any]
 ) -> Any:
-    """A variable that a function makes, with a value for what the function computes.
+    """Return a variable that a function makes, with a value for what the function computes.
 
     Args:
-      make: what makes a variable.
+      make: the function that makes a variable.
       given: what the function is called with, for each of its arguments that are tensors.
       options: what the variable is made with.
     """
@@ -43,7 +44,7 @@ def made_in_function(
 
 
 def _computed(body: Any, tensor: Tensor, given: Sequence[Any]) -> Tensor:
-    """The value of a tensor of the function being built; itself if that is not known yet."""
+    """Return the value of a tensor of the function being built; itself if that is not known yet."""
     own: Any = tensor.graph
     if tensor.holds_value or own is not body:
         return tensor
@@ -62,7 +63,7 @@ def _computed(body: Any, tensor: Tensor, given: Sequence[Any]) -> Tensor:
 
 
 def _needed(tensor: Tensor, places: set[Tensor]) -> list[Tensor]:
-    """Which of some tensors another is computed from, in the order in which they are met."""
+    """Return those of some tensors from which another is computed, in the order of the search."""
     found: dict[Tensor, None] = {}
     waiting, seen = [tensor], {tensor}
     while waiting:

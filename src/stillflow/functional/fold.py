@@ -22,7 +22,7 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Combines the elements of `elems`, from first to last.
+    """Combine the elements of `elems`, from first to last.
 
     Args:
       fn: of the value so far and an element; gives the next value.
@@ -72,7 +72,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Combines the elements of `elems`, from last to first; the arguments are those of `foldl`.
+    """Combine the elements of `elems`, from last to first; the arguments are those of `foldl`.
 
     Raises:
       TypeError: if `fn` is not callable.
@@ -104,7 +104,7 @@ def foldr(
 
 
 def _unstacked(elems: Any) -> tuple[Any, Any]:
-    """How many elements there are, and they themselves as TensorArrays."""
+    """Return the number of elements, and the elements as TensorArrays."""
     n = size_of(as_tensors(nest.flatten(elems))[0])
 
     def unstack(elem: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a `tf.function` takes: its arguments by place, and what its signature says of them."""
+"""Parameters of a `tf.function`: arguments by position, and its input signature."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FunctionSpec:
       fullargspec: what `inspect` says of it.
       is_method: whether its first argument is the object that it belongs to.
       arg_names: names of the others that can be given by place.
-      vararg_name: of what takes any number of them, None if there is none.
+      vararg_name: of the variadic argument, None if there is none.
       input_signature: the kinds of arguments it takes, if they are fixed.
 
     Raises:
@@ -49,7 +49,7 @@ class FunctionSpec:
             )
 
     def __iter__(self) -> Iterator[Any]:
-        """The fields of `fullargspec`."""
+        """Return the fields of `fullargspec`."""
         return iter(self.fullargspec)
 
     @property
@@ -97,7 +97,7 @@ class FunctionSpec:
                 raise TypeError(f"{only} Received argument {name}.")
 
     def _signed(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments converted to what the signature says."""
+        """Return the arguments converted to what the signature says."""
         signature = self.input_signature
         try:
             flat = nest.flatten_up_to(signature, args[: len(signature)], expand_composites=True)
@@ -132,7 +132,7 @@ class FunctionSpec:
         return f"  inputs: (\n    {given})\n  input_signature: (\n    {wanted})"
 
     def check_concrete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Refuses arguments of a trace that are others than the signature's.
+        """Raise an error for arguments that a trace's signature does not have.
 
         Raises:
           ValueError: if they are.

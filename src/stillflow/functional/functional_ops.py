@@ -16,7 +16,7 @@ from stillflow.ops.math.unary import abs as absolute
 
 
 def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> Any:
-    """The gradient of a function.
+    """Return the gradient of a function.
 
     Args:
       input: the function's arguments and the gradients of its results.
@@ -34,7 +34,7 @@ def If(
     else_branch: DefinedFunction,
     name: str | None = None,
 ) -> Any:
-    """Calls one of two functions on `inputs`.
+    """Return calls one of two functions on `inputs`.
 
     Args:
       cond: what decides: true, a number that is not zero, or text that is not empty.
@@ -52,7 +52,7 @@ def If(
 
 
 def Gradient(inputs: Sequence[Any], f: DefinedFunction, name: str | None = None) -> Any:
-    """The gradient of a function.
+    """Return the gradient of a function.
 
     Args:
       inputs: the function's arguments and the gradients of its results.
@@ -70,7 +70,7 @@ def While(
     name: str | None = None,
     hostmem: Sequence[int] | None = None,
 ) -> list[Tensor]:
-    """Calls `body` on its own results for as long as `cond` says so of them.
+    """Return calls `body` on its own results for as long as `cond` says so of them.
 
     Args:
       input_: what the loop starts with.
@@ -119,12 +119,12 @@ def For(
     hostmem: Sequence[int] | None = None,
     rewrite_with_while: bool | None = None,
 ) -> list[Tensor]:
-    """Calls `body` with each number of a range and its own results.
+    """Return calls `body` with each number of a range and its own results.
 
     Args:
       start, limit, delta: the range.
       inputs: what the loop starts with.
-      body: takes the number and the values, gives the values anew.
+      body: takes the number and the values, and returns the new values.
       name: of the operation.
       hostmem: positions of values that stay in the host's memory.
       rewrite_with_while: whether a `While` is made instead.
@@ -177,7 +177,7 @@ def _for_using_while(
 
 
 def _carrying(body: DefinedFunction) -> DefinedFunction:
-    """A loop's body that hands on what it captures."""
+    """Return a loop's body that hands on what it captures."""
 
     @Defun(*body.declared_input_types, func_name=f"{body.name}_Wrapper")
     def wrapper(*args: Any) -> Any:
@@ -209,7 +209,7 @@ def _result_types(function: DefinedFunction) -> list[Any]:
 
 
 def remote_call(args: Any, Tout: Any, f: Any, target: Any, name: str | None = None) -> Any:
-    """Calls a function on a device.
+    """Return calls a function on a device.
 
     Args:
       args: its arguments.
@@ -229,7 +229,7 @@ def partitioned_call(
     config: bytes | None = None,
     executor_type: str | None = None,
 ) -> Any:
-    """Calls a function whose operations may be on several devices.
+    """Return calls a function whose operations may be on several devices.
 
     Args:
       args: its arguments, with what it captures.

@@ -38,7 +38,7 @@ class Body:
         self._changes = any(op.card.writes or op.card.calls for op in body._operations)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
-        """Runs it on its arguments and what it captured.
+        """Run it on its arguments and what it captured.
 
         Raises:
           tf.errors.OpError: if an operation fails.
@@ -65,7 +65,7 @@ class ImmediateCalls:
         self._recorded: dict[bool, RecordedCalls] = {}
 
     def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
-        """The results for these arguments and captured tensors."""
+        """Return the results for these arguments and captured tensors."""
         for variable in self._graph.watched_variables:
             tapes.variable_accessed(variable)
         recording = [tape for tape in tapes.active.tapes if tape.should_record(inputs)]
@@ -75,7 +75,7 @@ class ImmediateCalls:
         return outputs
 
     def _recorded_run(self, inputs: Sequence[Any], recording: Sequence[Any]) -> list[Tensor]:
-        """The results, and word of them to the tapes."""
+        """Return the results, and word of them to the tapes."""
         again = len(recording) > 1 or recording[0].persistent
         if again not in self._recorded:
             with tapes.stopped():

@@ -20,7 +20,7 @@ from stillflow.ops.gradients.gradients import gradients
 def jacobian(
     output: Tensor, inputs: Any, use_pfor: bool = True, parallel_iterations: int | None = None
 ) -> Any:
-    """The derivatives of every element of a tensor.
+    """Return the derivatives of every element of a tensor.
 
     Args:
       output: the tensor.
@@ -52,7 +52,7 @@ def jacobian(
 def batch_jacobian(
     output: Tensor, inp: Tensor, use_pfor: bool = True, parallel_iterations: int | None = None
 ) -> Tensor | None:
-    """The derivatives of each example of a batch by the same example of another.
+    """Return the derivatives of each example of a batch by the same example of another.
 
     Args:
       output: of shape [b, y1, ...].

@@ -30,7 +30,7 @@ class LiftedVariables:
         self.made: list[tuple[UninitializedVariable, Tensor]] = []
 
     def creator(self, next_creator: Callable[..., Any], **options: Any) -> Any:
-        """Makes a variable outside of the body, without a value."""
+        """Make a variable outside of the body, without a value."""
         body: Any = get_default_graph()
         given = options.pop("initial_value", None)
         if given is None or not body.building_function:
@@ -49,7 +49,7 @@ class LiftedVariables:
         return variable
 
     def assign_all(self, body: FuncGraph) -> None:
-        """Assigns all first values, computed anew in the default graph."""
+        """Assign all initial values, computed again in the default graph."""
         graph = get_default_graph()
         values = lift([value for _, value in self.made], body, graph)
         for (variable, _), value in zip(self.made, values, strict=True):
@@ -57,7 +57,7 @@ class LiftedVariables:
 
 
 def _initialize_outside(variable: Any, value: Tensor, body: FuncGraph) -> None:
-    """Gives a variable an initializer in the graph outside, which computes what the body did.
+    """Give a variable an initializer in the graph outside, which repeats the body's computation.
 
     Raises:
       UnliftableError: if its first value depends on an argument of the function.

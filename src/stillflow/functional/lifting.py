@@ -11,13 +11,13 @@ from stillflow.graph.operation import Operation, Tensor
 
 
 class UnliftableError(Exception):
-    """What is asked for of a function's body needs an argument that is not given."""
+    """Error for a part of a function's body that depends on a missing argument."""
 
     ag_pass_through = True  # AutoGraph leaves its message as it is
 
 
 def lift(tensors: Sequence[Tensor], body: FuncGraph, graph: Graph) -> list[Tensor]:
-    """Copies what some tensors are computed by into another graph; gives the copies.
+    """Copy the computation of some tensors into another graph; return the copies.
 
     Args:
       tensors: of the body, or of graphs outside, which stay as they are.
@@ -43,7 +43,7 @@ def lift(tensors: Sequence[Tensor], body: FuncGraph, graph: Graph) -> list[Tenso
 
 
 def _needed_by(tensor: Tensor, refused: Collection[Tensor]) -> set[Operation]:
-    """The operations that a tensor is computed by."""
+    """Return the operations that a tensor is computed by."""
     came_from: dict[Operation, Operation | None] = {tensor.op: None}
     waiting = [tensor.op]
     given = {each.op for each in refused}

@@ -31,7 +31,7 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Applies `fn` to each element of `elems`.
+    """Apply `fn` to each element of `elems`.
 
     Args:
       fn: of an element, of the structure of `elems`; gives (nested) tensors.

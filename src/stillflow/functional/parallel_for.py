@@ -48,7 +48,7 @@ def for_loop(
     iters: Any,
     parallel_iterations: int | None = None,
 ) -> Any:
-    """Calls `loop_fn(i)` in a loop of the graph and stacks its results.
+    """Return calls `loop_fn(i)` in a loop of the graph and stacks its results.
 
     Args:
       loop_fn: takes the number of the iteration; gives a structure of tensors or None.
@@ -87,7 +87,7 @@ def for_loop(
 
 
 class PForConfig:
-    """What `pfor` hands to a body that asks for it: results over all iterations."""
+    """Argument `pfor_config` of a body: results over all iterations."""
 
     def __init__(self) -> None:
         self._count: int | None = None
@@ -97,7 +97,7 @@ class PForConfig:
         return bool(self._stacks)
 
     def reduce_concat(self, x: Tensor) -> Tensor:
-        """The values of `x` in all iterations, along a first dimension more."""
+        """Return the values of `x` in all iterations, along a first dimension more."""
         if x not in self._stacks:
             with control_dependencies([x]):
                 shape = TensorShape([self._count]).concatenate(x.shape)
@@ -105,18 +105,18 @@ class PForConfig:
         return self._stacks[x]
 
     def reduce_mean(self, x: Tensor) -> Tensor:
-        """The mean of `x` over all iterations, of the shape of `x`."""
+        """Return the mean of `x` over all iterations, of the shape of `x`."""
         result: Tensor = reduce_mean(self.reduce_concat(x), axis=0)
         return result
 
     def reduce_sum(self, x: Tensor) -> Tensor:
-        """The sum of `x` over all iterations, of the shape of `x`."""
+        """Return the sum of `x` over all iterations, of the shape of `x`."""
         result: Tensor = reduce_sum(self.reduce_concat(x), axis=0)
         return result
 
 
 def pfor(loop_fn: Callable[..., Any], iters: Any, parallel_iterations: int | None = None) -> Any:
-    """Calls `loop_fn(i)` for each number below `iters` and stacks its results.
+    """Return calls `loop_fn(i)` for each number below `iters` and stacks its results.
 
     Args:
       loop_fn: takes the number of the iteration, an int32 scalar, and a `PForConfig` if it has an
@@ -167,7 +167,7 @@ def _check_parallel(number: int | None) -> None:
 
 
 def _takes_config(function: Any) -> bool:
-    """Whether a body has an argument `pfor_config` that is still free."""
+    """Return True if a body has an argument `pfor_config` that is still free."""
     if not callable(function):
         raise ValueError("loop_fn object did not have a __call__ method")
     given = function.keywords if isinstance(function, functools.partial) else {}
@@ -175,7 +175,7 @@ def _takes_config(function: Any) -> bool:
 
 
 class Body:
-    """What a function builds for a placeholder of the iteration's number.
+    """Body of a loop, built for a placeholder of the iteration's number.
 
     Args:
       function: takes the number; gives a structure of tensors, operations or None.
@@ -197,7 +197,7 @@ class Body:
         self._outer = _contexts(before) - {id(graph._get_control_flow_context())}
 
     def for_each(self, count: Tensor, known: int | None, size: int | None) -> Any:
-        """The results for all numbers.
+        """Return the results for all numbers.
 
         Args:
           count: how many there are.
@@ -225,7 +225,7 @@ class Body:
     def _stacked(
         self, inside: list[Operation], count: Tensor, known: int | None, size: int | None
     ) -> tuple[list[Tensor], Operation | None]:
-        """What the tensors are for all numbers, and the operation that stands for all others."""
+        """Return the tensors stacked over all iterations, and an operation after all others."""
         loops = any(op.type in _CONTROL_FLOW for op in inside)
         unrolled = self._adds_to_others(loops)
         if (loops or unrolled) and self.config is not None and self.config._has_reductions():
@@ -242,7 +242,7 @@ class Body:
         return _loop(copies.of, self.tensors, self.operations, count, size)
 
     def _adds_to_others(self, loops: bool) -> bool:
-        """Whether a gradient of the body adds to loops or arrays outside of it."""
+        """Return True if a gradient of the body adds to loops or arrays outside of it."""
         own = set(self.made)
         return any(
             (op.type == "TensorArrayGradV3" and op.inputs[0].op not in own)
@@ -253,7 +253,7 @@ class Body:
     def _again(
         self, number: Tensor, tensors: Sequence[Tensor], operations: Sequence[Operation]
     ) -> tuple[list[Tensor], list[Operation]]:
-        """Calls the function for another number."""
+        """Return calls the function for another number."""
         results = [_Result(result) for result in nest.flatten(self.function(number))]
         return (
             [r.tensor for r in results if r.tensor is not None],
@@ -261,7 +261,7 @@ class Body:
         )
 
     def _unrolled(self, count: int | None) -> tuple[list[Tensor], Operation | None]:
-        """Calls the function for every number but the first, which what there is stands for."""
+        """Call the function for every number but the first, whose operations exist."""
         if not count:
             raise NotImplementedError(
                 f"A pfor of {'no' if count == 0 else 'unknown'} iterations whose body adds to a "
@@ -302,7 +302,7 @@ class _Result:
             self.tensor = convert_to_tensor(given)
 
     def whole(self, stacked: Tensor) -> Any:
-        """The result for all numbers."""
+        """Return the result for all numbers."""
         if not isinstance(self.given, SparseTensor):
             return stacked
         rank = self.given.dense_shape.shape[0].value
@@ -315,18 +315,18 @@ class _Copies:
     def __init__(self, number: Tensor, inside: list[Operation]) -> None:
         self._number = number
         self._inside = inside
-        self._wholes: dict[Tensor, Tensor] = {}  # what stands for placeholders
+        self._wholes: dict[Tensor, Tensor] = {}  # replacements of placeholders
         self._stacks: dict[Tensor, Tensor] = {}  # values of all numbers that there are already
 
     def stack(self, tensor: Tensor, whole: Tensor, count: Tensor, known: int | None) -> None:
-        """Computes a tensor for all numbers, which is what a placeholder stands for."""
+        """Compute a tensor for all numbers, which is what a placeholder stands for."""
         (found,), _ = _loop(self.of, [tensor], [], count, known)
         self._stacks[tensor] = self._wholes[whole] = found
 
     def of(
         self, i: Tensor, tensors: Sequence[Tensor], operations: Sequence[Operation]
     ) -> tuple[list[Tensor], list[Operation]]:
-        """What stands for tensors and operations in the iteration of that number."""
+        """Return the tensors and operations in the iteration of a number."""
         copies = {self._number.op: i.op}
         made = {self._number: i, **self._wholes}
         for tensor, stacked in self._stacks.items():
@@ -341,13 +341,13 @@ class _Copies:
 
 
 def _contexts(operations: Sequence[Operation]) -> set[int]:
-    """The loops and branches that operations are in."""
+    """Return the loops and branches that operations are in."""
     found = (op._get_control_flow_context() for op in operations)
     return {id(context) for context in found if context is not None}
 
 
 def _differing(made: list[Operation], number: Tensor, wholes: Any) -> set[Operation]:
-    """Which operations give each iteration something of its own."""
+    """Return the operations that differ between iterations."""
     own = set(made)
     differing = {number.op, *(whole.op for whole in wholes)}
     differing.update(op for op in made if op._is_stateful and not _is_shared(op, own))
@@ -361,7 +361,7 @@ def _differing(made: list[Operation], number: Tensor, wholes: Any) -> set[Operat
 
 
 def _is_shared(op: Operation, own: set[Operation]) -> bool:
-    """Whether a stateful operation runs once for all iterations."""
+    """Return True if a stateful operation runs once for all iterations."""
     if op.type.startswith("StackPop"):  # of a stack that all of them see
         return op.inputs[0].op not in own
     return op.type in _SHARED
@@ -398,7 +398,7 @@ def _loop(
     step: _Step, tensors: Sequence[Tensor], operations: Sequence[Operation], count: Tensor,
     known: int | None,
 ) -> tuple[list[Tensor], Operation | None]:  # fmt: skip
-    """Takes a step for each number; stacks what it makes of `tensors`.
+    """Run a step for each number, and stack its values of `tensors`.
 
     Returns:
       The stacks, and an operation behind all that `operations` became.

@@ -1,4 +1,4 @@
-"""What stands in a function's body for its arguments, and what they are called."""
+"""Placeholders of a function's arguments, and their names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def flat_arguments(structure: Any) -> list[Any]:
 
 
 def passed(value: Any, dtype: DType) -> Tensor:
-    """What a call is given for an argument: a tensor, or the handle of a variable."""
+    """Return the operand of a call for an argument: a tensor, or the handle of a variable."""
     if not isinstance(value, BaseResourceVariable) or dtype is not resource:
         return convert_to_tensor(value, dtype=dtype)  # type: ignore[no-any-return]
     variable_accessed(value)
@@ -34,7 +34,9 @@ def passed(value: Any, dtype: DType) -> Tensor:
 
 
 def placeholders(graph: TracedGraph, value: Any, name: str) -> Any:
-    """An argument with placeholders for its tensors; variables stay, their handles are given.
+    """Return an argument with placeholders for its tensors.
+
+    Variables stay, their handles are given.
 
     Args:
       graph: the body, which is the default graph.
@@ -79,7 +81,7 @@ def _check_names(value: Any) -> None:
 
 
 def signature_of(value: Any, name: str) -> Any:
-    """What stands for an argument in a signature: `TensorSpec`s with names for tensors."""
+    """Return an argument's entry in a signature: `TensorSpec`s with names for tensors."""
     if not nest.is_sequence(value):
         return _of_leaf(value, name)
     paths = nest.flatten_with_joined_string_paths(value)

@@ -61,7 +61,7 @@ class Function:
         functools.update_wrapper(self, python_function, updated=())
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        """The function as a method of an object."""
+        """Return the function as a method of an object."""
         if instance is None:
             return self
         if instance not in self._of_instances:
@@ -72,7 +72,7 @@ class Function:
         return self._of_instances[instance]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call; gives tensors in the structure in which the function gave them.
+        """Add a call; give tensors in the structure in which the function gave them.
 
         Raises:
           TypeError, ValueError: if arguments do not fit the function or its signature.
@@ -85,7 +85,7 @@ class Function:
         return function.call_flat(flat_arguments((args, _ordered(kwargs))))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The traced function for these arguments; a `TensorSpec` may stand for a tensor."""
+        """Return the traced function for these arguments; a `TensorSpec` may stand for a tensor."""
         if self.input_signature is not None:
             if args or kwargs:
                 self._function_spec.check_concrete(args, kwargs)
@@ -195,7 +195,7 @@ class Function:
             return ConcreteFunction(graph)
 
     def _attr_values(self) -> dict[str, Any]:
-        """The attributes of the definition as `AttrValue` messages.
+        """Return the attributes of the definition as `AttrValue` messages.
 
         Raises:
           ValueError: if one of them is neither a number nor text.
@@ -205,14 +205,14 @@ class Function:
         return {key: attr_value(key, value) for key, value in self._attributes.items()}
 
     def _own_function(self) -> Callable[..., Any]:
-        """The Python function, bound to its object if it is a method."""
+        """Return the Python function, bound to its object if it is a method."""
         if self._bound is None:
             return self._python_function
         return functools.partial(self._python_function, self._bound())
 
 
 def _noting(created: list[bool], given: list[Any]) -> Callable[..., Any]:
-    """What makes variables with values for what the function computes.
+    """Return a variable creator for eager variables that the function makes.
 
     Args:
       created: gets an element for each.
@@ -227,7 +227,7 @@ def _noting(created: list[bool], given: list[Any]) -> Callable[..., Any]:
 
 
 def _initialize_nothing() -> None:
-    """Calls a function without operations: in graphs, variables have initializers outside."""
+    """Call a function without operations: in graphs, variables have initializers outside."""
     from stillflow.protos import ConfigProto
 
     config = ConfigProto()
@@ -242,7 +242,7 @@ def _refuse(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
 
 
 def _with_creator(function: Callable[..., Any], creator: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose variables are made by a creator."""
+    """Return a function whose variables are made by a creator."""
 
     def creating(*args: Any, **kwargs: Any) -> Any:
         with get_default_graph()._variable_creator_scope(creator):
@@ -256,7 +256,7 @@ def _ordered(kwargs: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _key(structure: Any, of_leaf: Callable[[Any], Any] | None = None) -> Any:
-    """What must be equal for a trace to be used again."""
+    """Return the key that must be equal for a trace to be reused."""
     flat = nest.flatten(structure, expand_composites=True)
     mapped = nest.map_structure(_form, structure)
     form = repr(mapped)
@@ -266,7 +266,7 @@ def _key(structure: Any, of_leaf: Callable[[Any], Any] | None = None) -> Any:
 
 
 def _unwrapped(structure: Any) -> Any:
-    """A structure whose lists and dictionaries are plain ones."""
+    """Return a structure whose lists and dictionaries are plain ones."""
     if isinstance(structure, dict):
         return {key: _unwrapped(value) for key, value in structure.items()}
     if isinstance(structure, (list, tuple)):
@@ -276,7 +276,7 @@ def _unwrapped(structure: Any) -> Any:
 
 
 def _form(value: Any) -> Any:
-    """The type of a composite value, of which its tensors do not tell all: that of a dataset."""
+    """Return the part of a composite value's type that its tensors do not have: of a dataset."""
     return value._type_spec if isinstance(value, CompositeTensor) else 0
 
 
@@ -296,7 +296,7 @@ def _leaf_key(value: Any) -> Any:
 
 
 def _rank_key(value: Any) -> Any:
-    """A leaf's key that knows a tensor's rank, not its shape."""
+    """Return a leaf's key that knows a tensor's rank, not its shape."""
     if isinstance(value, (Tensor, TensorSpec)):
         return "tensor", value.dtype, value.shape.ndims
     return _leaf_key(value)
@@ -311,7 +311,7 @@ def function(
     experimental_relax_shapes: bool = False,
     experimental_compile: bool | None = None,
 ) -> Any:
-    """Makes a function of the graph's library of a Python function.
+    """Make a function of the graph's library of a Python function.
 
     A call adds one operation to the default graph.
 
@@ -340,12 +340,12 @@ def function(
 
 @export("config.experimental_run_functions_eagerly")
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Sets whether what `tf.function` makes runs as the Python function that it is made of."""
+    """Set whether what `tf.function` makes runs as the Python function that it is made of."""
     _eagerly[:] = [True] if run_eagerly else []
 
 
 def runs_functions_eagerly() -> bool:
-    """Whether `run_functions_eagerly` was asked for."""
+    """Return True if `run_functions_eagerly` was asked for."""
     return bool(_eagerly)
 
 
@@ -357,7 +357,7 @@ def defun(
     experimental_autograph_options: Any = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:
-    """The older name of `tf.function`; takes the same arguments."""
+    """Return the older name of `tf.function`; takes the same arguments."""
     return defun_with_attributes(
         func, input_signature, None, autograph, experimental_autograph_options,
         experimental_relax_shapes,

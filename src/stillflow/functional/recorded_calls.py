@@ -10,7 +10,7 @@ from stillflow.graph import tapes
 from stillflow.graph.operation import Tensor
 from stillflow.ops.functional.traced_graph import TracedGraph
 
-# Makes, of a body and tensors of it, what gives these tensors for arguments.
+# From a body and tensors of it to the function from arguments to these tensors.
 Maker = Callable[[TracedGraph, list[Tensor]], Callable[[Sequence[Any]], list[Tensor]]]
 
 
@@ -21,7 +21,7 @@ class RecordedCalls:
       body: the graph of the function.
       again: whether the gradient is to be differentiated as well: then all that it needs counts
         among the results.
-      maker: makes what runs the body.
+      maker: makes the executor of the body.
     """
 
     def __init__(self, body: TracedGraph, again: bool, maker: Maker) -> None:
@@ -36,7 +36,7 @@ class RecordedCalls:
         self._run = maker(body, self._outputs)
 
     def _missing(self, results: Sequence[Tensor]) -> list[Tensor]:
-        """What the gradient needs beside the results and the arguments."""
+        """Return the tensors that the gradient needs in addition to results and arguments."""
         known = {*results, *self._inputs}
         return [tensor for tensor in self._backward.passed if tensor not in known]
 

@@ -30,7 +30,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Combines the elements of `elems` one after another, and gives every value on the way.
+    """Combine the elements of `elems` one after another, and return every intermediate value.
 
     Args:
       fn: of the value so far and an element; gives the next value.

@@ -21,7 +21,7 @@ def switch_case(
     default: Branch | None = None,
     name: str = "switch_case",
 ) -> Any:
-    """The result of the function whose number `branch_index` is when the graph runs.
+    """Return the result of the function whose number `branch_index` is when the graph runs.
 
     Each function becomes one of the graph's library, called by a Case operation.
 

@@ -14,7 +14,7 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.graph.tensor_spec import TensorSpec
 
 Shapes = tuple[TensorShape | None, ...]  # of leaves, None for one that is no tensor
-_SHAPELESS = (dtypes.resource, dtypes.variant)  # what is known of such a handle goes with it
+_SHAPELESS = (dtypes.resource, dtypes.variant)  # such a handle carries its own facts
 
 
 class FunctionCache(NamedTuple):
@@ -61,11 +61,11 @@ class Traces:
 def relaxed_trace(
     cache: FunctionCache, key: Any, structure: Any, trace: Callable[[Any], ConcreteFunction]
 ) -> ConcreteFunction:
-    """The trace for arguments of these ranks, made for less known shapes if it does not fit.
+    """Return the trace for arguments of these ranks, made for less known shapes if it does not fit.
 
     Args:
-      cache: what is known of the graph.
-      key: of the arguments, with ranks in place of shapes.
+      cache: facts about the graph.
+      key: of the arguments, with ranks instead of shapes.
       structure: the arguments.
       trace: makes a trace for a structure in which specs stand for tensors.
     """
@@ -91,7 +91,7 @@ def _shapes(structure: Any) -> Shapes:
 
 
 def _covers(relaxed: TensorShape | None, shape: TensorShape | None) -> bool:
-    """Whether every tensor of a shape is one of the relaxed shape."""
+    """Return True if every tensor of a shape is one of the relaxed shape."""
     if relaxed is None or shape is None or relaxed.ndims is None or shape.ndims is None:
         return True
     pairs = zip(relaxed.as_list(), shape.as_list(), strict=True)

@@ -16,7 +16,7 @@ from stillflow.ops.arrays.shape import shape
 
 @export("vectorized_map")
 def vectorized_map(fn: Callable[[Any], Any], elems: Any) -> Any:
-    """Applies `fn` to each element of `elems`; elements must not depend on one another.
+    """Apply `fn` to each element of `elems`; elements must not depend on one another.
 
     Args:
       fn: of an element, of the structure of `elems`; gives (nested) tensors of shapes that do not

@@ -1,4 +1,4 @@
-"""What `wrap_function` gives: functions that can be cut to a part of their body."""
+"""Results of `wrap_function`: functions that can be pruned to a part of their body."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class WrappedFunction(ConcreteFunction):
         self._variable_holder = variable_holder
 
     def _check_given(self, values: Sequence[Any]) -> None:
-        """Takes numbers and arrays too, unlike other functions of the library."""
+        """Accept numbers and arrays too, unlike other functions of the library."""
 
     def prune(
         self, feeds: Any, fetches: Any, name: str | None = None, input_signature: Any = None
     ) -> WrappedFunction:
-        """A function from tensors of the body to others of it.
+        """Return a function from tensors of the body to others of it.
 
         Args:
           feeds: the tensors that are its arguments, in any structure; names will do.
@@ -55,7 +55,7 @@ class WrappedFunction(ConcreteFunction):
 def pruned(
     body: TracedGraph, feeds: Any, fetches: Any, name: str | None = None, signature: Any = None
 ) -> TracedGraph:
-    """The part of a body from some tensors to others; see `WrappedFunction.prune`."""
+    """Return the part of a body from some tensors to others; see `WrappedFunction.prune`."""
     inner = {placeholder for _, placeholder in body.captures}
     given = [_feed(body, each) for each in nest.flatten(feeds, expand_composites=True)]
     given = [each for each in given if each not in inner]
@@ -77,7 +77,7 @@ def pruned(
 
 
 def _filled(graph: TracedGraph, body: TracedGraph, given: list[Tensor], fetches: list[Any]) -> Any:
-    """Copies what fetches need of a body; gives what stands for them."""
+    """Copy the producers of fetches of a body; return the copied fetches."""
     inner = {placeholder for _, placeholder in body.captures}
     part = _between(fetches, {*given, *inner})
     taken = {op.name for op in part}
@@ -98,7 +98,7 @@ def _rename(op: Operation, name: str) -> None:
 
 
 def _set_shapes(fetches: list[Any], wanted: list[Any], copies: dict[Any, Any]) -> None:
-    """Adds what `TensorInfo`s know of shapes."""
+    """Add what `TensorInfo`s know of shapes."""
     for fetch, element in zip(fetches, wanted, strict=True):
         if isinstance(fetch, TensorInfo) and isinstance(element, Tensor):
             copies[element].set_shape(TensorShape(fetch.tensor_shape))
@@ -112,7 +112,7 @@ def _feed(body: TracedGraph, element: Any) -> Tensor:
 
 
 def _fetch(body: TracedGraph, element: Any) -> Any:
-    """The operation or tensor of a body that is meant."""
+    """Return the operation or tensor of a body that is meant."""
     if isinstance(element, TensorInfo):
         if element.WhichOneof("encoding") == "name":
             return body.as_graph_element(element.name)
@@ -132,7 +132,10 @@ def _check_home(body: TracedGraph, element: Any) -> None:
 
 
 def _between(fetches: Sequence[Any], sources: set[Tensor]) -> list[Operation]:
-    """The operations that fetches need, without what only sources need; in the body's order."""
+    """Return the operations that fetches need, without what only sources need.
+
+    In the body's order.
+    """
     found: set[Operation] = set()
     waiting = [each if isinstance(each, Operation) else each.op for each in fetches
                if each not in sources]  # fmt: skip
@@ -151,7 +154,7 @@ def _between(fetches: Sequence[Any], sources: set[Tensor]) -> list[Operation]:
 
 
 def _argument(graph: TracedGraph, tensor: Tensor, taken: set[str]) -> Tensor:
-    """An argument that stands for a tensor, with the name of its operation if it is free."""
+    """Return an argument that stands for a tensor, with the name of its operation if it is free."""
     name = tensor.op.name
     label = f"{name}_fed" if name in taken else name
     made = graph.add_argument(tensor.dtype, tensor.shape, label)
@@ -162,7 +165,7 @@ def _argument(graph: TracedGraph, tensor: Tensor, taken: set[str]) -> Tensor:
 def _copied(
     part: Sequence[Operation], body: TracedGraph, inputs: dict[Tensor, Tensor], fetches: list[Any]
 ) -> list[Any]:
-    """Copies operations into the default graph; gives what stands for the fetches there."""
+    """Copy operations into the default graph; return the copied fetches."""
     definition = GraphDef(node=[op.node_def for op in part])
     definition.versions.CopyFrom(body.graph_def_versions)
     definition.library.CopyFrom(body.as_graph_def().library)

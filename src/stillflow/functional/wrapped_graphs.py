@@ -21,7 +21,7 @@ from stillflow.util.function_utils import get_func_name
 
 
 class VariableHolder:
-    """Keeps the variables that functions make, and puts them into their graphs' collections.
+    """Holder of the variables that functions make, which are in their graphs' collections too.
 
     Args:
       fn: a function, which calls of the holder call.
@@ -37,7 +37,7 @@ class VariableHolder:
         self.variables: dict[str, Any] = {}
 
     def variable_creator_scope(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        """Makes a variable, or takes the one of that name."""
+        """Make a variable, or take the one of that name."""
         collections = kwargs.pop("collections", None)
         with name_scope(kwargs.get("name"), "Variable") as scope:
             name = scope[:-1]
@@ -56,12 +56,12 @@ class VariableHolder:
         return variable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function; the holder keeps what variables it makes."""
+        """Return calls the function; the holder keeps what variables it makes."""
         assert self._fn is not None
         return self.call_with_variable_creator_scope(self._fn)(*args, **kwargs)
 
     def call_with_variable_creator_scope(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that makes its variables by this holder."""
+        """Return a function that makes its variables by this holder."""
 
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             with get_default_graph()._variable_creator_scope(self.variable_creator_scope):
@@ -89,7 +89,7 @@ class WrappedGraph:
 
     @property
     def functions(self) -> dict[str, WrappedFunction]:
-        """What `wrap_function` made, by name."""
+        """The functions that `wrap_function` made, by name."""
         return self._functions
 
     @property
@@ -98,7 +98,7 @@ class WrappedGraph:
         return self._variable_holder.variables
 
     def wrap_function(self, fn: Any, signature: Any, name: str | None = None) -> WrappedFunction:
-        """Builds a Python function in the graph; gives it as a function.
+        """Build a Python function in the graph; give it as a function.
 
         Args:
           fn: the function, which may also give operations that calls are to run.
@@ -122,7 +122,10 @@ class WrappedGraph:
 
 
 def _built(graph: TracedGraph, fn: Callable[..., Any], signature: Any) -> tuple[list[Tensor], Any]:
-    """Calls a function in a graph that others may stand in; gives placeholders and results."""
+    """Return calls a function in a graph that others may stand in.
+
+    Gives placeholders and results.
+    """
     with graph.as_default():
         given = _given(graph, signature)
     outer_inputs = list(graph.arguments)
@@ -144,7 +147,7 @@ def _built(graph: TracedGraph, fn: Callable[..., Any], signature: Any) -> tuple[
 
 
 def _given(graph: TracedGraph, signature: Any) -> list[Any]:
-    """The arguments that a signature tells, with placeholders for tensors."""
+    """Return the arguments that a signature tells, with placeholders for tensors."""
     number = iter(range(len(nest.flatten(signature, expand_composites=True))))
     flat = [
         placeholders(graph, each, f"arg_{next(number)}") if isinstance(each, TensorSpec) else each
@@ -157,7 +160,7 @@ def _given(graph: TracedGraph, signature: Any) -> list[Any]:
 def wrap_function(
     fn: Callable[..., Any], signature: Any, name: str | None = None
 ) -> WrappedFunction:
-    """Makes a function of a Python function that builds a TF 1 graph.
+    """Make a function of a Python function that builds a TF 1 graph.
 
     Args:
       fn: the function.
@@ -179,7 +182,7 @@ def wrap_function(
 
 
 def function_from_graph_def(graph_def: Any, inputs: Any, outputs: Any) -> WrappedFunction:
-    """A function of a `GraphDef`.
+    """Return a function of a `GraphDef`.
 
     Args:
       graph_def: the message.

@@ -14,20 +14,20 @@ from stillflow.ops.math.sums import add_n
 
 @export("losses.add_loss")
 def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
-    """Adds a loss to a collection, if one is named."""
+    """Add a loss to a collection, if one is named."""
     if loss_collection:
         add_to_collection(loss_collection, loss)
 
 
 @export("losses.get_losses")
 def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Any]:
-    """The losses collected so far, those of a name scope if one is given."""
+    """Return the losses collected so far, those of a name scope if one is given."""
     return get_collection(loss_collection, scope)
 
 
 @export("losses.get_regularization_losses")
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The losses that regularizers of variables gave, those of a name scope if one is given."""
+    """Return the losses of variables' regularizers, optionally of a name scope only."""
     return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
@@ -35,7 +35,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Tensor:
-    """The sum of `get_regularization_losses`, or a constant 0 if there are none."""
+    """Return the sum of `get_regularization_losses`, or a constant 0 if there are none."""
     losses = get_regularization_losses(scope)
     return add_n(losses, name=name) if losses else constant(0.0)
 
@@ -44,7 +44,7 @@ def get_regularization_loss(
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all losses.
+    """Return the sum of all losses.
 
     Args:
       add_regularization_losses: whether the losses of regularizers count.

@@ -1,4 +1,4 @@
-"""From losses of elements to one number: weights and reductions."""
+"""Reduction of elements' losses to one number, with weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from stillflow.ops.math.reductions import reduce_sum
 
 @export("losses.Reduction")
 class Reduction:
-    """How the weighted losses of elements become one number."""
+    """Reduction of the elements' weighted losses."""
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -45,7 +45,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: Any) -> None:
-        """Refuses what is not a reduction.
+        """Raise an error for a key that is not a reduction.
 
         Raises:
           ValueError: if `key` is none of them.
@@ -61,7 +61,7 @@ def _num_elements(losses: Tensor) -> Tensor:
 
 
 def num_present(losses: Tensor, weights: Any, per_batch: bool = False) -> Tensor:
-    """How many losses have a weight other than 0, in each row if `per_batch`."""
+    """Return the number of losses with a weight other than 0, in each row if `per_batch`."""
     if isinstance(weights, float) and weights != 0.0:
         return _num_elements(losses)
     with name_scope(None, "num_present", [losses, weights]) as scope:

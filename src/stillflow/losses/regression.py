@@ -35,7 +35,7 @@ from stillflow.util.renamed import renamed_argument
 
 
 def require_both(**given: Any) -> None:
-    """Refuses labels or predictions that are None.
+    """Raise an error for labels or predictions that are None.
 
     Raises:
       ValueError: naming the one that is.
@@ -206,7 +206,7 @@ def log_loss(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The cross entropy of probabilities.
+    """Return the cross entropy of probabilities.
 
     Args:
       labels: 0 or 1, or a probability.
@@ -271,7 +271,7 @@ def mean_pairwise_squared_error(
     scope: str | None = None,
     loss_collection: Any = GraphKeys.LOSSES,
 ) -> Tensor:
-    """The squared difference of differences, over all pairs of elements of an example.
+    """Return the squared difference of differences, over all pairs of elements of an example.
 
     Args:
       labels: the truth, of any shape `[batch, ...]`.
@@ -302,7 +302,7 @@ def mean_pairwise_squared_error(
 
 
 def _pairwise(differences: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """The weighted loss of each example and how many of its elements count."""
+    """Return the weighted loss of each example and how many of its elements count."""
     axes = range_(1, rank(differences))
     squares = reduce_sum(square(differences), axis=axes, keepdims=True)
     count = num_present(differences, weights, per_batch=True)

@@ -23,7 +23,7 @@ _REFUSED = "weights can not be broadcast to values."
 
 
 def _described(value: Any, name: str) -> tuple[Tensor, Tensor, Tensor]:
-    """The tensor, its shape and its rank."""
+    """Return the tensor, its shape and its rank."""
     with name_scope(None, name, [value]) as scope:
         tensor = convert_to_tensor(value, name=scope)
         return tensor, shape(tensor, name="shape"), rank(tensor, name="rank")
@@ -50,7 +50,7 @@ def _shape_fits(weights_rank: Any, weights_shape: Any, values_rank: Any, values_
 
 
 def _check_known(weights: Tensor, values: Tensor, shapes: tuple[Any, Any]) -> Any:
-    """An operation that does nothing if the known shapes fit, None if they are not known."""
+    """Return an operation that does nothing if the known shapes fit, None if they are not known."""
     if weights.shape.ndims == 0:
         return no_op(name="static_scalar_check_success")
     if weights.shape.ndims != values.shape.ndims:
@@ -71,7 +71,7 @@ def _check_known(weights: Tensor, values: Tensor, shapes: tuple[Any, Any]) -> An
 
 
 def assert_broadcastable(weights: Any, values: Any) -> Any:
-    """An operation that fails unless `weights` is a scalar or fits `values` in every dimension.
+    """Return an assertion that `weights` is a scalar or fits `values` in every dimension.
 
     Raises:
       ValueError: if the shapes are known and do not fit.

@@ -24,7 +24,7 @@ _NOTICED = 1000  # microseconds, from which on a line is named
 
 
 def advice(model: Model, options: dict[str, Any] | None) -> Any:
-    """An `AdviceProto`, which is printed, too.
+    """Return an `AdviceProto`, which is printed, too.
 
     Args:
       model: the operations.
@@ -126,7 +126,7 @@ def _formats(model: Model) -> list[str]:
 
 
 def _utilization(model: Model) -> list[str]:
-    """How much of the last step each accelerator computed."""
+    """Return the share of the last step that each accelerator computed."""
     spent: dict[str, list[int]] = {}
     for item in model.items():
         if not item.executions or not is_accelerator(item.device):

@@ -73,7 +73,7 @@ class ProfileContext:
         return self._profiler if self._enabled else None
 
     def get_profiles(self, cmd: str) -> dict[int, Any]:
-        """The profiles that `add_auto_profiling` asked for, by step.
+        """Return the profiles that `add_auto_profiling` asked for, by step.
 
         Raises:
           ValueError: if none was made of that view.

@@ -46,12 +46,12 @@ def print_model_analysis(
     graph: Any, run_meta: Any = None, op_log: Any = None, tfprof_cmd: str = "scope",
     tfprof_options: Any = 0,
 ) -> Any:  # fmt: skip
-    """As `tf.profiler.profile`."""
+    """Profile a model; see `tf.profiler.profile`."""
     return profile(graph, run_meta, op_log, tfprof_cmd, tfprof_options)
 
 
 @export("contrib.tfprof.model_analyzer.advise")
 @deprecated("2018-01-01", "Use `tf.profiler.advise(graph, run_meta, options)`. See README.md")
 def advise_on(graph: Any, run_meta: Any = None, tfprof_options: Any = 0) -> Any:
-    """As `tf.profiler.advise`."""
+    """Advise on a model; see `tf.profiler.advise`."""
     return advise(graph, run_meta, tfprof_options)

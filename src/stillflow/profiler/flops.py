@@ -1,4 +1,4 @@
-"""How many floating-point operations an operation needs, counted as TensorFlow 1.15 does."""
+"""Floating-point operations of operations, counted as TensorFlow 1.15 does."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _product(op: Operation) -> int:
 
 
 def _convolution(dimensions: int) -> Callable[[Operation], int]:
-    """Of that many dimensions of the filter, the output takes each element once."""
+    """Return the count of a convolution over that many filter dimensions."""
 
     def count(op: Operation) -> int:
         _dims(op.inputs[0])

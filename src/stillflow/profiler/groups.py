@@ -38,7 +38,7 @@ class Group(Entry):
     step: int = -1
 
     def account(self, options: Any) -> None:
-        """Finds the operations that count; one counts as often as a regular expression fits."""
+        """Find the operations that count; one counts as often as a regular expression fits."""
         self.step, patterns = options.step, list(options.account_type_regexes)
         found = []
         for pattern in patterns:
@@ -55,11 +55,11 @@ class Group(Entry):
         self.accounted = bool(found) or patterns == [".*"]
 
     def key(self, order: str) -> Any:
-        """What it is sorted by."""
+        """Return the sort key."""
         return -len(self.picked) if order == "occurrence" else super().key(order)
 
     def amount(self, option: str, measure: str) -> int:
-        """What it has of a measure, with what is below."""
+        """Return its amount of a measure, including entries below."""
         if option == "min_occurrence":
             return sys.maxsize if self.trace is not None else len(self.picked)
         return self.total[measure]
@@ -104,7 +104,7 @@ def _accumulate(root: Group, row: list[Group]) -> None:
 
 
 def by_line(model: Model, options: Any) -> Group:
-    """The tree of calls that made the operations, from the program's lines inwards."""
+    """Return the tree of calls that made the operations, from the program's lines inwards."""
     if options.account_displayed_op_only:
         print("Note: code view ignores account_displayed_op_only", file=sys.stderr)
     root = _lines(model)
@@ -118,7 +118,7 @@ def by_line(model: Model, options: Any) -> Group:
 
 
 def _lines(model: Model) -> Group:
-    """The tree, before anything is counted.
+    """Return the tree, before anything is counted.
 
     Operations of a gradient stand at the line of the operation that it is the gradient of.
     """
@@ -142,7 +142,7 @@ def _lines(model: Model) -> Group:
 
 
 def _differentiated(name: str) -> str | None:
-    """The operation whose gradient an operation belongs to; None if it belongs to none."""
+    """Return the operation whose gradient an operation belongs to; None if it belongs to none."""
     start, end = name.find(_GRADIENTS), name.find(_OF_GRADIENT)
     if start < 0 or end < 0:
         return None
@@ -151,7 +151,7 @@ def _differentiated(name: str) -> str | None:
 
 
 def _leaf(root: Group, model: Model, item: Measured, suffix: str = "") -> Group:
-    """The innermost line of the calls that made an operation."""
+    """Return the innermost line of the calls that made an operation."""
     group = root
     for trace in item.trace:
         path, function = (model.words.get(word, "") for word in (trace.file_id, trace.function_id))
@@ -200,7 +200,7 @@ def _display(root: Group, options: Any) -> None:
 
 
 def multi_message(root: Group, model: Model, options: Any, makes: tuple[Any, Any]) -> Any:
-    """A group as a `MultiGraphNodeProto`; types stand inside each other, lines in a tree.
+    """Return a group as a `MultiGraphNodeProto`; types stand inside each other, lines in a tree.
 
     Args:
       root: of the groups.

@@ -1,4 +1,4 @@
-"""What is known of each operation: its own measures, from the graph and from traced runs."""
+"""Measures of each operation, from the graph and from traced runs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _DEVICE = re.compile(r".*/(device:gpu|gpu|device:cpu|cpu|device:sycl):\d+")
 
 
 def is_accelerator(device: str) -> bool:
-    """Whether a device, in lower case, is none of the host's."""
+    """Return True if a device, in lower case, is none of the host's."""
     return "gpu" in device or "sycl" in device
 
 
 class Execution:
-    """What a step spent on an operation, which may have run more than once.
+    """Cost of an operation in a step, which may have run more than once.
 
     Attributes:
       started, ended: when it first began and last ended, in microseconds; 0 if it did not run.
@@ -45,7 +45,7 @@ class Execution:
         self.devices: set[str] = set()
 
     def add_time(self, device: str, stats: Any, streams: bool) -> None:
-        """Adds a run, of a `NodeExecStats`.
+        """Add a run, of a `NodeExecStats`.
 
         Args:
           device: where it ran, in lower case.
@@ -67,7 +67,7 @@ class Execution:
         self.run_count += is_device
 
     def add_memory(self, device: str, stats: Any) -> None:
-        """Adds what a run took, of a `NodeExecStats`."""
+        """Add what a run took, of a `NodeExecStats`."""
         if stats.all_start_micros <= 0:
             return
         made = ExecMemory(memory_micros=stats.all_start_micros + stats.op_end_rel_micros)
@@ -92,7 +92,7 @@ class Execution:
         self.memories.append(made)
 
     def amounts(self) -> Counter[str]:
-        """The measures."""
+        """Return the measures."""
         found: Counter[str] = Counter(run_count=self.run_count)
         for device, times in self.times.items():
             spent = sum(duration for _, duration in times)
@@ -138,7 +138,7 @@ class Measured:
     executions: dict[int, Execution] = field(default_factory=dict)
 
     def at(self, step: int) -> Counter[str]:
-        """The measures of a step; the mean of all steps if it is negative."""
+        """Return the measures of a step; the mean of all steps if it is negative."""
         runs: Iterable[Execution] = self.executions.values()
         if step >= 0:
             runs = [self.executions[step]] if step in self.executions else []
@@ -153,7 +153,7 @@ class Measured:
         return own
 
     def add_run(self, step: int, device: str, stats: Any, streams: bool) -> None:
-        """Adds a run, as `Execution.add_time` says; one on a second device is left out."""
+        """Add a run, as `Execution.add_time` says; one on a second device is left out."""
         if _DEVICE.fullmatch(device):
             if self.device not in ("", device):
                 return

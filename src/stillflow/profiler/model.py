@@ -39,15 +39,15 @@ class Model:
             self.add_log(log)
 
     def items(self) -> list[Measured]:
-        """The operations, by name."""
+        """Return the operations, by name."""
         return [self._items[name] for name in sorted(self._items)]
 
     def number_of(self, name: str) -> int:
-        """The number of an operation."""
+        """Return the number of an operation."""
         return self._items[name].number
 
     def input_shapes(self, item: Measured) -> dict[int, list[int]]:
-        """{number of an input: its shape}, which is empty where nothing is known of it."""
+        """Return {number of an input: its shape}; unknown shapes are empty."""
         found = {}
         for number, name in item.inputs.items():
             source = self._items.get(name)
@@ -56,19 +56,19 @@ class Model:
         return found
 
     def add_graph(self, graph: Graph) -> None:
-        """Adds operations that are not there yet."""
+        """Add operations that are not there yet."""
         for node in graph.as_graph_def(add_shapes=True).node:
             if node.name not in self._items:
                 self.add(_of_node(node))
 
     def add(self, item: Measured) -> Measured:
-        """Adds an operation, and numbers it."""
+        """Add an operation, and numbers it."""
         item.number = len(self._items)
         self._items[item.name] = item
         return item
 
     def add_run(self, step: int, metadata: Any) -> None:
-        """Adds the `RunMetadata` of a traced step."""
+        """Add the `RunMetadata` of a traced step."""
         if not metadata.HasField("step_stats"):
             print(f"Invalid RunMetadata for step {step}", file=sys.stderr)
             return
@@ -86,7 +86,7 @@ class Model:
                 item.add_run(step, device, node, streams)
 
     def add_log(self, log: Any) -> None:
-        """Adds what an `OpLogProto` says of operations."""
+        """Add what an `OpLogProto` says of operations."""
         for number, word in log.id_to_string.items():
             self.words.setdefault(number, word)
         for entry in log.log_entries:
@@ -101,7 +101,7 @@ class Model:
 
 
 def model_of(graph: Graph, run_meta: Any, op_log: Any, add_trace: bool) -> Model:
-    """The operations of a graph and of at most one traced run.
+    """Return the operations of a graph and of at most one traced run.
 
     Args:
       graph: the graph; shapes that the run found become known to it.

@@ -26,7 +26,7 @@ def write_op_log(
     graph: Graph | None, log_dir: Any, op_log: Any = None, run_meta: Any = None,
     add_trace: bool = True,
 ) -> None:  # fmt: skip
-    """Writes the file `tfprof_log` of an `OpLogProto`, for TensorFlow's command-line profiler.
+    """Write the file `tfprof_log` of an `OpLogProto`, for TensorFlow's command-line profiler.
 
     Args:
       graph: the graph; the default one if None.
@@ -42,7 +42,7 @@ def write_op_log(
 def merged(
     graph: Graph | None, op_log: Any = None, run_meta: Any = None, add_trace: bool = True
 ) -> Any:
-    """An `OpLogProto` of the operations of a graph, with what `op_log` says of them."""
+    """Return an `OpLogProto` of the operations of a graph, with what `op_log` says of them."""
     graph = graph or get_default_graph()
     if run_meta is not None:
         _take_shapes(graph, run_meta)
@@ -62,7 +62,7 @@ def merged(
 
 
 def _entries(graph: Graph, words: dict[str, int] | None, traced: bool) -> list[Any]:
-    """An entry of each operation that there is something to say of."""
+    """Return an entry of each operation that there is something to say of."""
     trainable = {v.op.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)}
     found, unknown = [], 0
     for op in graph.get_operations():

@@ -24,7 +24,7 @@ def _options(**changes: Any) -> dict[str, Any]:
 
 @export("profiler.ProfileOptionBuilder")
 class ProfileOptionBuilder:
-    """Builds the options of `tf.profiler.profile`, a dict; each method gives the builder.
+    """Builder of the options of `tf.profiler.profile`, a dict; each method returns the builder.
 
     Args:
       options: where to begin; what is shown is time by name if None.
@@ -65,7 +65,7 @@ class ProfileOptionBuilder:
         )  # fmt: skip
 
     def build(self) -> dict[str, Any]:
-        """The options."""
+        """Return the options."""
         return copy.deepcopy(self._options)
 
     def _with(self, **changes: Any) -> ProfileOptionBuilder:
@@ -73,14 +73,14 @@ class ProfileOptionBuilder:
         return self
 
     def with_max_depth(self, max_depth: int) -> ProfileOptionBuilder:
-        """Shows so many levels."""
+        """Show so many levels."""
         return self._with(max_depth=max_depth)
 
     def with_min_memory(
         self, min_bytes: int = 0, min_peak_bytes: int = 0, min_residual_bytes: int = 0,
         min_output_bytes: int = 0,
     ) -> ProfileOptionBuilder:  # fmt: skip
-        """Shows what needs at least so many bytes."""
+        """Show entries with at least so many bytes."""
         return self._with(
             min_bytes=min_bytes, min_peak_bytes=min_peak_bytes,
             min_residual_bytes=min_residual_bytes, min_output_bytes=min_output_bytes,
@@ -89,26 +89,26 @@ class ProfileOptionBuilder:
     def with_min_execution_time(
         self, min_micros: int = 0, min_accelerator_micros: int = 0, min_cpu_micros: int = 0
     ) -> ProfileOptionBuilder:
-        """Shows what takes at least so many microseconds."""
+        """Show entries with at least so many microseconds."""
         return self._with(
             min_micros=min_micros, min_accelerator_micros=min_accelerator_micros,
             min_cpu_micros=min_cpu_micros,
         )  # fmt: skip
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Shows what has at least so many parameters."""
+        """Show what has at least so many parameters."""
         return self._with(min_params=min_params)
 
     def with_min_occurrence(self, min_occurrence: int) -> ProfileOptionBuilder:
-        """Shows what ran at least so often."""
+        """Show what ran at least so often."""
         return self._with(min_occurrence=min_occurrence)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
-        """Shows what needs at least so many floating-point operations."""
+        """Show entries with at least so many floating-point operations."""
         return self._with(min_float_ops=min_float_ops)
 
     def with_accounted_types(self, account_type_regexes: list[str]) -> ProfileOptionBuilder:
-        """Counts operations of which a type, the device or a mark matches."""
+        """Count operations of which a type, the device or a mark matches."""
         return self._with(account_type_regexes=account_type_regexes)
 
     def with_node_names(
@@ -123,27 +123,27 @@ class ProfileOptionBuilder:
         return self._with(**{name: value for name, value in given.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
-        """Whether totals are of what is shown, or of everything."""
+        """Return True if totals are of what is shown, or of everything."""
         return self._with(account_displayed_op_only=is_true)
 
     def with_empty_output(self) -> ProfileOptionBuilder:
-        """Prints nothing."""
+        """Print nothing."""
         return self._with(output="none")
 
     def with_stdout_output(self) -> ProfileOptionBuilder:
-        """Prints the report."""
+        """Print the report."""
         return self._with(output="stdout")
 
     def with_file_output(self, outfile: str) -> ProfileOptionBuilder:
-        """Writes the report to a file."""
+        """Write the report to a file."""
         return self._with(output=f"file:outfile={outfile}")
 
     def with_timeline_output(self, timeline_file: str) -> ProfileOptionBuilder:
-        """Writes a trace for Chrome's tracing page."""
+        """Write a trace for Chrome's tracing page."""
         return self._with(output=f"timeline:outfile={timeline_file}")
 
     def with_pprof_output(self, pprof_file: str) -> ProfileOptionBuilder:
-        """Writes a profile for pprof; not supported."""
+        """Write a profile for pprof; not supported."""
         return self._with(output=f"pprof:outfile={pprof_file}")
 
     def order_by(self, attribute: str) -> ProfileOptionBuilder:
@@ -151,9 +151,9 @@ class ProfileOptionBuilder:
         return self._with(order_by=attribute)
 
     def select(self, attributes: list[str]) -> ProfileOptionBuilder:
-        """Shows these measures."""
+        """Show these measures."""
         return self._with(select=attributes)
 
     def with_step(self, step: int) -> ProfileOptionBuilder:
-        """Of a `Profiler`, the step to show; all on average if -1."""
+        """Set the step to show of a `Profiler`; the average of all if -1."""
         return self._with(step=step)

@@ -14,7 +14,7 @@ _FEW = 16  # so many are left to the insertion sort at the end, which is stable
 
 
 def in_order(values: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]:
-    """The values, smallest key first.
+    """Return the values, smallest key first.
 
     Args:
       values: what to sort.
@@ -35,7 +35,7 @@ def _partition(keyed: list[Any], first: int, last: int, depth: int) -> None:
 
 
 def _cut(keyed: list[Any], first: int, last: int) -> int:
-    """Puts small keys before large ones; returns where these begin."""
+    """Put small keys before large ones; return where these begin."""
     median = _median(keyed, first + 1, (first + last) // 2, last - 1)
     keyed[first], keyed[median] = keyed[median], keyed[first]
     pivot, low, high = keyed[first][0], first + 1, last
@@ -52,7 +52,7 @@ def _cut(keyed: list[Any], first: int, last: int) -> int:
 
 
 def _median(keyed: list[Any], *places: int) -> int:
-    """Which of three places has the middle key; of equal ones, the one that the library takes."""
+    """Return the one of three places with the middle key, among equal ones as the library does."""
     a, b, c = (keyed[place][0] for place in places)
     if a < b:
         chosen = 1 if b < c else 2 if a < c else 0

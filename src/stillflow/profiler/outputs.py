@@ -1,4 +1,4 @@
-"""Where reports of the profiler go: to the terminal, into files, timelines and pprof's profiles."""
+"""Outputs of the profiler: the terminal, files, timelines and pprof's profiles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEFAULTS = {"max_depth": 10, "step": -1, "order_by": "name", "output": "stdout"
 
 
 class Output(NamedTuple):
-    """Where a report goes: "stdout", "none", or the kind of a file and its path."""
+    """Output of a report: "stdout", "none", or the kind of a file and its path."""
 
     kind: str
     path: str = ""
@@ -36,7 +36,7 @@ def options_proto(options: dict[str, Any]) -> Any:
 
 
 def output_of(options: Any) -> Output | None:
-    """Where the options have a report go; None, and a line on stderr, if that cannot be."""
+    """Return the output in the options; None, and a line on stderr, if it is invalid."""
     try:
         output = _parsed(options.output)
     except ValueError as error:
@@ -70,7 +70,7 @@ def _parsed(text: str) -> Output:
 
 
 def write(path: str, content: str | bytes) -> bool:
-    """Writes a file, or says on stderr why it could not; returns whether it did."""
+    """Write a file, or say on stderr why it could not; return whether it did."""
     try:
         write_string_to_file(path, content)
     except errors.OpError as error:

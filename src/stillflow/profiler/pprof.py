@@ -30,7 +30,10 @@ _SAMPLES = {
 
 
 def selected(options: Any) -> str | None:
-    """The one thing that a profile shows; None, and a line on stderr, if it cannot be shown."""
+    """Return the one thing that a profile shows.
+
+    None, and a line on stderr, if it cannot be shown.
+    """
     if len(set(options.select)) != 1:
         print("Can only select 1 attribute for pprof output.", file=sys.stderr)
         return None
@@ -42,13 +45,13 @@ def selected(options: Any) -> str | None:
 
 
 def put_out(root: Group, name: str, path: str) -> None:
-    """Writes the profile of what is shown below a root, and says how to look at it."""
+    """Write the profile of what is shown below a root, and say how to look at it."""
     if write(path, gzip.compress(_Builder(root, name).finished(), mtime=0)):
         print(f"\nRun pprof -png --nodecount=100 --sample_index=1 <{path}>")
 
 
 class _Builder:
-    """Collects a profile: a sample for each operation, with the calls that made it."""
+    """Builder of a profile: a sample for each operation, with the calls that made it."""
 
     def __init__(self, root: Group, name: str) -> None:
         self._measure, unit, comment = _SAMPLES[name]
@@ -62,7 +65,7 @@ class _Builder:
         self._visit(root, [])
 
     def finished(self) -> bytes:
-        """The serialized profile."""
+        """Return the serialized profile."""
         self._profile.string_table.extend(self._words)
         data: bytes = self._profile.SerializeToString()
         return data
@@ -81,7 +84,7 @@ class _Builder:
                 self._visit(child, [*calls, self._location(group.trace, child.trace)])
 
     def _location(self, caller: Any, called: Any) -> int:
-        """The number of a call; numbers begin with 1."""
+        """Return the number of a call; numbers begin with 1."""
         path, line, _, _ = caller
         key = (path, called[2], line)
         if key not in self._locations:
@@ -103,7 +106,7 @@ class _Builder:
         return self._functions[key]
 
     def _add_samples(self, group: Group, calls: list[int]) -> None:
-        """Adds a sample for each operation of the innermost lines, shown or not."""
+        """Add a sample for each operation of the innermost lines, shown or not."""
         for child in group.children:
             self._add_samples(child, calls)
         for name in () if group.children else sorted(group.picked):

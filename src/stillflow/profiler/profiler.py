@@ -28,7 +28,7 @@ def profile(
     graph: Graph | None = None, run_meta: Any = None, op_log: Any = None, cmd: str = "scope",
     options: Any = _DEFAULT,
 ) -> Any:  # fmt: skip
-    """Counts what the operations of a model need, and reports it.
+    """Count the costs of a model's operations, and report them.
 
     Args:
       graph: the graph; the default one if None.
@@ -89,34 +89,34 @@ class Profiler:
         self._model = Model(self._graph, merged(self._graph, op_log, None, add_trace=True))
 
     def add_step(self, step: int, run_meta: Any) -> None:
-        """Adds the `RunMetadata` of a traced step."""
+        """Add the `RunMetadata` of a traced step."""
         log = merged(self._graph, None, run_meta, add_trace=True)
         self._model.add_graph(self._graph)
         self._model.add_run(step, run_meta)
         self._model.add_log(log)
 
     def profile_python(self, options: dict[str, Any]) -> Any:
-        """By the lines of the program, a `MultiGraphNodeProto`."""
+        """Profile by the lines of the program: a `MultiGraphNodeProto`."""
         return _profile(self._model, "code", options_proto(options))
 
     def profile_operations(self, options: dict[str, Any]) -> Any:
-        """By types of operations, a `MultiGraphNodeProto`."""
+        """Profile by types of operations: a `MultiGraphNodeProto`."""
         return _profile(self._model, "op", options_proto(options))
 
     def profile_name_scope(self, options: dict[str, Any]) -> Any:
-        """By name scopes, a `GraphNodeProto`."""
+        """Profile by name scopes: a `GraphNodeProto`."""
         return _profile(self._model, "scope", options_proto(options))
 
     def profile_graph(self, options: dict[str, Any]) -> Any:
-        """By what takes whose values, a `GraphNodeProto`."""
+        """Profile by consumers of values: a `GraphNodeProto`."""
         return _profile(self._model, "graph", options_proto(options))
 
     def advise(self, options: Any) -> Any:
-        """What the steps spent their time on, an `AdviceProto`."""
+        """Return advice on the time of the steps, an `AdviceProto`."""
         return advice(self._model, options)
 
     def serialize_to_string(self) -> bytes:
-        """The operations and their counts as a serialized `ProfileProto`."""
+        """Return the operations and their counts as a serialized `ProfileProto`."""
         data: bytes = profile_proto(self._model).SerializeToString()
         return data
 
@@ -125,7 +125,7 @@ class Profiler:
 
 
 def _profile(model: Model, view: str, options: Any) -> Any:
-    """Counts, and puts out what is found where the options say."""
+    """Profile, and write the report to the output in the options."""
     output = output_of(options)
     if output is None:
         return _empty(view)
@@ -160,7 +160,7 @@ def _shown(model: Model, view: str, options: Any, output: Output) -> Any:
 
 
 def _refusal(model: Model, view: str, options: Any, output: str) -> str | None:
-    """What hinders a report, if something does."""
+    """Return the reason against a report, if there is one."""
     if options.step >= 0 and options.step not in model.steps:
         steps = "".join(f"{step} " for step in sorted(model.steps))
         return f"Options -step={options.step} not found.\nAvailable steps: {steps}"

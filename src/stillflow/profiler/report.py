@@ -12,7 +12,7 @@ from stillflow.profiler.tree import Entry, walk
 
 
 class Column(NamedTuple):
-    """What can be selected: the measure, if it is a number, its heading and explanation."""
+    """Selectable column: its measure, if it is a number, heading and explanation."""
 
     measure: str
     heading: str
@@ -118,7 +118,7 @@ def _amount(measure: str) -> Callable[[int], str]:
 
 
 def _columns(view: str, options: Any) -> list[str]:
-    """What is shown of each entry, in order."""
+    """Return the columns of each entry, in order."""
     selected = set(options.select)
     if "micros" in selected:
         selected.update(_TIMES)
@@ -126,7 +126,7 @@ def _columns(view: str, options: Any) -> list[str]:
 
 
 def settings(options: Any, output: str) -> str:
-    """The options, as a report begins."""
+    """Return the options, as a report begins."""
     lines = ["", "=========================Options============================="]
     for name in _SETTINGS:
         value = getattr(options, name)
@@ -140,7 +140,7 @@ def settings(options: Any, output: str) -> str:
 
 
 def explanation(view: str, options: Any) -> str:
-    """What the view and the columns mean."""
+    """Return the meaning of the view and the columns."""
     texts = []
     for name in sorted(set(options.select)):
         if name == "micros":
@@ -160,7 +160,7 @@ END = "\n======================End of Report==========================\n"
 
 
 def report(view: str, root: Any, model: Model, options: Any) -> str:
-    """The heading of the columns, and a line for each entry."""
+    """Return the heading of the columns, and a line for each entry."""
     columns = _columns(view, options)
     headings = [_COLUMNS[name].heading for name in columns]
     if view in GROUPED and "occurrence" in columns:
@@ -240,7 +240,7 @@ def _share(group: Group, root: Group, name: str, measure: str) -> str:
 
 
 def _shapes_of(group: Group, model: Model) -> str:
-    """The combinations of shapes that a type takes, the ones that ran most often first."""
+    """Return the combinations of shapes that a type takes, the ones that ran most often first."""
     counts: dict[str, list[int]] = {}
     for item in group.picked.values():
         shapes = ",\t".join(_shapes(item, model))

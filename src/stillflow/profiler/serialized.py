@@ -10,7 +10,7 @@ from stillflow.protos import ExecProfile, ProfileNode, ProfileProto
 
 
 def profile_proto(model: Model) -> Any:
-    """The message of a model."""
+    """Return the message of a model."""
     result = ProfileProto(
         steps=sorted(model.steps), has_trace=model.has_trace, id_to_string=model.words
     )
@@ -58,7 +58,7 @@ def _execution(run: Execution) -> Any:
 
 
 def model_of_profile(proto: Any) -> Model:
-    """The model that a `ProfileProto` is of."""
+    """Return the model that a `ProfileProto` is of."""
     model = Model(None)
     model.steps = set(proto.steps)
     model.has_trace = proto.has_trace

@@ -82,7 +82,7 @@ def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStat
 
 
 def flops_of(op: Operation) -> int:
-    """The floating-point operations of an operation; 0 for types that are not counted.
+    """Return the floating-point operations of an operation; 0 for types that are not counted.
 
     Raises:
       UnknownShape: if it depends on a shape that is not known.

@@ -1,4 +1,4 @@
-"""Profiles as trees: by name scopes, or by what takes whose values."""
+"""Profiles as trees: by name scopes, or by consumers of values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Entry:
       shown: below it, of what is accounted or shown.
       accounted: whether its own measures count.
       own: its measures.
-      total: its measures with those below; `definitions` among them.
+      total: its measures including entries below and `definitions`.
     """
 
     item: Measured
@@ -68,7 +68,7 @@ class Entry:
         self.total["definitions"] = 1
 
     def add(self, child: Entry) -> None:
-        """Adds the total of an entry below."""
+        """Add the total of an entry below."""
         self.total.update(child.total)
 
     def add_up(self) -> None:
@@ -78,7 +78,7 @@ class Entry:
             self.add(child)
 
     def account(self, options: Any) -> None:
-        """Finds its own measures, and whether they count."""
+        """Find its own measures, and whether they count."""
         self.own = self.item.at(options.step)
         patterns = list(options.account_type_regexes)
         self.accounted = patterns == [".*"] or any(
@@ -86,11 +86,11 @@ class Entry:
         )
 
     def key(self, order: str) -> Any:
-        """What it is sorted by."""
+        """Return the sort key."""
         return -self.total[ORDERS[order]] if order in ORDERS else self.name
 
     def amount(self, option: str, measure: str) -> int:
-        """What it has of a measure that an option gives the least of."""
+        """Return its amount of a measure that an option limits."""
         return (self.own if option in _OWN else self.total)[measure]
 
 
@@ -104,7 +104,7 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 
 
 def matches(text: str, patterns: Any) -> bool:
-    """Whether a text is wholly matched by one of some regular expressions."""
+    """Return True if one of some regular expressions matches a whole text."""
     if list(patterns) == [".*"]:
         return True
     compiled = map(_pattern, patterns)
@@ -119,7 +119,7 @@ def ordered(entries: list[Any], options: Any) -> list[Any]:
 
 
 def is_shown(entry: Entry, options: Any, depth: int) -> bool:
-    """Whether an entry has enough of everything and a name to be shown."""
+    """Return True if an entry reaches all minima and has a name to be shown."""
     if entry.name == ROOT:
         return True
     for option, measure in _MINIMA.items():
@@ -133,7 +133,7 @@ def is_shown(entry: Entry, options: Any, depth: int) -> bool:
 
 
 def by_scope(model: Model, options: Any) -> Entry:
-    """The tree of name scopes."""
+    """Return the tree of name scopes."""
     entries = {item.name: Entry(item) for item in model.items()}
     for name in list(entries):
         parts = name.split("/")
@@ -148,7 +148,7 @@ def by_scope(model: Model, options: Any) -> Entry:
 
 
 def by_graph(model: Model, options: Any) -> Entry:
-    """The tree of what each operation takes values of, from those that nobody takes."""
+    """Return the tree of what each operation takes values of, from those that nobody takes."""
     entries = {item.name: Entry(item) for item in model.items()}
     taken = set()
     for entry in entries.values():
@@ -161,7 +161,7 @@ def by_graph(model: Model, options: Any) -> Entry:
 
 
 def _accounted(root: Entry, options: Any, scopes: bool) -> Entry:
-    """Adds up what counts, leaves out what neither counts nor has something below, and hides.
+    """Add up what counts, leave out what neither counts nor has something below, and hides.
 
     Args:
       root: the tree.
@@ -182,7 +182,7 @@ def gather(
     enter: Callable[[Any, int], list[Any] | None],
     leave: Callable[[Any, int, list[Any]], list[Any]],
 ) -> list[Any]:
-    """What becomes of the entries of trees, from the leaves up; trees may be as deep as graphs.
+    """Return the results for the entries of trees, from the leaves up; trees may be very deep.
 
     Args:
       roots: the topmost entries, of depth 1.
@@ -228,7 +228,7 @@ def _account(entries: list[Entry], options: Any, scopes: bool) -> list[Entry]:
 
 
 def started(entries: list[Any], patterns: Any) -> list[Any]:
-    """The topmost entries whose names match."""
+    """Return the topmost entries whose names match."""
     visited: set[int] = set()
 
     def enter(entry: Any, depth: int) -> list[Any] | None:
@@ -266,7 +266,7 @@ def _display(root: Entry, options: Any) -> None:
 
 
 def walk(root: Any) -> Iterator[tuple[Any, int]]:
-    """An entry and all that are shown below it, each with its depth, from 0 on."""
+    """Yield an entry and all that are shown below it, each with its depth, from 0 on."""
     stack = [(root, 0)]
     while stack:
         entry, depth = stack.pop()
@@ -275,7 +275,7 @@ def walk(root: Any) -> Iterator[tuple[Any, int]]:
 
 
 def message(root: Entry, model: Model, make: Any) -> Any:
-    """An entry, and what is shown below it, as a `GraphNodeProto`."""
+    """Return an entry, and what is shown below it, as a `GraphNodeProto`."""
     result = make()
     waiting = [(root, result)]
     while waiting:

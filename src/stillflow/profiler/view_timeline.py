@@ -15,7 +15,7 @@ _RULE = "\n******************************************************\n"
 
 
 def of_tree(root: Any) -> list[dict[str, Any]]:
-    """The events of a tree: each entry lasts as long as all below it together."""
+    """Return the events of a tree: each entry lasts as long as all below it together."""
     events: list[dict[str, Any]] = []
     _add_tree(events, root, 0, 0, set())
     return events
@@ -35,7 +35,7 @@ def _add_tree(events: list[Any], entry: Any, start: int, depth: int, seen: set[i
 
 
 def of_graph(root: Entry, step: int) -> list[dict[str, Any]]:
-    """The events of a step's operations, for each device in as many rows as overlap."""
+    """Return the events of a step's operations, for each device in as many rows as overlap."""
     runs: dict[str, dict[int, tuple[str, int]]] = {}
     for entry, _ in walk(root):
         _add_runs(runs, entry, step)
@@ -79,7 +79,7 @@ def _region(
 
 
 def put_out(events: list[dict[str, Any]], path: str, step: int) -> None:
-    """Writes the events of a step, and says where."""
+    """Write the events of a step, and say where."""
     path = f"{path}_{step}"
     if write(path, json.dumps({"traceEvents": events}, separators=(",", ":")) + "\n"):
         print(f"{_RULE}Timeline file is written to {path}.\n"

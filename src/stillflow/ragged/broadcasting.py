@@ -21,7 +21,7 @@ from stillflow.ragged.tiling import tile
 
 
 def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = True) -> Any:
-    """A tensor in a shape that its own can be broadcast to.
+    """Return a tensor in a shape that its own can be broadcast to.
 
     Args:
       rt_input: dense or ragged.
@@ -73,7 +73,7 @@ def _check(x: Any, target: RaggedTensorDynamicShape) -> None:
 
 
 def _with_rank(x: Any, target: RaggedTensorDynamicShape) -> Any:
-    """The tensor with outer dimensions of size 1 up to the rank of a shape."""
+    """Return the tensor with outer dimensions of size 1 up to the rank of a shape."""
     missing = target.rank - x.shape.ndims  # type: ignore[operator]
     if missing and x.shape.ndims < target.num_inner_dimensions + 1:  # type: ignore[operator]
         x = reshape(x, concat([[-1], target.inner_dim_sizes], axis=0))
@@ -88,7 +88,7 @@ def _with_rank(x: Any, target: RaggedTensorDynamicShape) -> Any:
 
 
 def _partitioned_like(x: Any, target: RaggedTensorDynamicShape) -> Any:
-    """The tensor with as many partitioned dimensions as a shape has."""
+    """Return the tensor with as many partitioned dimensions as a shape has."""
     kind = target.dim_size_dtype
     if not is_ragged(x):
         depth = target.num_partitioned_dimensions - 1

@@ -48,7 +48,7 @@ class Construction:
         cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None,
         validate: bool = True,
     ) -> Any:  # fmt: skip
-        """Puts values in rows by the (ascending) number of each one's row, of `nrows` in all."""
+        """Put values in rows by the (ascending) number of each one's row, of `nrows` in all."""
         _check_bool(validate)
         with name_scope(name, "RaggedFromValueRowIds", [values, value_rowids, nrows]):
             values, rowids = cls._convert(values, value_rowids, "value_rowids")
@@ -82,7 +82,7 @@ class Construction:
     def from_row_splits(
         cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Puts values in rows by where each row starts and the last one ends."""
+        """Put values in rows by where each row starts and the last one ends."""
         _check_bool(validate)
         if isinstance(row_splits, (list, tuple)) and not row_splits:
             raise ValueError("row_splits tensor may not be empty.")
@@ -105,7 +105,7 @@ class Construction:
     def from_row_lengths(
         cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Puts values in rows by the lengths of the rows."""
+        """Put values in rows by the lengths of the rows."""
         _check_bool(validate)
         with name_scope(name, "RaggedFromRowLengths", [values, row_lengths]):
             values, lengths = cls._convert(values, row_lengths, "row_lengths")
@@ -127,7 +127,7 @@ class Construction:
     def from_row_starts(
         cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Puts values in rows by where each row starts."""
+        """Put values in rows by where each row starts."""
         _check_bool(validate)
         with name_scope(name, "RaggedFromRowStarts", [values, row_starts]):
             values, starts = cls._convert(values, row_starts, "row_starts")
@@ -149,7 +149,7 @@ class Construction:
     def from_row_limits(
         cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Puts values in rows by where each row ends."""
+        """Put values in rows by where each row ends."""
         _check_bool(validate)
         with name_scope(name, "RaggedFromRowLimits", [values, row_limits]):
             values, limits = cls._convert(values, row_limits, "row_limits")
@@ -173,7 +173,7 @@ class Construction:
         nested_nrows: Sequence[Any] | None = None, name: str | None = None,
         validate: bool = True,
     ) -> Any:  # fmt: skip
-        """Puts values in rows of rows; see `from_value_rowids`."""
+        """Put values in rows of rows; see `from_value_rowids`."""
         _check_bool(validate)
         _check_list(nested_value_rowids, "nested_value_rowids")
         if nested_nrows is None:
@@ -194,7 +194,7 @@ class Construction:
         cls, flat_values: Any, nested_row_splits: Sequence[Any], name: str | None = None,
         validate: bool = True,
     ) -> Any:  # fmt: skip
-        """Puts values in rows of rows; see `from_row_splits`."""
+        """Put values in rows of rows; see `from_row_splits`."""
         _check_bool(validate)
         _check_list(nested_row_splits, "nested_row_splits")
         with name_scope(name, "RaggedFromNestedRowSplits", [flat_values, *nested_row_splits]):
@@ -208,7 +208,7 @@ class Construction:
         cls, flat_values: Any, nested_row_lengths: Sequence[Any], name: str | None = None,
         validate: bool = True,
     ) -> Any:  # fmt: skip
-        """Puts values in rows of rows; see `from_row_lengths`."""
+        """Put values in rows of rows; see `from_row_lengths`."""
         _check_bool(validate)
         _check_list(nested_row_lengths, "nested_row_lengths")
         with name_scope(name, "RaggedFromNestedRowlengths", [flat_values, *nested_row_lengths]):
@@ -221,7 +221,7 @@ class Construction:
 
     @classmethod
     def _convert(cls, values: Any, partition: Any, name: str) -> tuple[Any, Tensor]:
-        """The values and what tells their rows apart as tensors with types that go together."""
+        """Return the values and the row partition as tensors with consistent types."""
         if isinstance(values, cls):
             kind = values.row_splits.dtype
             if not isinstance(partition, Tensor):
@@ -250,7 +250,7 @@ class Construction:
 
     @classmethod
     def _length(cls, values: Any, out_type: Any = dtypes.int32) -> Tensor:
-        """How many rows a tensor of either kind has."""
+        """Return the number of rows of a tensor of either kind."""
         if isinstance(values, cls):
             return values.nrows(out_type=out_type)  # type: ignore[attr-defined,no-any-return]
         return shape(values, out_type=out_type)[0]
@@ -272,7 +272,7 @@ def _check_index_type(partition: Tensor, name: str) -> None:
 
 
 def _row_count(rowids: Tensor, given: Any) -> tuple[Tensor, int | None]:
-    """How many rows there are, as a tensor and, where it is known, as a number."""
+    """Return the number of rows, as a tensor and, where it is known, as a number."""
     if given is None:
         ids = static_value(rowids)
         if ids is None:

@@ -1,4 +1,4 @@
-"""What functions of ragged tensors accept, and the types of splits that go together."""
+"""Arguments of functions of ragged tensors, and their consistent types of splits."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MISMATCH = (
 
 
 def is_ragged(value: Any) -> bool:
-    """Whether `value` is a `RaggedTensor` or a `RaggedTensorValue`."""
+    """Return True if `value` is a `RaggedTensor` or a `RaggedTensorValue`."""
     return isinstance(value, (RaggedTensor, RaggedTensorValue))
 
 
 def convert_to_tensor_or_ragged_tensor(
     value: Any, dtype: Any = None, preferred_dtype: Any = None, name: str | None = None
 ) -> Any:
-    """Converts `value` to a `RaggedTensor` if it is ragged, else to a `Tensor`.
+    """Convert `value` to a `RaggedTensor` if it is ragged, else to a `Tensor`.
 
     Args:
       value: a `RaggedTensor`, `RaggedTensorValue`, or what `tf.convert_to_tensor` takes.
@@ -52,7 +52,7 @@ def convert_to_tensor_or_ragged_tensor(
 
 
 def common_splits_dtype(*tensors: Any) -> Any:
-    """The type of the splits of the ragged ones of several tensors; int64 if there are none.
+    """Return the type of the splits of the ragged ones of several tensors; int64 if there are none.
 
     Raises:
       ValueError: if they are not of one type.

@@ -68,7 +68,7 @@ def batch_gather_with_default(
 
 
 def _pad_shape(params: Any, indices: Any, kind: Any) -> RaggedTensorDynamicShape:
-    """The shape of one element for each row of `params`."""
+    """Return the shape of one element for each row of `params`."""
     axis = indices.shape.ndims - 1
     size = RaggedTensorDynamicShape.from_tensor(params, dim_size_dtype=kind)
     outer = size.partitioned_dim_sizes

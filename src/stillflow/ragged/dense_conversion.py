@@ -38,7 +38,7 @@ def from_tensor(
 
 
 def to_tensor(rt_input: Any, default_value: Any = None, name: str | None = None) -> Any:
-    """The dense form of a ragged tensor; any other tensor itself."""
+    """Return the dense form of a ragged tensor; any other tensor itself."""
     return rt_input.to_tensor(default_value, name) if is_ragged(rt_input) else rt_input
 
 
@@ -53,11 +53,11 @@ def from_sparse(st_input: Any, name: str | None = None) -> Any:
 
 
 def ragged_to_dense(rt_input: Any, default_value: Any = None, shape: Any = None) -> Tensor:
-    """The dense form of a ragged tensor, by a single operation.
+    """Return the dense form of a ragged tensor, by a single operation.
 
     Args:
       rt_input: a `RaggedTensor`.
-      default_value: what stands after the end of rows, by default zero.
+      default_value: padding after the end of rows, by default zero.
       shape: of the result; longer rows are cut. By default as wide as the longest row.
     """
     partitions = list(_partitions(rt_input))
@@ -73,7 +73,7 @@ def ragged_to_dense(rt_input: Any, default_value: Any = None, shape: Any = None)
 
 
 def _partitions(x: RaggedTensor) -> list[tuple[str, Tensor]]:
-    """How the rows of every ragged dimension are told apart, the way that is at hand."""
+    """Return the available form of each ragged dimension's row partition."""
     outer, *inner = x._levels()
     rest = [
         ("ROW_SPLITS", level.row_splits) if level._cached_value_rowids is None

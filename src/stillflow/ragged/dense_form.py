@@ -39,13 +39,13 @@ class DenseForm:
         cls, tensor: Any, lengths: Any = None, padding: Any = None, ragged_rank: int = 1,
         name: str | None = None, row_splits_dtype: Any = dtypes.int64,
     ) -> Any:  # fmt: skip
-        """Makes dimensions of a dense tensor ragged.
+        """Make dimensions of a dense tensor ragged.
 
         Args:
           tensor: of rank `ragged_rank + 1` or more.
           lengths: how much of each row is kept: integers [rows]; or a list of them, one for each
             ragged dimension from the outermost on.
-          padding: a value that is left out at the end of rows, in place of `lengths`.
+          padding: a value that is left out at the end of rows, instead of `lengths`.
           ragged_rank: how many dimensions to make ragged, from the second one on.
           name: of the scope.
           row_splits_dtype: of the splits, `tf.int32` or `tf.int64`.
@@ -80,7 +80,7 @@ class DenseForm:
     def _several_dimensions(
         cls, tensor: Any, size: Any, lengths: Any, padding: Any, ragged_rank: int, kind: Any
     ) -> Any:
-        """The innermost ragged dimension first; the outer ones are uniform."""
+        """Return the innermost ragged dimension first; the outer ones are uniform."""
         inner = concat([constant([-1], kind), size[ragged_rank:]], axis=0)
         flattened = reshape(tensor, inner)
         values = cls.from_tensor(flattened, lengths, padding, row_splits_dtype=kind)
@@ -118,11 +118,11 @@ class DenseForm:
         return cls.from_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
 
     def to_tensor(self, default_value: Any = None, name: str | None = None) -> Tensor:
-        """A dense tensor as wide as the longest row.
+        """Return a dense tensor as wide as the longest row.
 
         Args:
-          default_value: what stands after the end of rows, by default zero; of a shape that can
-            be broadcast to that of a value.
+          default_value: padding after the end of rows, by default zero; of a shape that can be
+            broadcast to that of a value.
           name: of the scope.
         """
         with name_scope(name, "RaggedToTensor", [self, default_value]):
@@ -160,7 +160,7 @@ def _is_nested(lengths: Any) -> bool:
 
 
 def _lengths_without(padding: Any, tensor: Tensor, columns: Tensor, kind: Any) -> Tensor:
-    """The lengths of rows up to the last element that is no padding."""
+    """Return the lengths of rows up to the last element that is no padding."""
     padding = convert_to_tensor(padding, name="padding", dtype=tensor.dtype)
     padding.shape.assert_is_compatible_with(tensor.shape[2:])
     same = equal(padding, tensor)
@@ -174,7 +174,7 @@ def _lengths_without(padding: Any, tensor: Tensor, columns: Tensor, kind: Any) -
 
 
 def _fitting(default: Tensor, values: Tensor) -> Tensor:
-    """The default value in the shape of one of the values."""
+    """Return the default value in the shape of one of the values."""
     wanted, given = values.shape.ndims, default.shape.ndims
     if wanted is not None:
         default.shape.with_rank_at_most(wanted - 1)

@@ -112,7 +112,7 @@ _BINARY: dict[Any, str] = {
 
 
 class _Stand(NamedTuple):
-    """What stands in for a function of dense tensors.
+    """Ragged replacement of a function of dense tensors.
 
     Attributes:
       function: takes the same arguments, by name.
@@ -159,7 +159,7 @@ _OTHERS: dict[Function, _Stand] = {
 def _taken(
     args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]
 ) -> tuple[list[Any], tuple[Any, ...], dict[str, Any]]:
-    """The first arguments, by whatever way they are given, and the rest."""
+    """Return the first arguments, given by position or by name, and the rest."""
     rest = dict(kwargs)
     count = len(names)
     first = [*args[:count], *(rest.pop(name, None) for name in names[len(args) :])]
@@ -267,7 +267,7 @@ def _stand_in_handler(function: Function, stand: _Stand) -> Handler:
 
 
 def _some_ragged(items: Sequence[Any]) -> bool:
-    """Whether some values are ragged and all others can be tensors."""
+    """Return True if some values are ragged and all others can be tensors."""
     if not any(map(is_ragged, items)):
         return False
     return all(is_ragged(item) or _is_convertible(item) for item in items)

@@ -40,7 +40,7 @@ class RaggedTensorDynamicShape:
     def __init__(
         self, partitioned_dim_sizes: Sequence[Any], inner_dim_sizes: Any, dim_size_dtype: Any = None
     ) -> None:
-        """Makes a shape.
+        """Make a shape.
 
         Args:
           partitioned_dim_sizes: scalars and vectors; the first is a scalar, the last a vector.
@@ -66,7 +66,7 @@ class RaggedTensorDynamicShape:
 
     @staticmethod
     def from_dim_sizes(dim_sizes: Sequence[Any]) -> RaggedTensorDynamicShape:
-        """The shape with these sizes, scalars for uniform and vectors for ragged dimensions.
+        """Return the shape with these sizes, scalars for uniform and vectors for ragged dimensions.
 
         Raises:
           ValueError: if one is neither.
@@ -83,7 +83,7 @@ class RaggedTensorDynamicShape:
 
     @classmethod
     def from_tensor(cls, rt_input: Any, dim_size_dtype: Any = None) -> RaggedTensorDynamicShape:
-        """The shape of a dense or ragged tensor."""
+        """Return the shape of a dense or ragged tensor."""
         with name_scope(None, "RaggedTensorDynamicShapeFromTensor", [rt_input]):
             x = convert_to_tensor_or_ragged_tensor(rt_input)
             if not is_ragged(x):
@@ -113,12 +113,12 @@ class RaggedTensorDynamicShape:
 
     @property
     def num_inner_dimensions(self) -> int | None:
-        """How many inner dimensions there are, None if that is unknown."""
+        """The number of inner dimensions, None if unknown."""
         return dimension_value(self._inner_dim_sizes.shape[0])
 
     @property
     def rank(self) -> int | None:
-        """How many dimensions there are, None if that is unknown."""
+        """The number of dimensions, None if unknown."""
         inner = self.num_inner_dimensions
         return None if inner is None else len(self._partitioned_dim_sizes) + inner
 
@@ -127,7 +127,7 @@ class RaggedTensorDynamicShape:
         return self._inner_dim_sizes.dtype
 
     def dimension_size(self, axis: int) -> Tensor:
-        """The size of a dimension: a scalar, or a vector if it is ragged."""
+        """Return the size of a dimension: a scalar, or a vector if it is ragged."""
         if not isinstance(axis, int):
             raise TypeError("axis must be an integer")
         partitioned = len(self._partitioned_dim_sizes)
@@ -136,7 +136,7 @@ class RaggedTensorDynamicShape:
         return self._inner_dim_sizes[axis - partitioned]  # type: ignore[no-any-return]
 
     def is_ragged(self, axis: int) -> bool:
-        """Whether rows differ in the size of a dimension.
+        """Return True if rows differ in the size of a dimension.
 
         Raises:
           TypeError: if `axis` is no int.
@@ -153,7 +153,7 @@ class RaggedTensorDynamicShape:
         return 0 < axis < len(partitioned) and partitioned[axis].shape.ndims == 1
 
     def num_slices_in_dimension(self, axis: int) -> Tensor:
-        """How many slices there are along a dimension, counted in all rows."""
+        """Return the number of slices along a dimension, counted in all rows."""
         if axis < 0:
             return constant(1, dtype=self.dim_size_dtype)
         if self.is_ragged(axis):
@@ -161,7 +161,7 @@ class RaggedTensorDynamicShape:
         return self.dimension_size(axis) * self.num_slices_in_dimension(axis - 1)  # type: ignore[no-any-return]
 
     def with_dim_size_dtype(self, dtype: Any) -> RaggedTensorDynamicShape:
-        """The same with sizes of another type.
+        """Return the same with sizes of another type.
 
         Raises:
           ValueError: if it is neither int32 nor int64.
@@ -176,7 +176,7 @@ class RaggedTensorDynamicShape:
     # ---- Broadcasting
 
     def broadcast_to_rank(self, rank: int) -> RaggedTensorDynamicShape:
-        """The shape with outer dimensions of size 1 more.
+        """Return the shape with outer dimensions of size 1 more.
 
         Raises:
           ValueError: if its rank is unknown, or larger.
@@ -197,7 +197,7 @@ class RaggedTensorDynamicShape:
         return RaggedTensorDynamicShape([], inner)
 
     def broadcast_dimension(self, axis: int, lengths: Any) -> RaggedTensorDynamicShape:
-        """The shape with one dimension broadcast to a size.
+        """Return the shape with one dimension broadcast to a size.
 
         Args:
           axis: which one.
@@ -296,7 +296,7 @@ def _size_type(partitioned: Sequence[Tensor]) -> Any:
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> RaggedTensorDynamicShape:
-    """The shape that two shapes are both broadcast to.
+    """Return the shape that two shapes are both broadcast to.
 
     Raises:
       TypeError: if one is no `RaggedTensorDynamicShape`.

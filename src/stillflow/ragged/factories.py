@@ -26,7 +26,7 @@ def constant(
     name: str | None = None,
     row_splits_dtype: Any = dtypes.int64,
 ) -> Any:
-    """A ragged tensor with the elements of nested lists.
+    """Return a ragged tensor with the elements of nested lists.
 
     Args:
       pylist: (nested) lists, tuples or arrays; all scalars in them equally deep.
@@ -62,7 +62,10 @@ def constant_value(
     inner_shape: Any = None,
     row_splits_dtype: Any = "int64",
 ) -> Any:
-    """The `RaggedTensorValue` (or array) with the elements of nested lists; see `constant`."""
+    """Return the `RaggedTensorValue` (or array) with the elements of nested lists.
+
+    See `constant`.
+    """
     if isinstance(dtype, dtypes.DType):
         dtype = dtype.as_numpy_dtype
     kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
@@ -81,7 +84,7 @@ def constant_value(
 def placeholder(
     dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None
 ) -> Any:
-    """A ragged tensor to be fed.
+    """Return a ragged tensor to be fed.
 
     Args:
       dtype: of the values.
@@ -111,7 +114,7 @@ def _from_lists(
     ragged_rank: int | None,
     inner_shape: Any,
 ) -> Any:
-    """Takes lists apart into splits and values, and puts these together by two functions."""
+    """Convert lists to splits and values, and build a result of these by two functions."""
     if is_ragged(pylist):
         raise TypeError("pylist may not be a RaggedTensor or RaggedTensorValue.")
     if not _is_nested(pylist):
@@ -194,7 +197,7 @@ def depths(pylist: Any) -> tuple[int | None, int]:
 
 
 def default_inner_shape(pylist: Any, ragged_rank: int) -> tuple[int, ...]:
-    """The shape that all values below `ragged_rank` have in nested lists.
+    """Return the shape that all values below `ragged_rank` have in nested lists.
 
     Raises:
       ValueError: if they do not have one shape, or are not that deep.

@@ -141,7 +141,7 @@ def _whole_for_each(params: Any, indices: Any, depth: int) -> Any:
 
 
 def _gather_tuples(params: Any, indices: Any, length: int) -> Any:
-    """Walks down the ragged dimensions, from places in one level to places in the next."""
+    """Convert places in one level to places in the next, through the ragged dimensions."""
     places = dense.gather(params.row_splits, indices[..., 0])
     places += indices[..., 1]
     level = params.values

@@ -27,7 +27,7 @@ _ALL = slice(None, None, None)
 
 
 def item(x: RaggedTensor, key: Any) -> Any:
-    """What `x[key]` stands for; see `RaggedTensor.__getitem__`.
+    """Return `x[key]`; see `RaggedTensor.__getitem__`.
 
     Raises:
       IndexError: if there are too many indices; in eager execution also for a row too far.
@@ -51,7 +51,7 @@ def _tensors_in(key: Any) -> Iterator[Tensor]:
 
 
 def _item(x: Any, keys: Sequence[Any]) -> Any:
-    """The keys of the dimensions from the outermost on."""
+    """Return the keys of the dimensions from the outermost on."""
     if not keys:
         return x
     key, rest = keys[0], keys[1:]
@@ -71,14 +71,14 @@ def _item(x: Any, keys: Sequence[Any]) -> Any:
 
 
 def _check_row(key: Any, count: int) -> None:
-    """Ends `for row in ragged`, which Python has count up until an IndexError."""
+    """End `for row in ragged`, which Python has count up until an IndexError."""
     with contextlib.suppress(TypeError, ValueError):  # the slice says what is wrong with the key
         if int(key) >= count:
             raise IndexError(f"Row key {key} out of bounds")
 
 
 def _inner_item(x: Any, keys: Sequence[Any]) -> Any:
-    """The keys of the dimensions from the second one on: `x[:, *keys]`."""
+    """Return the keys of the dimensions from the second one on: `x[:, *keys]`."""
     if not keys:
         return x
     if isinstance(x, Tensor):

@@ -100,7 +100,7 @@ def _joined(given: Sequence[Any], axis: int, stacks: bool) -> Any:
 
 
 def _with_ragged_rank(item: Any, depth: int, kind: Any) -> Any:
-    """A tensor with as many ragged dimensions as others have, some of them uniform."""
+    """Return a tensor with as many ragged dimensions as others have, some of them uniform."""
     if depth > 0:
         if not is_ragged(item):
             item = RaggedTensor.from_tensor(item, row_splits_dtype=kind)
@@ -120,7 +120,7 @@ def _one_after_the_other(inputs: Sequence[Any], stacks: bool) -> Any:
 
 
 def _continued(splits_list: Sequence[Tensor]) -> Tensor:
-    """The splits of the rows of several tensors, one after the other."""
+    """Return the splits of the rows of several tensors, one after the other."""
     pieces = [splits_list[0]]
     offset = splits_list[0][-1]
     for splits in splits_list[1:]:

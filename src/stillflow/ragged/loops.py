@@ -30,7 +30,7 @@ from stillflow.ragged.tensor import RaggedTensor
 
 
 class _Parts(NamedTuple):
-    """What ragged results are collected as: tensors (or their types, or arrays of them)."""
+    """Parts of ragged results: tensors (or their types, or arrays of them)."""
 
     flat_values: Any
     nested_row_lengths: Any
@@ -47,7 +47,7 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Applies `fn` to each row of `elems`; see `tf.map_fn`.
+    """Apply `fn` to each row of `elems`; see `tf.map_fn`.
 
     Args:
       fn: of a row, in the structure of `elems`; gives (nested) dense or ragged tensors.

@@ -18,12 +18,12 @@ from stillflow.ragged.tensor import RaggedTensor
 
 @export("ragged.map_flat_values")
 def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Calls a function with the innermost values of ragged tensors in their place.
+    """Return calls a function with the innermost values of ragged tensors in their place.
 
     Args:
       op: takes and gives tensors.
-      *args, **kwargs: of `op`; ragged tensors among them, or in lists and dicts of them, have
-        the same rows.
+      *args, **kwargs: of `op`; all ragged tensors in them, in lists and dicts too, have the same
+        rows.
 
     Returns:
       A ragged tensor with the values that `op` gives; what it gives if no argument is ragged.

@@ -28,7 +28,7 @@ from stillflow.ragged.tensor import RaggedTensor
 
 @export("ragged.boolean_mask")
 def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
-    """The elements for which a mask holds, each in its row.
+    """Return the elements for which a mask holds, each in its row.
 
     Args:
       data: a dense or ragged tensor.

@@ -42,7 +42,7 @@ def _refuse_bool(x: RaggedTensor) -> bool:
 
 
 def attach() -> None:
-    """Gives ragged tensors their operators."""
+    """Attach the operators of ragged tensors."""
     for operator, function in {**_BINARY, **_OTHERS}.items():
         setattr(RaggedTensor, f"__{operator}__", function)
     for operator, function in _BINARY.items():

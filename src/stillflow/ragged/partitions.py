@@ -1,4 +1,4 @@
-"""Slices put together by number: `tf.ragged.stack_dynamic_partitions`."""
+"""Slices stacked by number: `tf.ragged.stack_dynamic_partitions`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stillflow.ragged.tensor import RaggedTensor
 def stack_dynamic_partitions(
     data: Any, partitions: Any, num_partitions: Any, name: str | None = None
 ) -> Any:
-    """The slices of each partition as a row.
+    """Return the slices of each partition as a row.
 
     Args:
       data: a dense or ragged tensor.

@@ -23,7 +23,7 @@ from stillflow.ragged.tensor import RaggedTensor
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
-    """A dimension of size 1 more; see `tf.expand_dims`."""
+    """Return a dimension of size 1 more; see `tf.expand_dims`."""
     with name_scope(name, "RaggedExpandDims", [input]):
         input = convert_to_tensor_or_ragged_tensor(input, name="input")
         if not is_ragged(input):
@@ -41,13 +41,13 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
 
 
 def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """The number of elements; see `tf.size`."""
+    """Return the number of elements; see `tf.size`."""
     values = input.flat_values if is_ragged(input) else input
     return dense.size(values, out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions; see `tf.rank`."""
+    """Return the number of dimensions; see `tf.rank`."""
     with name_scope(name, "RaggedRank", [input]) as scope:
         if not is_ragged(input):
             return dense.rank(input, scope)  # type: ignore[no-any-return]
@@ -63,7 +63,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Indicators of numbers, in a dimension behind the ragged ones; see `tf.one_hot`.
+    """Return one-hot vectors in a dimension after the ragged ones; see `tf.one_hot`.
 
     Raises:
       ValueError: if `axis` is before the last ragged dimension.
@@ -122,7 +122,7 @@ def _without(input: Any, axes: Sequence[int], name: str | None) -> Any:
 
 
 def _squeezable(input: Any, axes: Sequence[int]) -> list[Any]:
-    """Checks that the outermost or ragged dimensions have size 1."""
+    """Check that the outermost or ragged dimensions have size 1."""
     one = constant(1, dtype=input.row_splits.dtype)
     checks = [
         Assert(

@@ -44,7 +44,7 @@ Reduce = Callable[..., Any]
 def _aggregate(
     combine: Reduce, data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
-    """Combines the rows of each segment, element by element, by a function of dense tensors."""
+    """Combine the rows of each segment, element by element, by a function of dense tensors."""
     if not (is_ragged(data) or is_ragged(segment_ids)):
         return combine(data, segment_ids, num_segments, name=name)
     with name_scope(name, "RaggedSegment", [data, segment_ids, num_segments]):
@@ -106,7 +106,7 @@ def _ones_in_rows_of(data: Any) -> Any:
 
 
 def _divided_segments(scope: str, divisor: Callable[[Tensor], Tensor]) -> Reduce:
-    """Sums over segments, divided by a function of how many elements each sum has."""
+    """Return sums over segments, divided by a function of the number of elements of each sum."""
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         with name_scope(name, scope, [data, segment_ids, num_segments]):
@@ -209,7 +209,7 @@ reduce_max = _reduction(
 def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None
 ) -> Any:
-    """The mean along dimensions of a ragged tensor; see `reduce_sum`."""
+    """Return the mean along dimensions of a ragged tensor; see `reduce_sum`."""
     with name_scope(name, "RaggedReduceMean", [input_tensor, axis]):
         total = reduce_sum(input_tensor, axis, keepdims)
         is_one = _ones_in_rows_of if is_ragged(input_tensor) else ones_like
@@ -240,7 +240,7 @@ def reduce_join(
     inputs: Any, axis: Any = None, keepdims: Any = None, separator: str = "",
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """The strings along dimensions of a ragged tensor joined by a separator."""
+    """Return the strings along dimensions of a ragged tensor joined by a separator."""
     reduce = partial(dense_reduce_join, separator=separator)
     combine = partial(unsorted_segment_join, separator=separator)
     return _reduced(reduce, combine, inputs, axis, keepdims, name or "RaggedSegmentJoin")

@@ -23,7 +23,7 @@ INDEX_TYPES = (dtypes.int32, dtypes.int64)
 
 @export("ragged.row_splits_to_segment_ids")
 def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
-    """For every value the number of its row.
+    """Return the row number of every value.
 
     Args:
       splits: where each row starts, and where the last one ends: int32 or int64 [rows + 1].
@@ -57,7 +57,7 @@ def _splits_type(segment_ids: Any, num_segments: Any, out_type: Any) -> Any:
 def segment_ids_to_row_splits(
     segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
 ) -> Tensor:
-    """Where each row starts, and where the last one ends.
+    """Return the start of each row, and the end of the last one.
 
     Args:
       segment_ids: for every value the number of its row, ascending: integers [n].
@@ -84,5 +84,5 @@ def segment_ids_to_row_splits(
 
 
 def row_splits_of(lengths: Tensor, axis: int = 0) -> Tensor:
-    """The splits of rows of given lengths."""
+    """Return the splits of rows of given lengths."""
     return concat([[0], cumsum(lengths)], axis=axis)

@@ -40,7 +40,7 @@ class RaggedTensorSpec(BatchableTypeSpec):
         ragged_rank: int | None = None,
         row_splits_dtype: Any = dtypes.int64,
     ) -> None:
-        """Makes a type.
+        """Make a type.
 
         Args:
           shape: the static shape; None for any.
@@ -68,7 +68,7 @@ class RaggedTensorSpec(BatchableTypeSpec):
 
     @classmethod
     def from_value(cls, value: Any) -> RaggedTensorSpec:
-        """The type of a `RaggedTensor` or a `RaggedTensorValue`."""
+        """Return the type of a `RaggedTensor` or a `RaggedTensorValue`."""
         return cls(value.shape, value.values.dtype, value.ragged_rank, value.row_splits.dtype)
 
     @property
@@ -149,7 +149,7 @@ register_type_spec_from_value_converter(RaggedTensorValue, RaggedTensorSpec.from
 
 
 class RaggedTensorType:
-    """What `tf.map_fn` is told of a ragged result.
+    """Type of a ragged result for `tf.map_fn`.
 
     Attributes:
       dtype: the type of the values.
@@ -166,7 +166,7 @@ class RaggedTensorType:
 @export("data.experimental.RaggedTensorStructure")
 @deprecated(None, "Use `tf.RaggedTensorSpec` instead.")
 def _RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> RaggedTensorSpec:
-    """The type of ragged tensors of that dtype, shape and number of ragged dimensions."""
+    """Return the type of ragged tensors of that dtype, shape and number of ragged dimensions."""
     return RaggedTensorSpec(shape, dtype, ragged_rank)
 
 

@@ -15,7 +15,7 @@ from stillflow.ops.ragged.ranges import ragged_range_op
 
 
 def assert_splits_match(nested_splits_lists: Sequence[Sequence[Tensor]]) -> list[Any]:
-    """Checks that lists of splits are the same in a run.
+    """Check that lists of splits are the same in a run.
 
     Raises:
       ValueError: if they are not equally long.

@@ -35,7 +35,7 @@ class StoredForm:
     def from_sparse(
         cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
     ) -> Any:
-        """The rows of a sparse matrix whose elements stand at the start of their rows.
+        """Return the rows of a sparse matrix whose elements stand at the start of their rows.
 
         Args:
           st_input: a `SparseTensor` of rank 2.
@@ -66,7 +66,7 @@ class StoredForm:
                 )
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
-        """A sparse tensor with the same elements, at the start of their rows."""
+        """Return a sparse tensor with the same elements, at the start of their rows."""
         with name_scope(name, "RaggedToSparse", [self]):
             parts = ragged_tensor_to_sparse_op(self.nested_row_splits, self.flat_values, name=name)
             return SparseTensor(*parts)
@@ -76,7 +76,7 @@ class StoredForm:
         cls, variant: Any, dtype: Any, output_ragged_rank: int,
         input_ragged_rank: int | None = None, name: str | None = None,
     ) -> Any:  # fmt: skip
-        """The ragged tensor in a variant, or with one row for each of several variants.
+        """Return the ragged tensor in a variant, or with one row for each of several variants.
 
         Raises:
           ValueError: if the ragged ranks do not go with the rank of `variant`.
@@ -104,7 +104,7 @@ class StoredForm:
             return cls.from_nested_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
 
     def _to_variant(self, batched_input: bool = False, name: str | None = None) -> Tensor:
-        """A variant that holds this tensor; if `batched_input`, one for each row."""
+        """Return a variant that holds this tensor; if `batched_input`, one for each row."""
         with name_scope(name, "RaggedToVariant", [self, batched_input]):
             return ragged_tensor_to_variant_op(  # type: ignore[no-any-return]
                 self.nested_row_splits, self.flat_values, batched_input=batched_input, name=name
@@ -112,7 +112,7 @@ class StoredForm:
 
 
 def _assert_without_gaps(indices: Tensor) -> Any:
-    """Refuses indices of elements that do not stand one after the other in each row."""
+    """Raise an error unless the elements of each row are adjacent."""
     rows, columns = indices[:, :-1], indices[:, -1]
     starts = reduce_any(not_equal(rows[1:], rows[:-1]), axis=1)
     in_place = where(starts, equal(columns[1:], 0), equal(columns[1:], columns[:-1] + 1))

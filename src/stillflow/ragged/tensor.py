@@ -44,12 +44,12 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         cached_nrows: Any = None,
         internal: bool = False,
     ) -> None:
-        """Puts values in rows; only the factory methods may.
+        """Put values in rows; only the factory methods may.
 
         Args:
           values: the values of all rows, one row after the other: a tensor, or ragged.
           row_splits: where each row starts, and where the last one ends: [rows + 1].
-          cached_row_lengths, cached_value_rowids, cached_nrows: what is known besides.
+          cached_row_lengths, cached_value_rowids, cached_nrows: other known parts.
           internal: whether the caller knows that these fit together.
 
         Raises:
@@ -92,7 +92,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
 
     @property
     def row_splits(self) -> Tensor:
-        """Where each row starts in `values`, and where the last one ends."""
+        """The start of each row in `values`, and the end of the last one."""
         return self._row_splits
 
     @property
@@ -107,7 +107,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         return tuple(level._row_splits for level in self._levels())
 
     def _levels(self) -> list[RaggedTensor]:
-        """This tensor, and the ragged ones among its values, from the outermost on."""
+        """Return this tensor and its ragged values, from the outermost on."""
         inner = self._values
         return [self, *(inner._levels() if isinstance(inner, RaggedTensor) else ())]
 
@@ -123,25 +123,25 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
 
     @property
     def ragged_rank(self) -> int:
-        """How many ragged dimensions there are."""
+        """The number of ragged dimensions."""
         return len(self._levels())
 
     # ---- Rows
 
     def value_rowids(self, name: str | None = None) -> Tensor:
-        """For every one of `values` the number of its row."""
+        """Return the row number of each of `values`."""
         if self._cached_value_rowids is not None:
             return self._cached_value_rowids  # type: ignore[no-any-return]
         with name_scope(name, "RaggedValueRowIds", [self]):
             return row_splits_to_segment_ids(self._row_splits)
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
-        """The `value_rowids` of all ragged dimensions, from the outermost on."""
+        """Return the `value_rowids` of all ragged dimensions, from the outermost on."""
         with name_scope(name, "RaggedNestedValueRowIds", [self]):
             return tuple([level.value_rowids() for level in self._levels()])
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
-        """How many rows there are, by default in the type of `row_splits`."""
+        """Return the number of rows, by default in the type of `row_splits`."""
         out_type = self._row_splits.dtype if out_type is None else dtypes.as_dtype(out_type)
         if self._cached_nrows is not None:
             return cast(self._cached_nrows, out_type)  # type: ignore[no-any-return]
@@ -149,17 +149,17 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
             return shape_of(self._row_splits, out_type=out_type)[0] - 1
 
     def row_starts(self, name: str | None = None) -> Tensor:
-        """Where each row starts in `values`."""
+        """Return the start of each row in `values`."""
         with name_scope(name, "RaggedRowStarts", [self]):
             return self._row_splits[:-1]
 
     def row_limits(self, name: str | None = None) -> Tensor:
-        """Where each row ends in `values`."""
+        """Return the end of each row in `values`."""
         with name_scope(name, "RaggedRowLimits", [self]):
             return self._row_splits[1:]
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
-        """The lengths of the rows along an axis.
+        """Return the lengths of the rows along an axis.
 
         Args:
           axis: a Python int.
@@ -183,14 +183,14 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
             return self.with_values(ones(size[: axis - 1], kind) * size[axis - 1])
 
     def nested_row_lengths(self, name: str | None = None) -> tuple[Tensor, ...]:
-        """The lengths of the rows in all ragged dimensions, from the outermost on."""
+        """Return the lengths of the rows in all ragged dimensions, from the outermost on."""
         with name_scope(name, "RaggedNestedRowLengths", [self]):
             return tuple([level.row_lengths() for level in self._levels()])
 
     def bounding_shape(
         self, axis: Any = None, name: str | None = None, out_type: Any = None
     ) -> Tensor:
-        """The shape of the smallest dense tensor that has room for this one.
+        """Return the shape of the smallest dense tensor that has room for this one.
 
         Args:
           axis: a Python int or a tensor, if only some sizes are wanted.
@@ -248,7 +248,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         return self.with_values(new_values)
 
     def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
-        """The same with all splits in another type, `tf.int32` or `tf.int64`."""
+        """Return the same with all splits in another type, `tf.int32` or `tf.int64`."""
         dtype = dtypes.as_dtype(dtype)
         if dtype not in INDEX_TYPES:
             raise ValueError("dtype must be int32 or int64")
@@ -277,7 +277,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
 
     def to_list(self) -> list[Any]:
-        """The rows as nested lists, where they are known: inside of `tf.py_function`.
+        """Return the rows as nested lists, where they are known: inside of `tf.py_function`.
 
         Raises:
           ValueError: if the values are there only in a run.
@@ -293,7 +293,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         return value.to_list()  # type: ignore[no-any-return]
 
     def consumers(self) -> list[Any]:
-        """The operations that take one of the parts as an input."""
+        """Return the operations that take one of the parts as an input."""
         return self._consumers()
 
     def _as_graph_element(self) -> Tensor:

@@ -19,7 +19,7 @@ from stillflow.ragged.tensor import RaggedTensor
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
-    """A tensor repeated along every dimension; see `tf.tile`.
+    """Return a tensor repeated along every dimension; see `tf.tile`.
 
     Args:
       input: ragged.
@@ -43,7 +43,7 @@ def _is_one(known: Any, axis: int) -> bool:
 
 
 def _tiled_values(input: Any, multiples: Tensor, known: Any) -> Tensor:
-    """The innermost values, repeated from the innermost ragged dimension outwards."""
+    """Return the innermost values, repeated from the innermost ragged dimension outwards."""
     nested = input.nested_row_splits
     places = range_(nested[-1][-1])
     tiled: Any = None

@@ -1,4 +1,4 @@
-"""What a run gives for a ragged tensor: `tf.ragged.RaggedTensorValue`, made of numpy arrays."""
+"""Values of ragged tensors: `tf.ragged.RaggedTensorValue`, made of numpy arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RaggedTensorValue:
     """
 
     def __init__(self, values: Any, row_splits: Any) -> None:
-        """Puts values in rows.
+        """Put values in rows.
 
         Raises:
           TypeError: if one of the two is of another kind.
@@ -65,7 +65,7 @@ class RaggedTensorValue:
 
     @property
     def ragged_rank(self) -> int:
-        """How many ragged dimensions there are."""
+        """The number of ragged dimensions."""
         return len(self.nested_row_splits)
 
     @property
@@ -74,7 +74,7 @@ class RaggedTensorValue:
         return (len(self._row_splits) - 1, None, *self._values.shape[1:])
 
     def to_list(self) -> list[Any]:
-        """The rows as nested lists."""
+        """Return the rows as nested lists."""
         inner = self._values
         items = inner.to_list() if isinstance(inner, RaggedTensorValue) else inner.tolist()
         return [items[start:end] for start, end in pairwise(self._row_splits)]
@@ -87,5 +87,5 @@ class RaggedTensorValue:
 
 
 def nested_value(flat_values: Any, nested_row_splits: Any) -> Any:
-    """The value made of innermost values and the splits around them, from the outermost on."""
+    """Return the value of innermost values and their splits, from the outermost on."""
     return reduce(RaggedTensorValue, reversed(tuple(nested_row_splits)), flat_values)

@@ -25,7 +25,7 @@ _SPAN = 1 << 64
 
 
 def _signed(number: Any) -> Any:
-    """A number of 64 bits as int64 sees it."""
+    """Return a number of 64 bits as int64 sees it."""
     return number - _SPAN if isinstance(number, int) and number >= _SPAN // 2 else number
 
 
@@ -37,7 +37,7 @@ def _state_size(alg: Any) -> int:
 
 @export("random.experimental.create_rng_state")
 def create_rng_state(seed: Any, algorithm: int) -> np.ndarray:
-    """The state a generator starts with.
+    """Return the state a generator starts with.
 
     Args:
       seed: an integer of any size, or a vector of integers. Short seeds are padded with zeros.
@@ -103,39 +103,39 @@ class Generator:
 
     @classmethod
     def from_state(cls, state: Any, alg: int) -> Generator:
-        """A generator that starts with `state`."""
+        """Return a generator that starts with `state`."""
         return cls(alg=alg, state=state)
 
     @classmethod
     def from_seed(cls, seed: Any, alg: int | None = None) -> Generator:
-        """A generator that starts with the state `create_rng_state` makes of a seed."""
+        """Return a generator that starts with the state `create_rng_state` makes of a seed."""
         alg = PHILOX if alg is None else alg
         return cls(state=create_rng_state(seed, alg), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: int | None = None) -> Generator:
-        """A generator that starts with a state nobody can foresee."""
+        """Return a generator that starts with a state nobody can foresee."""
         alg = PHILOX if alg is None else alg
         state = stateful.non_deterministic_ints_op([_state_size(alg)], dtype=dtypes.int64)
         return cls(state=state, alg=alg)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: int) -> Generator:
-        """A generator whose state is given as its key, a scalar, and its counter, a vector."""
+        """Return a generator with a state of `key`, a scalar, and `counter`, a vector."""
         return cls(state=_joined_state(key, counter, alg), alg=alg)
 
     def reset(self, state: Any) -> None:
-        """Makes `state` the state; in a graph, when the op that is added runs."""
+        """Make `state` the state; in a graph, when the op that is added runs."""
         state = _state_tensor(state)
         state.shape.assert_is_compatible_with([_state_size(self.algorithm)])
         self._state_var.assign(state)
 
     def reset_from_seed(self, seed: Any) -> None:
-        """Resets the state to the one that `seed` gives."""
+        """Reset the state to that of `seed`."""
         self._state_var.assign(create_rng_state(seed, self.algorithm))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
-        """Resets the state to a key and a counter."""
+        """Reset the state to a key and a counter."""
         self._state_var.assign(_joined_state(key, counter, self.algorithm))
 
     @property
@@ -156,7 +156,7 @@ class Generator:
         return key
 
     def skip(self, delta: Any) -> None:
-        """Moves the state as drawing `delta` numbers would."""
+        """Move the state as drawing `delta` numbers would."""
         stateful.rng_skip_op(self.state.handle, self.algorithm, delta)
 
     def _drawn(self, card: Any, shape: Any, dtype: Any) -> Any:
@@ -191,7 +191,7 @@ class Generator:
         dtype: Any = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
-        """Like `normal`, drawing again what is beyond two standard deviations."""
+        """Draw like `normal`, again where beyond two standard deviations."""
         card = stateful.stateful_truncated_normal_op
         with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
             return self._located(card, shape, mean, stddev, dtype, scope)
@@ -297,7 +297,7 @@ class Generator:
         return stack([keys, zeros_like(keys)])
 
     def split(self, count: int = 1) -> list[Generator]:
-        """Makes `count` generators that do not depend on each other; for eager execution only.
+        """Make `count` generators that do not depend on each other; for eager execution only.
 
         Raises:
           AttributeError: in a graph, where the new keys have no values yet.
@@ -312,7 +312,7 @@ _global_generator: Generator | None = None
 
 @export("random.experimental.get_global_generator")
 def get_global_generator() -> Generator:
-    """The generator that everyone shares, made at the first call."""
+    """Return the generator that everyone shares, made at the first call."""
     global _global_generator
     if _global_generator is None:
         _global_generator = Generator.from_non_deterministic_state()
@@ -321,6 +321,6 @@ def get_global_generator() -> Generator:
 
 @export("random.experimental.set_global_generator")
 def set_global_generator(generator: Generator) -> None:
-    """Makes `generator` the one that everyone shares."""
+    """Make `generator` the one that everyone shares."""
     global _global_generator
     _global_generator = generator

@@ -1,4 +1,4 @@
-"""Discrete cosine transforms and what is made of them for speech."""
+"""Discrete cosine transforms and cepstral coefficients of speech."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def dct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """The discrete cosine transform of type 1, 2 or 3 over the last dimension.
+    """Return the discrete cosine transform of type 1, 2 or 3 over the last dimension.
 
     Args:
       input: float32, `[..., samples]`.
@@ -116,7 +116,7 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """The inverse of `dct` up to scale: exact with `norm="ortho"`."""
+    """Return the inverse of `dct` up to scale: exact with `norm="ortho"`."""
     _check(input, type, n, axis, norm)
     return dct(input, type={1: 1, 2: 3, 3: 2}[type], n=n, axis=axis, norm=norm, name=name)
 

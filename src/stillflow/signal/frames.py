@@ -14,7 +14,7 @@ from stillflow.graph.static_value import static_value
 
 
 def gcd(a: Any, b: Any, name: str | None = None) -> Any:
-    """The greatest common divisor of two integer scalars.
+    """Return the greatest common divisor of two integer scalars.
 
     Raises:
       ValueError: if one is no integer or no scalar.
@@ -59,7 +59,7 @@ def _frames_shape(signal: Any, length: Any, step: Any, pad_end: bool, axis: Any)
 
 
 def _pad_end(signal: Any, samples: Any, length: Any, step: Any, value: Any, around: Any) -> Any:
-    """Pads so that every hop begins a whole frame; gives the number of frames too."""
+    """Pad so that every hop begins a whole frame; return the number of frames too."""
     value = convert_to_tensor(value, signal.dtype)
     value.shape.assert_has_rank(0)
     count = -(-samples // step)
@@ -157,7 +157,7 @@ def _gather_frames(
 
 @export("signal.overlap_and_add", "contrib.signal.overlap_and_add")
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
-    """Adds up frames that begin `frame_step` samples apart.
+    """Add up frames that begin `frame_step` samples apart.
 
     Args:
       signal: `[..., frames, frame_length]`.
@@ -192,7 +192,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
 def _added(
     signal: Any, outer: Any, rank: Any, length: Any, frames: Any, samples: Any, step: Any
 ) -> Any:
-    """Sums frames cut into segments of one step, skewed so that what adds up lies in a column."""
+    """Sum frames cut into segments of one step, skewed so that addends are in one column."""
 
     def shaped(x: Any, inner: list[Any]) -> Any:
         return tf.reshape(x, tf.concat([outer, inner], 0))

@@ -1,4 +1,4 @@
-"""From linear frequencies to the mel scale."""
+"""Conversion of linear frequencies to the mel scale."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def linear_to_mel_weight_matrix(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The matrix `[num_spectrogram_bins, num_mel_bins]` of overlapping triangles on the mel scale.
+    """Return triangular filters of the mel scale, `[num_spectrogram_bins, num_mel_bins]`.
 
     Args:
       num_mel_bins: how many triangles.

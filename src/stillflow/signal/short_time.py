@@ -73,7 +73,7 @@ def stft(
 def inverse_stft_window_fn(
     frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
 ) -> Callable[..., Any]:
-    """The window function for `inverse_stft` that undoes the one that `stft` was given.
+    """Return the window function for `inverse_stft` that undoes the one that `stft` was given.
 
     Args:
       frame_step: samples from frame to frame.
@@ -125,7 +125,7 @@ def inverse_stft(
     window_fn: Callable[..., Any] | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """The signal of short-time spectra; see `inverse_stft_window_fn` for exact inversion.
+    """Return the signal of short-time spectra; see `inverse_stft_window_fn` for exact inversion.
 
     Args:
       stfts: complex64, `[..., frames, fft_length // 2 + 1]`.

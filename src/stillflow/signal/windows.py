@@ -18,7 +18,7 @@ from stillflow.graph.static_value import static_value
 def hann_window(
     window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """A Hann window of `window_length` samples, for spectra if `periodic`, else symmetric."""
+    """Return a Hann window of `window_length` samples, periodic (for spectra) or symmetric."""
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
 
 
@@ -26,7 +26,7 @@ def hann_window(
 def hamming_window(
     window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """A Hamming window of `window_length` samples, for spectra if `periodic`, else symmetric."""
+    """Return a Hamming window of `window_length` samples, periodic (for spectra) or symmetric."""
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
 

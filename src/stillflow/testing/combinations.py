@@ -74,7 +74,7 @@ class NamedObject:
 
 
 class ParameterModifier:
-    """Changes arguments before a test is given them.
+    """Modifier of a test's arguments.
 
     Args:
       parameter_name: which argument, if it is about a single one. Of modifiers that are equal
@@ -87,7 +87,7 @@ class ParameterModifier:
         self._parameter_name = parameter_name
 
     def modified_arguments(self, kwargs: Any, requested_parameters: Any) -> dict[str, Any]:
-        """The arguments that are to be others.
+        """Return the arguments that are to be others.
 
         Args:
           kwargs: the arguments of the combination.
@@ -117,21 +117,21 @@ class OptionalParameter(ParameterModifier):
 
 
 class TestCombination:
-    """What is done around each test of a combination; this one does nothing."""
+    """Actions around each test of a combination; here none."""
 
     __test__ = False  # no class of tests
 
     def should_execute_combination(self, kwargs: dict[str, Any]) -> tuple[bool, str | None]:
-        """Whether the test can run here, and why it cannot."""
+        """Return True if the test can run here, and why it cannot."""
         del kwargs
         return True, None
 
     def parameter_modifiers(self) -> list[ParameterModifier]:
-        """What changes the arguments."""
+        """Return the modifiers of the arguments."""
         return []
 
     def context_managers(self, kwargs: dict[str, Any]) -> list[Any]:
-        """The contexts that the test runs in."""
+        """Return the contexts that the test runs in."""
         del kwargs
         return []
 
@@ -169,7 +169,7 @@ class TFVersionCombination(TestCombination):
 def generate(
     combinations: Sequence[Combination], test_combinations: Sequence[TestCombination] = ()
 ) -> Callable[[Any], Any]:
-    """A decorator: a test of an absl `TestCase`, or all of a class, runs for each combination.
+    """Decorate a test of an absl `TestCase`, or a class of them, to run for each combination.
 
     Args:
       combinations: the arguments of each run.
@@ -204,7 +204,7 @@ def generate(
 
 
 def test_name(combination: Combination) -> str:
-    """What the name of a test ends with: the arguments, of letters and digits only."""
+    """Return the suffix of a test's name: the arguments, in letters and digits only."""
 
     def plain(text: str) -> str:
         return "".join(filter(str.isalnum, text))
@@ -222,7 +222,7 @@ test_name.__test__ = False  # type: ignore[attr-defined]  # a helper
 
 
 def _around(test: Any, rules: Sequence[TestCombination]) -> Any:
-    """The test, with what is done around it."""
+    """Return the test, with what is done around it."""
 
     @functools.wraps(test)
     def decorated(self: Any, **kwargs: Any) -> None:
@@ -240,7 +240,7 @@ def _around(test: Any, rules: Sequence[TestCombination]) -> Any:
 
 
 def _arguments(test: Any, rules: Sequence[TestCombination], given: dict[str, Any]) -> Any:
-    """What a test is given of a combination's arguments."""
+    """Return a test's arguments from a combination's."""
     requested = inspect.getfullargspec(test).args
     arguments = dict(given)
     modifiers = dict.fromkeys(m for rule in rules for m in rule.parameter_modifiers())

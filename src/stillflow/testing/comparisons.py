@@ -65,7 +65,7 @@ class Comparisons(RaggedComparisons):
     def assertNDArrayNear(
         self, ndarray1: np.ndarray, ndarray2: np.ndarray, err: float, msg: Any = None
     ) -> None:
-        """The norm of the difference of two arrays is below `err`."""
+        """Assert that the norm of the difference of two arrays is below `err`."""
         self.assertTrue(self._NDArrayNear(ndarray1, ndarray2, err), msg=msg)
 
     def _NDArrayNear(self, ndarray1: np.ndarray, ndarray2: np.ndarray, err: float) -> bool:
@@ -274,7 +274,7 @@ class Comparisons(RaggedComparisons):
         self.assertEqual(self._GetNdArray(target).dtype, expected_dtype)
 
     def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: Any = None) -> None:
-        """An array has the static shape of a tensor."""
+        """Assert that an array has the static shape of a tensor."""
         if not isinstance(np_array, (np.ndarray, np.generic)):
             raise TypeError("np_array must be a Numpy ndarray or Numpy scalar")
         if not isinstance(tf_tensor, Tensor):
@@ -294,7 +294,7 @@ class Comparisons(RaggedComparisons):
     def assertProtoEquals(
         self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None
     ) -> None:
-        """A message equals another one, or the one that a text describes."""
+        """Assert that a message equals another one, or the one that a text describes."""
         expected = expected_message_maybe_ascii
         if isinstance(expected, str):
             from google.protobuf import text_format
@@ -328,7 +328,7 @@ class Comparisons(RaggedComparisons):
 
 
 def rounded(message: Any) -> Any:
-    """A copy of a message with its floating-point numbers rounded to six digits."""
+    """Return a copy of a message with its floating-point numbers rounded to six digits."""
     copy = type(message)()
     copy.CopyFrom(message)
     _round(copy)

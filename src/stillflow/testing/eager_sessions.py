@@ -1,4 +1,4 @@
-"""What stands for a session in tests whose operations run when they are called."""
+"""Sessions of tests in eager mode."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class NoSession:
-    """What a test gets that asks for a session of its own: nothing to be used."""
+    """Session of a test in eager mode: unusable."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
@@ -19,7 +19,7 @@ class NoSession:
 
 
 class EagerSession:
-    """Gives the values that tensors have already, as a session of a graph would compute them.
+    """Session that returns the values of eager tensors, as a session of a graph computes them.
 
     Args:
       evaluate: gives the values of a structure of tensors.
@@ -29,7 +29,7 @@ class EagerSession:
         self._evaluate = evaluate
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        """The values of tensors.
+        """Return the values of tensors.
 
         Args:
           fetches: a tensor or a structure of them.

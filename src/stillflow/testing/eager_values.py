@@ -1,4 +1,4 @@
-"""What tests get for the results of operations that ran when they were called."""
+"""Values of eager results in tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from stillflow.ragged.value import RaggedTensorValue
 
 
 def value_now(item: Any) -> Any:
-    """The value of a tensor, variable or composite of tensors; of a function, of what it gives.
+    """Return the value of a tensor, variable or composite of tensors.
+
+    Of a function, of what it gives.
 
     Raises:
       ValueError: if it is nothing of the kind.

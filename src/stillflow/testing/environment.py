@@ -1,4 +1,4 @@
-"""What tests ask about the machine, and how they start."""
+"""Environment of tests: facts about the machine, and the start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ mock = export_value("test.mock", unittest.mock)
 
 @export("test.is_built_with_cuda")
 def is_built_with_cuda() -> bool:
-    """Whether torch was built with CUDA."""
+    """Return True if torch was built with CUDA."""
     import torch
 
     return torch.version.cuda is not None
@@ -20,7 +20,7 @@ def is_built_with_cuda() -> bool:
 
 @export("test.is_built_with_rocm")
 def is_built_with_rocm() -> bool:
-    """Whether torch was built with ROCm."""
+    """Return True if torch was built with ROCm."""
     import torch
 
     return torch.version.hip is not None
@@ -28,7 +28,7 @@ def is_built_with_rocm() -> bool:
 
 @export("test.is_built_with_gpu_support")
 def is_built_with_gpu_support() -> bool:
-    """Whether torch was built for some GPU."""
+    """Return True if torch was built for some GPU."""
     return is_built_with_cuda() or is_built_with_rocm()
 
 
@@ -36,7 +36,7 @@ def is_built_with_gpu_support() -> bool:
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """Whether operations can be placed on a GPU.
+    """Return True if operations can be placed on a GPU.
 
     Args:
       cuda_only: ask for CUDA GPUs only.
@@ -57,13 +57,13 @@ def is_gpu_available(
 
 @export("test.gpu_device_name")
 def gpu_device_name() -> str:
-    """The name of the first GPU, or an empty string."""
+    """Return the name of the first GPU, or an empty string."""
     return "/device:GPU:0" if is_gpu_available() else ""
 
 
 @export("test.main")
 def main(argv: Any = None) -> None:
-    """Runs the tests of the main module."""
+    """Run the tests of the main module."""
     from absl.testing import absltest
 
     absltest.main(argv=argv)
@@ -79,7 +79,7 @@ def assert_equal_graph_def_v2(expected: Any, actual: Any) -> None:
 def assert_equal_graph_def(
     actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
 ) -> None:
-    """Two GraphDefs have the same nodes, in whatever order.
+    """Assert that two GraphDefs have the same nodes, in any order.
 
     Raises:
       AssertionError: with the first difference.

@@ -7,5 +7,5 @@ from types import ModuleType
 
 
 def fake_tf() -> ModuleType:
-    """The module that tests of AutoGraph call `tf`."""
+    """Return the module that tests of AutoGraph call `tf`."""
     return importlib.import_module("stillflow")

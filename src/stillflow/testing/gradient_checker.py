@@ -26,7 +26,7 @@ def _size(shape: Any) -> int:
 
 
 def _analytic(x: Any, x_shape: Any, data: Any, dy: Any, dy_shape: Any, dx: Any, feeds: Any) -> Any:
-    """The Jacobian by the gradient graph, one output element at a time."""
+    """Return the Jacobian by the gradient graph, one output element at a time."""
     if x.dtype.is_complex:
         x_shape = (*x_shape, 2)
     rows, row_size = _size(x_shape), _size(x_shape[1:])
@@ -58,7 +58,7 @@ def _analytic(x: Any, x_shape: Any, data: Any, dy: Any, dy_shape: Any, dx: Any, 
 def _numeric(
     x: Any, x_shape: Any, data: Any, y: Any, y_shape: Any, delta: float, feeds: Any
 ) -> Any:
-    """The Jacobian by central differences."""
+    """Return the Jacobian by central differences."""
     rows = _size(x_shape) * (2 if x.dtype.is_complex else 1)
     columns = _size(y_shape) * (2 if y.dtype.is_complex else 1)
     x_kind, y_kind = x.dtype.real_dtype.as_numpy_dtype, y.dtype.real_dtype.as_numpy_dtype
@@ -114,7 +114,7 @@ def compute_gradient(
     init_targets: Any = None,
     extra_feed_dict: Any = None,
 ) -> Any:
-    """The Jacobians of y with respect to x, by formula and by differences.
+    """Return the Jacobians of y with respect to x, by formula and by differences.
 
     Args:
       x: a tensor, or a list of them (then the next argument and `x_init_value` are lists too).
@@ -154,7 +154,7 @@ def compute_gradient_error(
     init_targets: Any = None,
     extra_feed_dict: Any = None,
 ) -> float:
-    """The largest difference between the two Jacobians of `compute_gradient`."""
+    """Return the largest difference between the two Jacobians of `compute_gradient`."""
     found = compute_gradient(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
     )

@@ -35,7 +35,7 @@ def _dense(value: Any) -> np.ndarray:
 
 
 def to_numpy(value: Any) -> Any:
-    """What a fetch or a tensor is as an array; anything else as it is."""
+    """Return a fetch or a tensor as an array; anything else unchanged."""
     if isinstance(value, Tensor):
         return value_now(value) if executing_eagerly() else get_default_session().run(value)
     return _dense(value) if isinstance(value, IndexedSlicesValue) else value
@@ -54,7 +54,7 @@ class _Function:
         return _dense(get_default_session().run(self.y, feed_dict=feeds))
 
     def gradient_by(self, param: int) -> Callable[..., np.ndarray]:
-        """A function from arguments and the gradient of y to that of an argument."""
+        """Return a function from arguments and the gradient of y to that of an argument."""
         dy = placeholder(self.y_type)
         grad = gradients(self.y, self.xs[param], dy)[0]
 
@@ -138,7 +138,7 @@ class _ImmediateFunction(_Function):
 
 @export("compat.v2.test.compute_gradient")
 def compute_gradient(f: Callable[..., Any], x: list[Any], delta: float = 1e-3) -> Any:
-    """The Jacobians of `f(*x)` with respect to each x, by formula and by differences.
+    """Return the Jacobians of `f(*x)` with respect to each x, by formula and by differences.
 
     Args:
       f: a function of tensors.
@@ -174,6 +174,6 @@ def compute_gradient(f: Callable[..., Any], x: list[Any], delta: float = 1e-3) -
 
 
 def max_error(grad1: Sequence[np.ndarray], grad2: Sequence[np.ndarray]) -> float:
-    """The largest difference between two lists of Jacobians."""
+    """Return the largest difference between two lists of Jacobians."""
     pairs = zip(grad1, grad2, strict=False)
     return max((float(np.fabs(a - b).max()) for a, b in pairs if a.size or b.size), default=0.0)

@@ -22,7 +22,7 @@ Identity = Callable[[Any], Tensor]
 def create_identity_with_grad_check_fn(
     expected_gradient: Any, expected_dtype: Any = None
 ) -> Identity:
-    """An identity that fails where its gradient is another than expected.
+    """Return an identity that fails where its gradient is another than expected.
 
     Args:
       expected_gradient: the value of the gradient.
@@ -48,7 +48,7 @@ def create_identity_with_grad_check_fn(
 
 
 def create_identity_with_nan_gradients_fn(have_nan_gradients: Any) -> Identity:
-    """An identity whose gradient is NaN where `have_nan_gradients`, a boolean tensor, holds."""
+    """Return an identity whose gradient is NaN if `have_nan_gradients`, a boolean tensor."""
 
     @custom_gradient
     def poisoned(x: Tensor) -> Any:

@@ -17,7 +17,7 @@ _ENTRIES = 3  # of a tensor
 
 
 def difference(actual: Any, expected: Any) -> str:
-    """The first difference of two GraphDefs, node by node in whatever order; "" if there is none.
+    """Return the first difference of two GraphDefs, node by node in any order; "" if none.
 
     Attributes whose names begin with "_", versions and libraries are not compared, nor is the order
     of control inputs.
@@ -78,7 +78,7 @@ def _difference_of_attributes(actual: dict[str, Any], expected: dict[str, Any]) 
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two AttrValues mean the same: tensors may be encoded in different ways."""
+    """Return True if two AttrValues mean the same: tensors may be encoded in different ways."""
     if one.HasField("tensor") and other.HasField("tensor"):
         return _same_tensors(one.tensor, other.tensor)
     if one.HasField("func") and other.HasField("func"):
@@ -176,6 +176,6 @@ _TOLD: dict[str, Callable[[Any], str]] = {
 
 
 def _value(value: Any) -> str:
-    """An AttrValue in one line."""
+    """Return an AttrValue in one line."""
     kind = value.WhichOneof("value")
     return "<Unknown AttrValue type>" if kind is None else _TOLD[kind](getattr(value, kind))

@@ -18,7 +18,7 @@ def create_local_cluster(
     worker_config: Any = None,
     ps_config: Any = None,
 ) -> tuple[list[Server], list[Server]]:
-    """Starts the servers of the jobs "worker" and "ps", in this process.
+    """Start the servers of the jobs "worker" and "ps", in this process.
 
     Args:
       num_workers: how many tasks "worker" has.

@@ -12,19 +12,19 @@ from stillflow.graph.operation import Tensor
 
 
 def is_ragged(value: Any) -> bool:
-    """Whether a value is a ragged tensor, or what a run gives for one."""
+    """Return True if a value is a ragged tensor, or the value of one."""
     return hasattr(value, "nested_row_splits")
 
 
 class RaggedComparisons:
-    """What the assertions of `tf.test.TestCase` do with ragged tensors."""
+    """Assertions of `tf.test.TestCase` for ragged tensors."""
 
     assertEqual: Any
     assertAllClose: Any
     evaluate: Any
 
     def _GetPyList(self, a: Any) -> Any:
-        """A tensor or value of either kind as nested lists."""
+        """Return a tensor or value of either kind as nested lists."""
         if isinstance(a, Tensor) or hasattr(a, "consumers"):
             a = self.evaluate(a)
         if is_ragged(a):

@@ -67,7 +67,7 @@ class NamedDistribution:
 
 
 class DistributionParameter(ParameterModifier):
-    """Gives tests the strategies themselves."""
+    """Modifier that replaces names of strategies by the strategies."""
 
     def modified_arguments(self, kwargs: Any, requested_parameters: Any) -> dict[str, Any]:
         del requested_parameters
@@ -76,7 +76,7 @@ class DistributionParameter(ParameterModifier):
 
 
 def _distributions(kwargs: dict[str, Any], asked: str, count: Any) -> list[NamedDistribution]:
-    """The strategies among the arguments; they say what they need, so the test must not."""
+    """Return the strategies among the arguments; they say what they need, so the test must not."""
     found = [value for value in kwargs.values() if isinstance(value, NamedDistribution)]
     if found and count:
         raise ValueError(f"Do not use `{asked}` and arguments of type NamedDistribution together.")
@@ -207,7 +207,7 @@ _WITH_OPTIMIZERS = [
 
 
 def set_virtual_cpus_to_at_least(num_virtual_cpus: int) -> None:
-    """Makes so many CPU devices of the first one, unless there are enough.
+    """Make so many CPU devices of the first one, unless there are enough.
 
     Raises:
       ValueError: if the number is not positive.

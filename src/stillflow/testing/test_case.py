@@ -104,13 +104,13 @@ class TestCase(Comparisons, absltest.TestCase):
             self._cached_session = None
 
     def get_temp_dir(self) -> str:
-        """A folder of this test's own."""
+        """Return a folder of this test's own."""
         if not self._tempdir:
             self._tempdir = tempfile.mkdtemp(dir=get_temp_dir())
         return self._tempdir
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of tensors: their own, or in the default session or the cached one."""
+        """Return the values of tensors: their own, or in the default session or the cached one."""
         if executing_eagerly():
             return nest.map_structure(value_now, tensors)
         if isinstance(tensors, EagerTensor):
@@ -125,7 +125,7 @@ class TestCase(Comparisons, absltest.TestCase):
     def session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Any]:
-        """A new session, entered as the default one; nothing to use in eager execution."""
+        """Enter a new session as the default one; an unusable one in eager execution."""
         if executing_eagerly():
             yield NoSession()
             return
@@ -139,7 +139,7 @@ class TestCase(Comparisons, absltest.TestCase):
     def cached_session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Any]:
-        """The test's one session, entered as the default one; it keeps its variables.
+        """Enter the test's one session, which keeps its variables, as the default one.
 
         In eager execution it gives the values that tensors have.
         """
@@ -197,7 +197,7 @@ class TestCase(Comparisons, absltest.TestCase):
 
     @contextlib.contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[Any]:
-        """Catches what is written to a stream with a file descriptor, also by C code."""
+        """Capture writes to a stream with a file descriptor, by C code too."""
         import os
 
         stream.flush()
@@ -216,7 +216,7 @@ class TestCase(Comparisons, absltest.TestCase):
     def checkedThread(
         self, target: Callable[..., Any], args: Any = None, kwargs: Any = None
     ) -> CheckedThread:
-        """A thread whose exception fails this test; it must be joined."""
+        """Return a thread whose exception fails this test; it must be joined."""
         thread = CheckedThread(self, target, args, kwargs)
         self._threads.append(thread)
         return thread
@@ -225,7 +225,7 @@ class TestCase(Comparisons, absltest.TestCase):
     def assertRaisesWithPredicateMatch(
         self, exception_type: Any, expected_err_re_or_predicate: Any
     ) -> Iterator[None]:
-        """Expects an exception whose text matches a regular expression or a function."""
+        """Assert an exception whose text matches a regular expression or a function."""
         if callable(expected_err_re_or_predicate):
             predicate = expected_err_re_or_predicate
         else:
@@ -242,12 +242,12 @@ class TestCase(Comparisons, absltest.TestCase):
             self.fail(exception_type.__name__ + " not raised")
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
-        """Expects a `tf.errors.OpError` with a matching text."""
+        """Assert a `tf.errors.OpError` with a matching text."""
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
 
 
 def _text(error: Exception) -> str:
-    """An error's message, followed by the operations that caused it."""
+    """Return an error's message, followed by the operations that caused it."""
     if not isinstance(error, errors.OpError):
         return str(error)
     text, op = error.message, error.op
@@ -269,7 +269,7 @@ def _config(config: Any, force_gpu: bool) -> Any:
 
 
 class _Captured:
-    """What was written to a stream."""
+    """Captured writes to a stream."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -260,7 +260,7 @@ def device_placement_op_kernel(node: Node) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """The function of an op, "float_output", or its keyword form, "FloatOutput"."""
+    """Return the function of an op, "float_output", or its keyword form, "FloatOutput"."""
     wanted = name.replace("_", "").lower()
     for card in _cards:
         if card.lower() == wanted and (name == card or name == name.lower()):

@@ -1,4 +1,4 @@
-"""What tests import as ``tensorflow.python.framework.test_util``.
+"""Module that tests import as ``tensorflow.python.framework.test_util``.
 
 Decorators that run a test in several ways run it in a session, and with operations that run when
 they are called; functions that TensorFlow compiles in a way of its own are left as they are.
@@ -59,7 +59,7 @@ def _as_it_is(func: Any) -> Any:
 
 
 def _described(description: str) -> Callable[[Any], Any]:
-    """A decorator that takes a description, and leaves the test as it is."""
+    """Return a decorator that takes a description, and leaves the test as it is."""
     return _as_it_is
 
 
@@ -274,7 +274,7 @@ def for_all_test_methods(decorator: Any, *args: Any, **kwargs: Any) -> Callable[
 
 
 def is_xla_enabled() -> bool:
-    """Return False: the program's own graph is what runs."""
+    """Return False: the program's own graph is run."""
     return False
 
 
@@ -361,7 +361,7 @@ def set_producer_version(graph: Any, producer_version: int) -> None:
 
 
 def assert_meta_graph_protos_equal(tester: Any, a: Any, b: Any) -> None:
-    """Check that two MetaGraphDefs are the same, in whatever order their collections are kept."""
+    """Assert that two MetaGraphDefs are the same, with collections in any order."""
     tester.assertEqual(set(a.collection_def), set(b.collection_def))
     for key in a.collection_def:
         first, second = a.collection_def[key], b.collection_def[key]
@@ -400,7 +400,7 @@ def generate_combinations_with_testcase_name(**kwargs: Any) -> list[OrderedDict[
 
 
 class CapturedWrites:
-    """What was written to a stream, in parts."""
+    """Writes to a stream, in parts."""
 
     def __init__(self, capture_location: str) -> None:
         self.capture_location = capture_location

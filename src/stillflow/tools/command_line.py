@@ -1,4 +1,4 @@
-"""What the command lines of the tools share."""
+"""Shared parts of the tools' command lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.files.file_io import FileIO
 
 
 def parser(name: str, description: str | None, *options: tuple[str, Any, str]) -> Any:
-    """Returns a parser of a tool's options.
+    """Return a parser of a tool's options.
 
     Args:
       name: the tool's.
@@ -35,12 +35,12 @@ def _is_true(text: str) -> bool:
 
 
 def names(text: str) -> list[str]:
-    """Returns the names in a list with commas."""
+    """Return the names in a list with commas."""
     return text.replace(" ", "").split(",")
 
 
 def read_message(kind: Any, path: str, binary: bool, what: str) -> Any:
-    """Returns the protobuf message in a file.
+    """Return the protobuf message in a file.
 
     Args:
       kind: its class.
@@ -73,7 +73,7 @@ def read_message(kind: Any, path: str, binary: bool, what: str) -> Any:
 
 
 def _parsed(kind: Any, content: bytes, binary: bool) -> Any:
-    """The message in the contents of a file; ValueError if there is none."""
+    """Return the message in the contents of a file; ValueError if there is none."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
@@ -89,7 +89,7 @@ def _parsed(kind: Any, content: bytes, binary: bool) -> Any:
 
 
 def write_message(message: Any, path: str, binary: bool) -> None:
-    """Writes a protobuf message to a file, serialized or as text."""
+    """Write a protobuf message to a file, serialized or as text."""
     from google.protobuf import text_format
 
     content = (

@@ -79,7 +79,7 @@ def evaluate(text: str) -> Any:
 
 
 class _Evaluator:
-    """Computes the nodes of a syntax tree that are allowed."""
+    """Evaluator of a syntax tree's allowed nodes."""
 
     def value(self, node: ast.AST) -> Any:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
@@ -152,7 +152,7 @@ class _Evaluator:
 
 
 def _path(node: ast.AST) -> str | None:
-    """The name behind `np.` or `numpy.`, None for an attribute of another thing."""
+    """Return the name behind `np.` or `numpy.`, None for an attribute of another thing."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.insert(0, node.attr)
@@ -233,7 +233,7 @@ def _elements(name: str, function: Any, args: list[Any], keywords: dict[str, Any
 
 
 def _size(value: Any, known: dict[int, float]) -> float:
-    """How many elements an array of a value has; lists may hold one list many times."""
+    """Return the number of elements of a value's array; lists may repeat one list."""
     if isinstance(value, np.ndarray):
         return value.size
     if not isinstance(value, (list, tuple)):
@@ -244,7 +244,7 @@ def _size(value: Any, known: dict[int, float]) -> float:
 
 
 def _product_of_integers(given: list[Any]) -> float:
-    """The product of all numbers in arguments that may be sizes."""
+    """Return the product of all numbers in arguments that may be sizes."""
     total = 1.0
     for each in given:
         numbers = each if isinstance(each, (list, tuple)) else [each]

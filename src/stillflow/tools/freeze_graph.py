@@ -40,7 +40,7 @@ def freeze_graph_with_def_protos(
     saved_model_tags: Sequence[str] | None = None,
     checkpoint_version: int = SaverDef.V2,
 ) -> Any:
-    """Returns a GraphDef with constants in place of variables.
+    """Return a GraphDef with constants instead of variables.
 
     Args:
       input_graph_def: a `GraphDef`, imported into the default graph.
@@ -53,8 +53,8 @@ def freeze_graph_with_def_protos(
       initializer_nodes: nodes to run before, with commas between them.
       variable_names_whitelist: if given, the only variables to replace, with commas.
       variable_names_blacklist: variables to keep, with commas.
-      input_meta_graph_def: a `MetaGraphDef` in place of the graph.
-      input_saved_model_dir: the directory of a SavedModel in place of graph and checkpoint.
+      input_meta_graph_def: a `MetaGraphDef` instead of the graph.
+      input_saved_model_dir: the directory of a SavedModel instead of graph and checkpoint.
       saved_model_tags: the tags of its graph.
       checkpoint_version: the format of checkpoints that the restoring nodes are made for.
 
@@ -173,7 +173,7 @@ def freeze_graph(
     saved_model_tags: str = "serve",
     checkpoint_version: int = SaverDef.V2,
 ) -> Any:
-    """Returns a GraphDef with constants in place of variables; all inputs are files.
+    """Return a GraphDef with constants instead of variables; all inputs are files.
 
     Args:
       input_graph: the file of a `GraphDef`.
@@ -187,8 +187,8 @@ def freeze_graph(
       initializer_nodes: nodes to run before, with commas between them.
       variable_names_whitelist: if given, the only variables to replace, with commas.
       variable_names_blacklist: variables to keep, with commas.
-      input_meta_graph: the file of a `MetaGraphDef` in place of the graph.
-      input_saved_model_dir: the directory of a SavedModel in place of graph and checkpoint.
+      input_meta_graph: the file of a `MetaGraphDef` instead of the graph.
+      input_saved_model_dir: the directory of a SavedModel instead of graph and checkpoint.
       saved_model_tags: the tags of its graph, with commas between them.
       checkpoint_version: the format of checkpoints that the restoring nodes are made for.
 
@@ -226,7 +226,7 @@ def freeze_graph(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; returns the exit status."""
+    """Run the command line; return the exit status."""
     flags = parser(
         "freeze_graph",
         __doc__,

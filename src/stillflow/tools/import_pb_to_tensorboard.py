@@ -14,7 +14,7 @@ from stillflow.tools.command_line import parser, read_message
 
 
 def import_to_tensorboard(model_dir: Any, log_dir: Any) -> None:
-    """Writes a graph into an event file.
+    """Write a graph into an event file.
 
     Args:
       model_dir: the file of the serialized `GraphDef`.
@@ -29,7 +29,7 @@ def import_to_tensorboard(model_dir: Any, log_dir: Any) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; returns the exit status."""
+    """Run the command line; return the exit status."""
     options = parser(
         "import_pb_to_tensorboard",
         __doc__,

@@ -37,7 +37,7 @@ def print_tensors_in_checkpoint_file(
     all_tensor_names: bool = False,
     count_exclude_pattern: str = "",
 ) -> None:
-    """Prints what is in a checkpoint, or, in one line, why it cannot be read.
+    """Print the content of a checkpoint, or, in one line, the reason why it cannot be read.
 
     Args:
       file_name: the checkpoint; of one of several files, what their names begin with.
@@ -73,7 +73,7 @@ def print_tensors_in_checkpoint_file(
 
 
 def parse_numpy_printoption(kv_str: str) -> None:
-    """Sets one of NumPy's options of printing, written key=value.
+    """Set one of NumPy's options of printing, written key=value.
 
     Raises:
       argparse.ArgumentTypeError: If there is no such option, or it cannot have that value.
@@ -95,7 +95,7 @@ def parse_numpy_printoption(kv_str: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; returns the exit status."""
+    """Run the command line; return the exit status."""
     options = parser(
         "inspect_checkpoint",
         __doc__,

@@ -10,7 +10,7 @@ from stillflow.tools.command_line import parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; returns the exit status."""
+    """Run the command line; return the exit status."""
     options = parser(
         "offline_analyzer",
         __doc__,

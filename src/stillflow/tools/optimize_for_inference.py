@@ -18,7 +18,7 @@ def _placeholder_types(text: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; returns the exit status."""
+    """Run the command line; return the exit status."""
     flags = parser(
         "optimize_for_inference",
         __doc__,

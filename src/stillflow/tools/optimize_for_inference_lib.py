@@ -52,7 +52,7 @@ def optimize_for_inference(
     placeholder_type_enum: Any,
     toco_compatible: bool = False,
 ) -> Any:
-    """Returns a GraphDef that infers the same with less work.
+    """Return a GraphDef that infers the same with less work.
 
     Args:
       input_graph_def: a frozen `GraphDef`.
@@ -86,7 +86,7 @@ def _by_name(graph_def: Any) -> Nodes:
 
 
 def ensure_graph_is_valid(graph_def: Any) -> None:
-    """Checks that names are unique and inputs are there.
+    """Check that names are unique and inputs are there.
 
     Raises:
       ValueError: If not.
@@ -99,12 +99,12 @@ def ensure_graph_is_valid(graph_def: Any) -> None:
 
 
 def node_name_from_input(node_name: str) -> str:
-    """Returns the node's name in an input such as `^a` or `a:1`."""
+    """Return the node's name in an input such as `^a` or `a:1`."""
     return re.sub(r":\d+$", "", node_name.removeprefix("^"))
 
 
 def node_from_map(node_map: Nodes, name: str) -> Any:
-    """Returns the node that an input names.
+    """Return the node that an input names.
 
     Raises:
       ValueError: If there is none.
@@ -116,7 +116,7 @@ def node_from_map(node_map: Nodes, name: str) -> Any:
 
 
 def values_from_const(node_def: Any) -> np.ndarray[Any, Any]:
-    """Returns the value of a node of type Const.
+    """Return the value of a node of type Const.
 
     Raises:
       ValueError: If it is of another type.
@@ -130,14 +130,14 @@ def values_from_const(node_def: Any) -> np.ndarray[Any, Any]:
 
 
 def scale_after_normalization(node: Any) -> bool:
-    """Returns whether a batch norm multiplies by gamma."""
+    """Return whether a batch norm multiplies by gamma."""
     if node.op == "BatchNormWithGlobalNormalization":
         return bool(node.attr["scale_after_normalization"].b)
     return True
 
 
 def fold_batch_norms(input_graph_def: Any) -> Any:
-    """Returns a GraphDef whose convolutions do the work of the batch norms behind them.
+    """Return a GraphDef with batch norms folded into the convolutions before them.
 
     A convolution's filter is scaled and a BiasAdd of the batch norm's name added, where the filter
     and the statistics are constants.
@@ -159,7 +159,7 @@ def fold_batch_norms(input_graph_def: Any) -> Any:
 
 
 def _parts(node: Any, nodes: Nodes) -> Nodes | None:
-    """Returns the nodes that a batch norm reads, None if it cannot be folded into them."""
+    """Return the nodes that a batch norm reads, None if it cannot be folded into them."""
     order = INPUT_ORDER[node.op]
     parts = {part: node_from_map(nodes, name) for part, name in zip(order, node.input)}
     conv = parts["conv_op"]
@@ -194,7 +194,7 @@ def _channels(conv: Any, weights: np.ndarray[Any, Any]) -> int:
 
 
 def _folded(node: Any, parts: Nodes) -> list[Any]:
-    """Returns the nodes that take the place of a convolution and a batch norm."""
+    """Return the nodes that take the place of a convolution and a batch norm."""
     conv, weights_op = parts["conv_op"], parts["weights_op"]
     weights, mean, variance, beta, gamma = (
         values_from_const(parts[f"{part}_op"])
@@ -233,7 +233,7 @@ def _const(name: str, value: Any, dtype: int) -> Any:
 
 
 def fuse_resize_and_conv(input_graph_def: Any, output_node_names: Sequence[str]) -> Any:
-    """Returns a GraphDef whose convolutions resize and pad by themselves.
+    """Return a GraphDef whose convolutions resize and pad by themselves.
 
     A MirrorPad or ResizeBilinear, or both, before a Conv2D become one operation with it.
     """
@@ -264,7 +264,7 @@ def fuse_resize_and_conv(input_graph_def: Any, output_node_names: Sequence[str])
 
 
 def _fused(conv: Any, pad: Any, resize: Any) -> list[Any]:
-    """Returns the nodes that take the place of a convolution and what stands before it."""
+    """Return the replacement of a convolution and its preceding nodes."""
     before: list[Any] = []
     if pad is None:
         padding = _const(

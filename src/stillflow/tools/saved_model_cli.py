@@ -44,12 +44,12 @@ _HEAD = "The given SavedModel SignatureDef contains the following"
 
 
 def get_meta_graph_def(saved_model_dir: str, tag_set: str) -> Any:
-    """The `MetaGraphDef` with these tags; see `saved_model_utils`."""
+    """Return the `MetaGraphDef` with these tags; see `saved_model_utils`."""
     return saved_model_utils.get_meta_graph_def(saved_model_dir, tag_set)
 
 
 def get_signature_def_map(saved_model_dir: str, tag_set: str) -> Any:
-    """The signatures of the graph with these tags, by name.
+    """Return the signatures of the graph with these tags, by name.
 
     Raises:
       RuntimeError: If there is no such graph.
@@ -61,7 +61,7 @@ def get_signature_def_map(saved_model_dir: str, tag_set: str) -> Any:
 
 
 def show(args: Any) -> None:
-    """Prints tags, names of signatures, a signature, or everything: as much as is asked for."""
+    """Print tags, names of signatures, a signature, or everything, as requested."""
     if args.all:
         _show_all(args.dir)
     elif args.tag_set is None:
@@ -109,7 +109,7 @@ def _print_tensor_info(tensor_info: Any, indent: int = 0) -> None:
 
 
 def run(args: Any) -> None:
-    """Runs a signature of a model with what the arguments feed.
+    """Run a signature of a model with what the arguments feed.
 
     Raises:
       AttributeError: If they feed nothing.
@@ -140,7 +140,7 @@ def run_saved_model_with_feed_dict(
     overwrite_flag: bool,
     worker: str | None = None,
 ) -> None:
-    """Runs a signature, prints its outputs, and writes them to files of NumPy's.
+    """Run a signature, prints its outputs, and write them to files of NumPy's.
 
     Args:
       saved_model_dir: The SavedModel.
@@ -199,7 +199,7 @@ def scan(args: Any) -> None:
 
 
 def scan_meta_graph_def(meta_graph_def: Any) -> None:
-    """As `scan`, for one graph, its functions included."""
+    """Scan one graph and its functions; see `scan`."""
     effects = trust.effects_of_model(meta_graph_def)
     tags = list(meta_graph_def.meta_info_def.tags)
     if effects:
@@ -258,7 +258,7 @@ _COMMANDS: dict[str, tuple[Any, str, list[tuple[str, dict[str, Any]]]]] = {
 
 
 def create_parser() -> argparse.ArgumentParser:
-    """The parser of the command line; `func` of what it gives is `show`, `run` or `scan`."""
+    """Return the parser of the command line; `func` of what it gives is `show`, `run` or `scan`."""
     parser = argparse.ArgumentParser(prog="saved_model_cli", description=__doc__)
     parser.add_argument("-v", "--version", action="version", version="0.1.0")
     commands = parser.add_subparsers(title="commands")
@@ -271,7 +271,7 @@ def create_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; returns the exit status."""
+    """Run the command line; return the exit status."""
     parser = create_parser()
     args = parser.parse_args(arguments)
     if not hasattr(args, "func"):

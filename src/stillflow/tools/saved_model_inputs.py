@@ -1,4 +1,4 @@
-"""What the command line feeds a SavedModel: arrays in files, Python expressions, examples."""
+"""Command-line inputs of a SavedModel: arrays in files, Python expressions, examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stillflow.util import pickles
 
 
 def preprocess_inputs_arg_string(inputs_str: str) -> dict[str, tuple[str, str | None]]:
-    """Takes `key=file;other=file[name]` apart.
+    """Parse `key=file;other=file[name]`.
 
     Returns:
       For each key the file, and the name of the array in it or None.
@@ -40,12 +40,12 @@ def preprocess_inputs_arg_string(inputs_str: str) -> dict[str, tuple[str, str | 
 def preprocess_input_exprs_arg_string(
     input_exprs_str: str, safe: bool = False, allow_python: bool = False
 ) -> dict[str, Any]:
-    """Evaluates `key=expression;other=expression`; NumPy is `np` in them.
+    """Evaluate `key=expression;other=expression`; NumPy is `np` in them.
 
     Args:
       input_exprs_str: The expressions.
       safe: Whether they have to be literals.
-      allow_python: Whether they may be any Python, rather than what makes arrays.
+      allow_python: True for any Python expressions, instead of array constructors only.
 
     Raises:
       RuntimeError: If it has another form, or an expression is not allowed.
@@ -82,7 +82,7 @@ def _literal(expression: str) -> Any:
 
 
 def preprocess_input_examples_arg_string(input_examples_str: str) -> dict[str, list[bytes]]:
-    """Makes serialized `tf.train.Example`s of `key=[{feature: values, ...}, ...]`.
+    """Make serialized `tf.train.Example`s of `key=[{feature: values, ...}, ...]`.
 
     Raises:
       ValueError: If it is no list of dicts of lists of numbers and strings.
@@ -124,7 +124,7 @@ def _serialized(features: dict[str, Any]) -> bytes:
 def load_inputs_from_input_arg_string(
     inputs_str: str, input_exprs_str: str, input_examples_str: str, allow_python: bool = False
 ) -> dict[str, Any]:
-    """The values of inputs by key; later arguments win over earlier ones, with a warning.
+    """Return the values of inputs by key; later arguments win over earlier ones, with a warning.
 
     Args:
       inputs_str: See `preprocess_inputs_arg_string`.
@@ -186,7 +186,7 @@ def _known(name: str, names: Any, path: str) -> str:
 
 
 def _load(path: str) -> Any:
-    """What is in a file of NumPy's, or in a pickle of arrays."""
+    """Return the content of a file of NumPy's, or of a pickle of arrays."""
     with FileIO(path, "rb") as file:
         content = file.read()
     if content.startswith((b"\x93NUMPY", b"PK")):

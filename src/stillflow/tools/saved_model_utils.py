@@ -14,7 +14,7 @@ _BINARY, _TEXT = "saved_model.pb", "saved_model.pbtxt"
 
 
 def read_saved_model(saved_model_dir: Any) -> Any:
-    """Returns the `SavedModel` message in a directory.
+    """Return the `SavedModel` message in a directory.
 
     Raises:
       IOError: If there is none, or it cannot be parsed.
@@ -43,13 +43,13 @@ def read_saved_model(saved_model_dir: Any) -> Any:
 
 
 def get_saved_model_tag_sets(saved_model_dir: Any) -> list[list[str]]:
-    """Returns the tags of each graph in a SavedModel."""
+    """Return the tags of each graph in a SavedModel."""
     graphs = read_saved_model(saved_model_dir).meta_graphs
     return [list(graph.meta_info_def.tags) for graph in graphs]
 
 
 def get_meta_graph_def(saved_model_dir: Any, tag_set: str) -> Any:
-    """Returns the `MetaGraphDef` that has exactly these tags.
+    """Return the `MetaGraphDef` that has exactly these tags.
 
     Args:
       saved_model_dir: the directory.

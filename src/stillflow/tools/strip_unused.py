@@ -10,7 +10,7 @@ from stillflow.tools.strip_unused_lib import strip_unused_from_files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; returns the exit status."""
+    """Run the command line; return the exit status."""
     flags = parser(
         "strip_unused",
         __doc__,

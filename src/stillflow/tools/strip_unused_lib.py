@@ -19,7 +19,7 @@ def strip_unused(
     output_node_names: Sequence[str],
     placeholder_type_enum: Any,
 ) -> Any:
-    """Returns the GraphDef of what some nodes need, with placeholders in place of others.
+    """Return the GraphDef of the inputs of some nodes, with placeholders instead of others.
 
     Args:
       input_graph_def: a `GraphDef`.
@@ -69,13 +69,13 @@ def strip_unused_from_files(
     output_node_names: str,
     placeholder_type_enum: Any,
 ) -> int | None:
-    """Strips the graph in one file, and writes what is left to another.
+    """Strip the graph in one file, and write the rest to another.
 
     Args:
       input_graph: the file of a `GraphDef`.
       input_binary: whether it is serialized, rather than text.
       output_graph: the file to write.
-      output_binary: whether to serialize what is written.
+      output_binary: True to serialize the output.
       input_node_names: the nodes that become placeholders, with commas between them.
       output_node_names: the nodes that are needed, with commas between them.
       placeholder_type_enum: the `DataType` of the placeholders.

@@ -25,7 +25,7 @@ _MOST_LINES = 5
 
 
 class ClusterContext(XLAControlFlowContext):
-    """Lets no control edge from outside reach the operations added inside, and marks them.
+    """Context without control edges from outside to the operations inside, which it marks.
 
     Args:
       name: what marks them.
@@ -46,11 +46,11 @@ class ClusterContext(XLAControlFlowContext):
         self._unsupported: list[Operation] = []
 
     def _nested(self, op: Operation) -> str:
-        """What is said of a computation inside of another."""
+        """Return the message for a computation inside of another."""
         raise NotImplementedError
 
     def _mark(self, op: Operation) -> None:
-        """Adds attributes to an operation."""
+        """Add attributes to an operation."""
         op._set_attr(self.attribute, AttrValue(s=self._name.encode()))
 
     def AddOp(self, op: Operation) -> None:
@@ -85,7 +85,7 @@ class ClusterContext(XLAControlFlowContext):
             self._outer_context.AddInnerOp(op)
 
     def AddValue(self, val: Tensor) -> Tensor:
-        """What stands for a tensor in here, as the contexts outside have it."""
+        """Return the stand-in of a tensor in here, as the contexts outside have it."""
         if val.name in self._values:
             return self._external_values.get(val.name, val)
         result = val
@@ -121,7 +121,7 @@ class ClusterContext(XLAControlFlowContext):
             op._add_control_inputs(outer)
 
     def report_unsupported_operations(self) -> None:
-        """Logs which operations will fail."""
+        """Log the operations that will fail."""
         if not self._unsupported:
             return
         lines = [f"  {op.type} ({op.name})" for op in self._unsupported[:_MOST_LINES]]
@@ -136,7 +136,7 @@ class ClusterContext(XLAControlFlowContext):
 
 
 def is_flat(outputs: Any) -> bool:
-    """Whether what a computation returned is one value, or a list of them."""
+    """Return True if a computation returned one value, or a list of them."""
     if isinstance(outputs, dict):
         return False
     parts = outputs if isinstance(outputs, Sequence) else ()
@@ -145,7 +145,7 @@ def is_flat(outputs: Any) -> bool:
 
 @dataclass(frozen=True)
 class Leaving:
-    """How values leave a kind of computation.
+    """Return of values from a kind of computation.
 
     Attributes:
       no_tensors, no_tensors_inside: what is said of what is no tensor, in lists and in structures.
@@ -163,7 +163,7 @@ class Leaving:
     mark: str = ""
 
     def flat(self, outputs: Any) -> tuple[list[Tensor], list[Operation]]:
-        """The tensors of a list, and the operations after them."""
+        """Return the tensors of a list, and the operations after them."""
         outputs = () if outputs is None else outputs
         outputs = list(outputs) if isinstance(outputs, Sequence) else [outputs]
         outputs.append(no_op())
@@ -177,7 +177,7 @@ class Leaving:
         return [self._copied(tensor, tensor.device or self.core) for tensor in tensors], operations
 
     def structure(self, outputs: Any) -> list[Tensor]:
-        """The tensors of a nested structure."""
+        """Return the tensors of a nested structure."""
         tensors = []
         for value in nest.flatten(outputs):
             if isinstance(value, Operation):

@@ -36,7 +36,7 @@ _LEAVING = Leaving(
 
 
 class _Cluster(ClusterContext):
-    """What is compiled together."""
+    """Cluster of operations that are compiled together."""
 
     attribute = "_xla_compile_id"
     where = ("in XLA", "XLA computations")
@@ -51,7 +51,7 @@ class _Cluster(ClusterContext):
 
 @export("xla.experimental.compile", "contrib.compiler.xla.compile")
 def compile(computation: Callable[..., Any], inputs: Any = None) -> Any:
-    """Builds `computation(*inputs)` as a cluster; what compiles it changes no value.
+    """Build `computation(*inputs)` as a cluster; what compiles it changes no value.
 
     Args:
       computation: gives tensors in any structure, or tensors followed by operations. Its variables
@@ -59,7 +59,8 @@ def compile(computation: Callable[..., Any], inputs: Any = None) -> Any:
       inputs: a list of what it is called with, each converted to tensors.
 
     Returns:
-      Its tensors, in the same structure (a list if it is flat); what runs its operations if there
+      Its tensors, in the same structure (a list if it is flat); the op that runs its operations if
+        there
       are no tensors.
 
     Raises:
@@ -94,7 +95,7 @@ def compile(computation: Callable[..., Any], inputs: Any = None) -> Any:
 
 
 def _with_resources(computation: Callable[..., Any], inputs: Any) -> Any:
-    """Calls it where `get_variable` makes resource variables."""
+    """Return calls it where `get_variable` makes resource variables."""
     scope = get_variable_scope()
     before = scope.use_resource
     scope.set_use_resource(True)

@@ -18,7 +18,7 @@ _COLLECTION = ("__xla_scope",)
 
 @dataclass
 class _Scopes:
-    """How many scopes a graph has had, and how deep the present one is."""
+    """Number of a graph's scopes, and the depth of the present one."""
 
     count: int = 0
     depth: int = 0
@@ -29,7 +29,7 @@ class _Scopes:
 def jit_scope(
     compile_ops: bool | Callable[[Any], bool] = True, separate_compiled_gradients: bool = False
 ) -> Iterator[None]:
-    """Marks the operations made inside; values do not depend on it.
+    """Mark the operations made inside; values do not depend on it.
 
     Args:
       compile_ops: whether to compile, or a function of the `NodeDef` that says so.

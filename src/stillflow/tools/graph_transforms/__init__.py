@@ -25,7 +25,7 @@ __all__ = ["TransformGraph"]
 # Importing these put their transforms on the list.
 _MODULES = (batch_norms, constant_folding, logging_nodes, pruning, renaming, weights)
 
-# Transforms of TensorFlow 1.15 that Stillflow lacks.
+# Transforms of TensorFlow 1.15 that are not supported.
 _LACKING = frozenset({
     "backport_tensor_array_v3", "freeze_requantization_ranges", "fuse_pad_and_conv",
     "fuse_resize_and_conv", "fuse_resize_pad_and_conv", "quantize_nodes", "sparsify_gather",
@@ -39,7 +39,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 def TransformGraph(
     input_graph_def: Any, inputs: Sequence[str], outputs: Sequence[str], transforms: Sequence[str]
 ) -> Any:
-    """Returns a graph after some transforms.
+    """Return a graph after some transforms.
 
     Args:
       input_graph_def: a `GraphDef`.
@@ -48,8 +48,8 @@ def TransformGraph(
       transforms: names, with parameters: `"fold_constants(ignore_errors=true)"`.
 
     Raises:
-      InvalidArgumentError: If TensorFlow 1.15 knows no such transform, or it cannot be applied.
-      UnimplementedError: If Stillflow lacks it.
+      InvalidArgumentError: If TensorFlow 1.15 has no such transform, or it cannot be applied.
+      UnimplementedError: If Stillflow does not support it.
     """
     graph_def = GraphDef()
     graph_def.CopyFrom(input_graph_def)
@@ -82,7 +82,7 @@ def _applied(name: str, graph_def: Any, context: Context) -> Any:
 
 
 def _parsed(text: str) -> list[tuple[str, dict[str, list[str]]]]:
-    """Returns the names of transforms and their parameters.
+    """Return the names of transforms and their parameters.
 
     Raises:
       InvalidArgumentError: If the text is not written so.

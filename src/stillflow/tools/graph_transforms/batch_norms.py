@@ -1,4 +1,4 @@
-"""Graph transforms that let convolutions do what stands behind or around them."""
+"""Graph transforms that fold batch norms and paddings into convolutions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _scaled(weights: Array, scale: Array, op: str) -> Array:
 
 @transforms("fold_batch_norms")
 def fold_batch_norms(graph_def: Any, context: Context) -> Any:
-    """Lets weights be multiplied once, not what is computed with them."""
+    """Fold multiplications of results into constant weights."""
     pattern = Pattern("Mul", (Pattern("Conv2D|MatMul|DepthwiseConv2dNative", (ANY, CONST)), CONST))
 
     def replace(match: Match, read: Collection[str]) -> list[Any]:
@@ -69,7 +69,7 @@ def _named(node: Any, name: str) -> Any:
 
 @transforms("fold_old_batch_norms")
 def fold_old_batch_norms(graph_def: Any, context: Context) -> Any:
-    """Lets weights and a bias do what a batch norm behind a convolution does."""
+    """Fold a batch norm after a convolution into weights and a bias."""
     forms: list[tuple[Pattern, Callable[[Match], list[Any]]]] = [
         (_CONVOLUTION, _behind_convolution),
         (Pattern("BatchToSpaceND", (_CONVOLUTION, CONST, CONST)), _behind_batch_to_space),
@@ -109,7 +109,7 @@ def _scale_and_offset(match: Match) -> tuple[Array, Array]:
 
 
 def _fused(match: Match, scale: Array, offset: Array, name: str) -> list[Any]:
-    """The nodes of a convolution whose weights are scaled, and of its bias, called `name`."""
+    """Return the nodes of a convolution with scaled weights, and of its bias, called `name`."""
     convolution = match.node
     source, weights = (part.node for part in match.inputs)
     values = value_of(weights)
@@ -160,7 +160,7 @@ def _behind_concat(match: Match) -> list[Any]:
 
 @transforms("flatten_atrous_conv")
 def flatten_atrous_conv(graph_def: Any, context: Context) -> Any:
-    """Makes a dilated convolution, written by batches, a plain one with zeros in its filter."""
+    """Make a dilated convolution, written by batches, a plain one with zeros in its filter."""
     pattern = Pattern(
         "BatchToSpaceND",
         (

@@ -31,7 +31,7 @@ _CONTROL = frozenset({
 
 @transforms("fold_constants")
 def fold_constants(graph_def: Any, context: Context) -> Any:
-    """Computes what does not depend on inputs, and leaves out what outputs do not need."""
+    """Compute what does not depend on inputs, and leave out what outputs do not need."""
     if context.flag("clear_output_shapes", True):
         graph_def = changed(graph_def, lambda node: node.attr.pop("_output_shapes", None))
     graph = imported(graph_def)
@@ -58,7 +58,7 @@ def _tensor(graph: Any, name: str) -> Tensor:
 
 
 def _require_values(graph: Any, outputs: Iterable[str]) -> None:
-    """Refuses outputs that are operations without a value, which nobody fetches."""
+    """Raise an error for outputs that are operations without a value, which nobody fetches."""
     nodes = {op.name: op for op in graph.get_operations()}
     for name in outputs:
         op = nodes.get(name.partition(":")[0])
@@ -71,7 +71,7 @@ def _require_values(graph: Any, outputs: Iterable[str]) -> None:
 
 
 class _Folding:
-    """Finds what is constant in a graph, and computes what others read of it."""
+    """Folding of constants: finds them in a graph, and computes those that others read."""
 
     def __init__(self, graph: Any, fed: set[Tensor], context: Context) -> None:
         self.graph, self.fed = graph, fed
@@ -112,7 +112,7 @@ class _Folding:
                         yield tensor
 
     def values(self) -> dict[Tensor, Any]:
-        """Returns the values of the constants that are read by others, but of Const nodes."""
+        """Return the values of the constants that are read by others, but of Const nodes."""
         wanted = list(dict.fromkeys(self._read()))
         known = {tensor: np.asarray(value) for tensor, value in self.of_shape.items()}
         computed = [tensor for tensor in wanted if tensor not in known]
@@ -130,7 +130,7 @@ def _constant(name: str, tensor: Tensor, value: Any) -> Any:
 
 
 def _node(op: Operation, names: dict[Tensor, str]) -> Any:
-    """Returns an operation's node, which reads some tensors by other names."""
+    """Return an operation's node, which reads some tensors by other names."""
     node = NodeDef()
     node.CopyFrom(op.node_def)
     for i, tensor in enumerate(op.inputs):
@@ -140,7 +140,7 @@ def _node(op: Operation, names: dict[Tensor, str]) -> Any:
 
 
 def _needed(nodes: list[Any], fed: set[Tensor], context: Context) -> Any:
-    """Returns the nodes that outputs need, then the inputs, as placeholders."""
+    """Return the nodes that outputs need, then the inputs, as placeholders."""
     by_name = {node.name: node for node in nodes}
     inputs = {tensor.op.name for tensor in fed}
     used: set[str] = set()

@@ -1,4 +1,4 @@
-"""What a graph transform is told, and the list of all."""
+"""Context of graph transforms, and the list of all transforms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stillflow import errors
 
 
 class Context(NamedTuple):
-    """What a transform is told.
+    """Arguments of a transform.
 
     Attributes:
       inputs, outputs: the names of the nodes that are fed and fetched.
@@ -21,7 +21,7 @@ class Context(NamedTuple):
     parameters: dict[str, list[str]]
 
     def one(self, name: str, default: str) -> str:
-        """The value of a parameter that may be given once.
+        """Return the value of a parameter that may be given once.
 
         Raises:
           InvalidArgumentError: If it is given more often.
@@ -34,7 +34,7 @@ class Context(NamedTuple):
         return values[0]
 
     def number(self, name: str, default: int) -> int:
-        """The value of a parameter that is a whole number."""
+        """Return the value of a parameter that is a whole number."""
         text = self.one(name, str(default))
         try:
             return int(text)
@@ -42,7 +42,7 @@ class Context(NamedTuple):
             raise invalid(f"Couldn't interpret the {name} argument as a number:{text}") from None
 
     def flag(self, name: str, default: bool) -> bool:
-        """The value of a parameter that is true or false."""
+        """Return the value of a parameter that is true or false."""
         text = self.one(name, str(default)).lower()
         if text in ("true", "1"):
             return True
@@ -64,7 +64,7 @@ TRANSFORMS: dict[str, Transform] = {}
 
 
 def transforms(name: str) -> Callable[[Transform], Transform]:
-    """Puts the decorated function on the list; it takes a GraphDef and returns another."""
+    """Put the decorated function on the list; it takes a GraphDef and return another."""
 
     def put(function: Transform) -> Transform:
         TRANSFORMS[name] = function

@@ -14,7 +14,7 @@ _SUFFIX = "__print__"
 
 @transforms("insert_logging")
 def insert_logging(graph_def: Any, context: Context) -> Any:
-    """Puts a Print behind nodes of some types, or whose names begin in some way."""
+    """Put a Print behind nodes of some types, or whose names begin in some way."""
     ops, prefixes = (context.parameters.get(name) for name in ("op", "prefix"))
     read = defaultdict(set)
     for node in graph_def.node:

@@ -19,24 +19,24 @@ from stillflow.tools.graph_transforms.context import invalid
 
 
 def node_name(source: str) -> str:
-    """Returns the node's name in an input such as `^a` or `a:1`."""
+    """Return the node's name in an input such as `^a` or `a:1`."""
     return source.removeprefix("^").partition(":")[0]
 
 
 def canonical(source: str) -> str:
-    """Returns an input with the number of the output, `a:0`."""
+    """Return an input with the number of the output, `a:0`."""
     return source if ":" in source else f"{source}:0"
 
 
 def graph_of(nodes: Sequence[Any]) -> Any:
-    """Returns a GraphDef of copies of some nodes."""
+    """Return a GraphDef of copies of some nodes."""
     result = GraphDef()
     result.node.extend(nodes)
     return result
 
 
 def changed(graph_def: Any, change: Callable[[Any], None]) -> Any:
-    """Returns a GraphDef each of whose nodes has been changed in its place."""
+    """Return a GraphDef each of whose nodes has been changed in its place."""
     result = graph_of(graph_def.node)
     for node in result.node:
         change(node)
@@ -44,7 +44,7 @@ def changed(graph_def: Any, change: Callable[[Any], None]) -> Any:
 
 
 def constant(name: str, value: Any, dtype: dtypes.DType = dtypes.float32) -> Any:
-    """Returns a Const node, its value as bytes."""
+    """Return a Const node, its value as bytes."""
     array = np.asarray(value, dtype.as_numpy_dtype)
     node = NodeDef(op="Const", name=name)
     node.attr["dtype"].type = dtype.as_datatype_enum
@@ -58,7 +58,7 @@ def constant(name: str, value: Any, dtype: dtypes.DType = dtypes.float32) -> Any
 
 
 def value_of(node: Any) -> np.ndarray[Any, Any]:
-    """Returns the value of a Const node.
+    """Return the value of a Const node.
 
     Raises:
       InvalidArgumentError: If it has none.
@@ -90,7 +90,7 @@ class Match(NamedTuple):
     inputs: tuple[Match, ...] = ()
 
     def nodes(self) -> list[Any]:
-        """Returns all its nodes, each once, breadth first."""
+        """Return all its nodes, each once, breadth first."""
         found: dict[str, Any] = {}
         level: list[Match] = [self]
         while level:
@@ -104,7 +104,7 @@ Replace = Callable[[Match, Collection[str]], "Sequence[Any]"]
 
 
 def replaced(graph_def: Any, pattern: Pattern, replace: Replace, keeps_readers: bool = True) -> Any:
-    """Returns a GraphDef whose matches of a pattern have given way to other nodes.
+    """Return a GraphDef whose matches of a pattern have given way to other nodes.
 
     Args:
       graph_def: the graph.
@@ -169,7 +169,7 @@ def _match(node: Any, pattern: Pattern, nodes: Mapping[str, Any], taken: set[str
 
 
 def by_execution(graph_def: Any) -> Any:
-    """Returns a GraphDef whose nodes stand behind those they read.
+    """Return a GraphDef whose nodes stand behind those they read.
 
     Raises:
       InvalidArgumentError: If a node reads what is not there, or itself.
@@ -200,7 +200,7 @@ def by_execution(graph_def: Any) -> Any:
 
 
 def renamed_inputs(graph_def: Any, names: Mapping[str, str], ignored: Collection[str] = ()) -> Any:
-    """Returns a GraphDef whose nodes read from elsewhere.
+    """Return a GraphDef whose nodes read from elsewhere.
 
     Args:
       graph_def: the graph.
@@ -241,7 +241,7 @@ def _renamed(source: str, by_node: Mapping[str, list[tuple[str, str]]]) -> str:
 
 
 def imported(graph_def: Any) -> Graph:
-    """The graph that a GraphDef describes.
+    """Return the graph that a GraphDef describes.
 
     Raises:
       InvalidArgumentError: if it describes none.

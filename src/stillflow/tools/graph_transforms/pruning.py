@@ -27,7 +27,7 @@ _SEED = 0xDECAFCAFFE  # of the hash that TensorFlow compares nodes by
 
 @transforms("strip_unused_nodes")
 def strip_unused_nodes(graph_def: Any, context: Context) -> Any:
-    """Keeps what outputs need; inputs become placeholders."""
+    """Keep what outputs need; inputs become placeholders."""
     inputs = {node_name(name) for name in context.inputs}
     nodes = {node.name: node for node in graph_def.node}
     required, current = set(inputs), [node_name(name) for name in context.outputs]
@@ -72,7 +72,7 @@ def _placeholder(name: str, context: Context) -> Any:
 
 
 def _setting(context: Context, node: str, what: str, example: str) -> str | None:
-    """What is said of a node's type or shape: for it by its name, or for all."""
+    """Return the setting of a node's type or shape, by its name or for all."""
     parameters = context.parameters
     of_all = parameters.get(what, [])
     if len(of_all) > 1:
@@ -133,7 +133,7 @@ def _without(kept: set[str], names: dict[str, str]) -> Any:
 
 @transforms("merge_duplicate_nodes")
 def merge_duplicate_nodes(graph_def: Any, context: Context) -> Any:
-    """Keeps one of the nodes that compute the same from the same."""
+    """Keep one of the nodes that compute the same from the same."""
     kept = {*context.inputs, *context.outputs}
     while True:
         alike = defaultdict(list)

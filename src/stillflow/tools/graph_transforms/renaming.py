@@ -22,7 +22,7 @@ def _once(context: Context, names: tuple[str, ...], message: str) -> list[str]:
 
 @transforms("add_default_attributes")
 def add_default_attributes(graph_def: Any, context: Context) -> Any:
-    """Writes out attributes that have their defaults."""
+    """Write out attributes that have their defaults."""
     result = GraphDef()
     result.CopyFrom(graph_def)
     add_default_attrs(result)
@@ -51,7 +51,7 @@ def remove_attribute(graph_def: Any, context: Context) -> Any:
 
 @transforms("rename_attribute")
 def rename_attribute(graph_def: Any, context: Context) -> Any:
-    """Gives an attribute of all nodes, or of those of one type, another name."""
+    """Rename an attribute of all nodes, or of those of one type."""
     old, new = _once(
         context,
         ("old_attribute_name", "new_attribute_name"),
@@ -71,7 +71,7 @@ def rename_attribute(graph_def: Any, context: Context) -> Any:
 
 @transforms("rename_op")
 def rename_op(graph_def: Any, context: Context) -> Any:
-    """Gives nodes of a type another type."""
+    """Change the type of nodes."""
     old, new = _once(
         context,
         ("old_op_name", "new_op_name"),
@@ -116,13 +116,13 @@ def remove_control_dependencies(graph_def: Any, context: Context) -> Any:
 
 @transforms("sort_by_execution_order")
 def sort_by_execution_order(graph_def: Any, context: Context) -> Any:
-    """Puts nodes behind those that they read."""
+    """Put nodes behind those that they read."""
     return by_execution(graph_def)
 
 
 @transforms("backport_concatv2")
 def backport_concatv2(graph_def: Any, context: Context) -> Any:
-    """Makes ConcatV2, which old runtimes lack, the Concat that they have."""
+    """Replace ConcatV2, which is missing in old runtimes, by Concat."""
 
     def change(node: Any) -> None:
         if node.op == "ConcatV2":
@@ -135,7 +135,7 @@ def backport_concatv2(graph_def: Any, context: Context) -> Any:
 
 @transforms("obfuscate_names")
 def obfuscate_names(graph_def: Any, context: Context) -> Any:
-    """Gives all nodes but inputs and outputs the shortest names there are."""
+    """Give all nodes but inputs and outputs the shortest possible names."""
     kept = {*context.inputs, *context.outputs}
     names: dict[str, str] = {}
     index = 0

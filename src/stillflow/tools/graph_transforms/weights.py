@@ -23,7 +23,7 @@ def _range(values: np.ndarray[Any, Any]) -> tuple[np.float32, np.float32]:
 
 @transforms("round_weights")
 def round_weights(graph_def: Any, context: Context) -> Any:
-    """Rounds constants to a number of values, which pack better."""
+    """Round constants to a number of values, which compress better."""
     steps = context.number("num_steps", _STEPS)
 
     def replace(match: Match, read: Any) -> list[Any]:
@@ -47,7 +47,7 @@ def round_weights(graph_def: Any, context: Context) -> Any:
 
 @transforms("quantize_weights")
 def quantize_weights(graph_def: Any, context: Context) -> Any:
-    """Stores constants as bytes between two bounds, from which the graph makes reals again."""
+    """Store constants as bytes between two bounds, from which the graph makes reals again."""
     least = context.number("minimum_size", 1024)
 
     def replace(match: Match, read: Any) -> list[Any]:
