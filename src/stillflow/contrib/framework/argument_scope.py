@@ -18,13 +18,13 @@ _arguments: dict[Any, tuple[str, ...]] = {}
 
 @export("contrib.framework.current_arg_scope", "contrib.slim.current_arg_scope")
 def current_arg_scope() -> dict[Any, dict[str, Any]]:
-    """The innermost scope, {key of a function: {argument: value}}."""
+    """Return the innermost scope, {key of a function: {argument: value}}."""
     return _open[-1]
 
 
 @export("contrib.slim.arg_scope_func_key")
 def arg_scope_func_key(op: Any) -> Any:
-    """What stands for a function in a scope, before and after it is decorated."""
+    """Return the key of a function in a scope, before and after it is decorated."""
     return getattr(op, "_key_op", str(op))
 
 
@@ -52,11 +52,11 @@ def _with_defaults(ops: Any, kwargs: dict[str, Any]) -> dict[Any, dict[str, Any]
 @export("contrib.framework.arg_scope", "contrib.slim.arg_scope")
 @contextmanager
 def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[str, Any]]]:
-    """Sets default arguments of functions in a `with` block.
+    """Set default arguments of functions in a `with` block.
 
     Args:
       list_ops_or_scope: a list or tuple of functions decorated with `add_arg_scope`; or a scope
-        that an earlier `arg_scope` gave, which is then open in place of the current one.
+        that an earlier `arg_scope` returned, which replaces the current one.
       **kwargs: the defaults, for each of the functions.
 
     Returns:
@@ -83,7 +83,7 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[
 
 @export("contrib.framework.add_arg_scope", "contrib.slim.add_arg_scope")
 def add_arg_scope(func: Callable[..., Any]) -> Any:
-    """Decorates a function so that an `arg_scope` can set its defaults.
+    """Decorate a function so that an `arg_scope` can set its defaults.
 
     Args:
       func: a function with default arguments.
@@ -104,12 +104,12 @@ def add_arg_scope(func: Callable[..., Any]) -> Any:
 
 @export("contrib.framework.has_arg_scope", "contrib.slim.has_arg_scope")
 def has_arg_scope(func: Any) -> bool:
-    """Whether a function is decorated with `add_arg_scope`."""
+    """Return True if a function is decorated with `add_arg_scope`."""
     return arg_scope_func_key(func) in _arguments
 
 
 @export("contrib.framework.arg_scoped_arguments", "contrib.slim.arg_scoped_arguments")
 def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
-    """The arguments of a decorated function that a scope can set."""
+    """Return the arguments of a decorated function that a scope can set."""
     assert has_arg_scope(func)
     return _arguments[arg_scope_func_key(func)]

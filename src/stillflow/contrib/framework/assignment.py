@@ -32,7 +32,7 @@ def _variable_of(name: str) -> Any:
 
 @export("contrib.framework.assign_from_values", "contrib.slim.assign_from_values")
 def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Any, dict[Any, Any]]:
-    """Builds an assignment of arrays to variables that feeds the arrays.
+    """Build an assignment of arrays to variables that feeds the arrays.
 
     Args:
       var_names_to_values: {name of a variable: array}.
@@ -55,7 +55,7 @@ def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Any, dict[A
 
 @export("contrib.framework.assign_from_values_fn", "contrib.slim.assign_from_values_fn")
 def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any], Any]:
-    """A function of a session that gives variables the values of arrays.
+    """Return a function of a session that gives variables the values of arrays.
 
     Args:
       var_names_to_values: {name of a variable: array}.
@@ -83,7 +83,7 @@ def _by_checkpoint_name(var_list: Any) -> dict[str, list[Any]]:
 
 
 def _part_for(var: Any, name: str, value: Any) -> Any:
-    """What of a checkpoint's array a variable takes, which may be a part of a larger one."""
+    """Return a variable's value of a checkpoint's array; the variable may be a part of it."""
     part = var._save_slice_info
     if part:
         ranges = zip(part.var_offset, part.var_shape)
@@ -100,18 +100,18 @@ def _part_for(var: Any, name: str, value: Any) -> Any:
 def assign_from_checkpoint(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False
 ) -> tuple[Any, dict[Any, Any]]:
-    """Builds an assignment of a checkpoint's values to variables that feeds them.
+    """Build an assignment of a checkpoint's values to variables that feeds them.
 
     Args:
       model_path: the checkpoint's prefix.
       var_list: variables, or {name in the checkpoint: variable or variables}.
-      ignore_missing_vars: whether to leave out what the checkpoint lacks.
+      ignore_missing_vars: True to skip variables that are missing in the checkpoint.
 
     Returns:
       The operation, and what to feed when it runs.
 
     Raises:
-      ValueError: if the checkpoint lacks a variable, or it has another shape.
+      ValueError: if a variable is missing in the checkpoint, or has another shape.
     """
     reader = tf.train.NewCheckpointReader(model_path)
     feeds: dict[Any, Any] = {}
@@ -138,12 +138,12 @@ def assign_from_checkpoint_fn(
     ignore_missing_vars: bool = False,
     reshape_variables: bool = False,
 ) -> Callable[[Any], None] | None:
-    """A function of a session that restores variables from a checkpoint.
+    """Return a function of a session that restores variables from a checkpoint.
 
     Args:
       model_path: the checkpoint's prefix.
       var_list: variables, or {name in the checkpoint: variable}.
-      ignore_missing_vars: whether to leave out what the checkpoint lacks.
+      ignore_missing_vars: True to skip variables that are missing in the checkpoint.
       reshape_variables: whether an array of another shape and the same size will do.
 
     Returns:

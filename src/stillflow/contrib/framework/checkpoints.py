@@ -1,4 +1,4 @@
-"""What is in checkpoints, as `tf.train` tells it, by the names arguments have in tf.contrib."""
+"""Contents of checkpoints as in `tf.train`, with tf.contrib's argument names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.train.checkpoint_utils import CheckpointReader
 
 @export("contrib.framework.load_checkpoint")
 def load_checkpoint(filepattern: Any) -> CheckpointReader:
-    """Opens a checkpoint, or the latest one of a directory.
+    """Open a checkpoint, or the latest one of a directory.
 
     Args:
       filepattern: The checkpoint or the directory.
@@ -24,7 +24,7 @@ def load_checkpoint(filepattern: Any) -> CheckpointReader:
 
 @export("contrib.framework.load_variable")
 def load_variable(checkpoint_dir: Any, name: str) -> Any:
-    """The value of a variable in a checkpoint.
+    """Return the value of a variable in a checkpoint.
 
     Args:
       checkpoint_dir: The checkpoint, or a directory, of which it is the latest.
@@ -39,7 +39,7 @@ def load_variable(checkpoint_dir: Any, name: str) -> Any:
 
 @export("contrib.framework.list_variables")
 def list_variables(checkpoint_dir: Any) -> list[tuple[str, list[int]]]:
-    """The names and shapes of what is in a checkpoint, in order.
+    """Return the names and shapes of what is in a checkpoint, in order.
 
     Args:
       checkpoint_dir: The checkpoint, or a directory, of which it is the latest.

@@ -39,7 +39,7 @@ export_value("contrib.framework.sort", sort)
 
 @export("contrib.framework.get_graph_from_inputs")
 def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:
-    """The graph that all of some values belong to.
+    """Return the graph that all of some values belong to.
 
     Args:
       op_input_list: tensors, operations and others.
@@ -53,13 +53,13 @@ def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Gra
 
 @export("contrib.framework.get_name_scope")
 def get_name_scope() -> str:
-    """The current name scope of the default graph."""
+    """Return the current name scope of the default graph."""
     return get_default_graph().get_name_scope()
 
 
 @export("contrib.framework.get_placeholders")
 def get_placeholders(graph: Graph) -> list[Any]:
-    """The outputs of a graph's placeholders.
+    """Return the outputs of a graph's placeholders.
 
     Raises:
       TypeError: for what is no graph.

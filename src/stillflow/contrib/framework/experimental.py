@@ -15,7 +15,7 @@ from stillflow.util.decorator_utils import (
 
 
 def experimental(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a function as experimental; each call logs a warning."""
+    """Decorate a function as experimental; each call logs a warning."""
     validate_callable(func, "experimental")
 
     @functools.wraps(func)

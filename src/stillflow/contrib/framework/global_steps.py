@@ -22,7 +22,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
 
 @export("contrib.framework.assert_or_get_global_step", "contrib.slim.assert_or_get_global_step")
 def assert_or_get_global_step(graph: Graph | None = None, global_step_tensor: Any = None) -> Any:
-    """The global step: the given tensor if it can be one, or that of the graph.
+    """Return the global step: the given tensor if it can be one, or that of the graph.
 
     Raises:
       TypeError: if it is not an integer scalar.

@@ -45,7 +45,7 @@ def _value_of(value: Any) -> list[Any]:
 
 
 def _described(value: Any, name: bool, kind: bool, shape: bool, first_true: bool) -> list[Any]:
-    """What `value` is, as tensors to print."""
+    """Return the description of `value`, as tensors to print."""
     found = []
     if name and isinstance(value, tf.Tensor):
         found.append(tf.constant("Name: " + value.name))

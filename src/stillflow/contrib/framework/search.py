@@ -16,7 +16,7 @@ from stillflow.variables.variable_scope import VariableScope
 def get_variables(
     scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
 ) -> list[Any]:
-    """The variables of a collection whose names begin with a scope and end with a suffix.
+    """Return the variables of a collection whose names begin with a scope and end with a suffix.
 
     Args:
       scope: a pattern for the beginning of the name, or a variable scope.
@@ -57,7 +57,7 @@ def _in_scopes(scopes: Any, argument: str) -> list[Any]:
 
 @export("contrib.framework.get_variables_to_restore", "contrib.slim.get_variables_to_restore")
 def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[Any]:
-    """The global variables in some scopes and not in others.
+    """Return the global variables in some scopes and not in others.
 
     Args:
       include: a list of scopes; None for all variables.
@@ -73,19 +73,19 @@ def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[A
 
 @export("contrib.framework.get_variables_by_suffix", "contrib.slim.get_variables_by_suffix")
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
-    """The global variables whose names end with a suffix."""
+    """Return the global variables whose names end with a suffix."""
     return get_variables(scope=scope, suffix=suffix)
 
 
 @export("contrib.framework.get_variables_by_name", "contrib.slim.get_variables_by_name")
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
-    """The global variables of a name, in whatever scope."""
+    """Return the global variables of a name, in any scope."""
     return get_variables(scope=scope, suffix="/" + given_name + ":|^" + given_name + ":")
 
 
 @export("contrib.framework.get_unique_variable", "contrib.slim.get_unique_variable")
 def get_unique_variable(var_op_name: str) -> Any:
-    """The global variable of a full name.
+    """Return the global variable of a full name.
 
     Raises:
       ValueError: if there is none.
@@ -101,7 +101,7 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 @export("contrib.framework.get_variable_full_name", "contrib.slim.get_variable_full_name")
 def get_variable_full_name(var: Any) -> str:
-    """The name of a variable in a checkpoint: that of the whole, for a part of one."""
+    """Return the name of a variable in a checkpoint: that of the whole, for a part of one."""
     part = var._save_slice_info
     name: str = part.full_name if part else var.op.name
     return name
@@ -114,7 +114,7 @@ def filter_variables(
     exclude_patterns: Sequence[str] | None = None,
     reg_search: bool = True,
 ) -> list[Any]:
-    """The variables whose names match some patterns and not others.
+    """Return the variables whose names match some patterns and not others.
 
     Args:
       var_list: variables.

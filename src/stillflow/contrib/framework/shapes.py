@@ -21,7 +21,7 @@ def _same_rank(expected_shape: Any, tensor: Any) -> Any:
 
 
 def _same_dims(expected_shape: Any, actual: Any) -> Any:
-    """Whether all sizes are equal, or -1 where they are expected."""
+    """Return True if all sizes are equal, or -1 where they are expected."""
     with tf.name_scope("shape_tensor_equal", values=[expected_shape, actual]) as scope:
         free = tf.equal(expected_shape, -1)
         equal = tf.equal(expected_shape, actual, "equal")
@@ -45,7 +45,7 @@ def _assert_shape(expected_shape: Any, tensor: Any) -> Any:
 
 
 def _vector(expected_shape: Any, name: str) -> Any:
-    """The shape as an int32 array if it is a list or an array."""
+    """Return the shape as an int32 array if it is a list or an array."""
     if isinstance(expected_shape, (list, tuple)):
         expected_shape = np.asarray(expected_shape)
         if not expected_shape.size or expected_shape.dtype == np.int64:

@@ -12,7 +12,7 @@ from stillflow.util.deprecation import deprecated
 
 @export("contrib.framework.reduce_sum_n")
 def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Any:
-    """The sum of the elements of all of some tensors.
+    """Return the sum of the elements of all of some tensors.
 
     Raises:
       ValueError: if there are no tensors.
@@ -26,7 +26,7 @@ def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Any:
 
 @export("contrib.framework.assert_scalar_int")
 def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
-    """The tensor, if it is a scalar of integer type.
+    """Return the tensor, if it is a scalar of integer type.
 
     Raises:
       ValueError: if it is not.
@@ -55,7 +55,7 @@ def _squeezed_if(condition: Any, tensor: Any, shape: Any) -> Any:
 def remove_squeezable_dimensions(
     predictions: Any, labels: Any, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Drops the last axis of what has one axis more than the other.
+    """Drop the last axis of what has one axis more than the other.
 
     Returns:
       The predictions and the labels.

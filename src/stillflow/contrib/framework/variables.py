@@ -25,7 +25,7 @@ def _special(
 def local_variable(
     initial_value: Any, validate_shape: bool = True, name: Any = None, use_resource: Any = None
 ) -> Any:
-    """Makes a variable that is not trained, in the collection LOCAL_VARIABLES.
+    """Make a variable that is not trained, in the collection LOCAL_VARIABLES.
 
     Args:
       initial_value, validate_shape, name, use_resource: as of `tf.Variable`.
@@ -37,7 +37,7 @@ def local_variable(
 def global_variable(
     initial_value: Any, validate_shape: bool = True, name: Any = None, use_resource: Any = None
 ) -> Any:
-    """Makes a variable that is not trained, in the collection GLOBAL_VARIABLES.
+    """Make a variable that is not trained, in the collection GLOBAL_VARIABLES.
 
     Args:
       initial_value, validate_shape, name, use_resource: as of `tf.Variable`.
@@ -63,11 +63,11 @@ def variable(
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
-    """Gets or makes a variable, as `tf.get_variable` does.
+    """Get or make a variable, as `tf.get_variable` does.
 
     Args:
       device: where it lives: a device's name, or a function of the operation.
-      custom_getter: what is called in place of `tf.get_variable`.
+      custom_getter: function called instead of `tf.get_variable`.
       name, shape, ...: as of `tf.get_variable`.
 
     Returns:
@@ -105,7 +105,7 @@ def model_variable(
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
-    """Gets or makes a variable, in the collections GLOBAL_VARIABLES and MODEL_VARIABLES as well.
+    """Get or make a variable, in the collections GLOBAL_VARIABLES and MODEL_VARIABLES as well.
 
     Args:
       collections: more collections.
@@ -126,7 +126,7 @@ def model_variable(
 
 @export("contrib.framework.add_model_variable", "contrib.slim.add_model_variable")
 def add_model_variable(var: Any) -> None:
-    """Adds a variable to the collection MODEL_VARIABLES, unless it is there."""
+    """Add a variable to the collection MODEL_VARIABLES, unless it is there."""
     if not any(var is known for known in tf.get_collection(GraphKeys.MODEL_VARIABLES)):
         tf.add_to_collection(GraphKeys.MODEL_VARIABLES, var)
 

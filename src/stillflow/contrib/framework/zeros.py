@@ -1,4 +1,4 @@
-"""Variables that become zero without a tensor of zeros beside them."""
+"""Zero initialization of variables without a tensor of zeros."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stillflow.variables.resource_variable import is_resource_variable
 
 @export("contrib.framework.zero_initializer")
 def zero_initializer(ref: Any, use_locking: bool = True, name: str = "zero_initializer") -> Any:
-    """Gives a variable its first value, zeros, in less memory than its initializer takes.
+    """Set a variable's first value, zeros, in less memory than its initializer takes.
 
     Args:
       ref: a variable of real numbers, or the reference to one.

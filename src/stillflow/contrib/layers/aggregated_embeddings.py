@@ -83,7 +83,7 @@ class _Sums:
         self._weights, self._max_norm = weights, max_norm
 
     def of(self, ids: Any, strategy: str) -> tf.Tensor:
-        """The sums for ids, unique ones if there are no weights."""
+        """Return the sums for ids, unique ones if there are no weights."""
         if not self._tables:
             raise ValueError("Need at least one param")
         scope_of = [*self._tables, ids]
@@ -165,7 +165,7 @@ class _Sums:
         )
 
     def _part_sums(self, table: Any, rows: Any, place: Any) -> tuple[Any, Any]:
-        """The segments that a part has rows of, and their sums."""
+        """Return the segments that a part has rows of, and their sums."""
         if self._weights is not None:
             segments, index = tf.unique(tf.gather(self._segments, place))
             with tf.colocate_with(table):

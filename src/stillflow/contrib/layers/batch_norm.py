@@ -17,7 +17,7 @@ from stillflow.variables.initializers import Ones, Zeros
 
 
 def _by_layer(inputs: Any, sc: Any, given: dict[str, Any]) -> Any:
-    """By the layer of `tf.layers`, whose updates go where they always go."""
+    """Apply the layer of `tf.layers`, whose updates go to the usual collection."""
     first = given["param_initializers"] or {}
     regularizers = given["param_regularizers"] or {}
     layer = BatchNormalization(
@@ -68,7 +68,7 @@ def batch_norm(
     renorm_decay: Any = 0.99,
     adjustment: Any = None,
 ) -> Any:
-    """Normalizes by the batch's mean and variance in training, else by their moving averages.
+    """Normalize by the batch's mean and variance in training, else by their moving averages.
 
     Variables are `beta`, `gamma`, `moving_mean` and `moving_variance`.
 
@@ -94,7 +94,8 @@ def batch_norm(
       renorm, renorm_clipping, renorm_decay, adjustment: as of `tf.layers.batch_normalization`.
 
     Raises:
-      ValueError: for what the form lacks; if the rank or the number of channels is not known.
+      ValueError: for unsupported arguments of the fused form; if the rank or the number of channels
+        is unknown.
     """
     given = {**locals(), "fused": True if fused is None else fused}
     inputs = tf.convert_to_tensor(inputs)

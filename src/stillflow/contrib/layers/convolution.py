@@ -24,7 +24,7 @@ _FORMATS = [None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"]
 
 
 def _convolved(kind: Any, sc: Any, inputs: Any, given: dict[str, Any], **options: Any) -> Any:
-    """The outputs of a layer of `tf.layers` from the arguments of one of the functions below."""
+    """Return the outputs of a layer of `tf.layers` for arguments of a function below."""
     return outputs_of(
         kind, sc, inputs, given, filters=given["num_outputs"], kernel_size=given["kernel_size"],
         strides=given["stride"], padding=given["padding"],
@@ -65,7 +65,7 @@ def convolution(
     scope: Any = None,
     conv_dims: int | None = None,
 ) -> Any:
-    """A convolution over one, two or three axes, with variables `weights` and `biases`.
+    """Return a convolution over one, two or three axes, with variables `weights` and `biases`.
 
     Args:
       inputs: [batch, ..., channels], or as `data_format` says.
@@ -74,7 +74,7 @@ def convolution(
       padding: "VALID" or "SAME".
       data_format: "NHWC" or "NCHW", or their like for other ranks.
       activation_fn: applied to the outputs; None for none.
-      normalizer_fn: applied before it, in place of biases, such as `batch_norm`.
+      normalizer_fn: applied before it, instead of biases, such as `batch_norm`.
       normalizer_params: arguments of `normalizer_fn`.
       weights_initializer, weights_regularizer: of the weights.
       biases_initializer, biases_regularizer: of the biases; no initializer for no biases.
@@ -212,7 +212,7 @@ def convolution2d_transpose(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """The transpose of a convolution of images; arguments are those of `convolution`.
+    """Return the transpose of a convolution of images; arguments are those of `convolution`.
 
     Raises:
       ValueError: for another order of axes.
@@ -252,7 +252,7 @@ def convolution3d_transpose(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """The transpose of a convolution of volumes; arguments are those of `convolution`.
+    """Return the transpose of a convolution of volumes; arguments are those of `convolution`.
 
     Raises:
       ValueError: for another order of axes.

@@ -30,7 +30,7 @@ def bias_add(
     data_format: str = NHWC,
     scope: Any = None,
 ) -> Any:
-    """Adds a variable `biases` to the channels.
+    """Add a variable `biases` to the channels.
 
     Args:
       inputs: [batch, ..., channels], or as `data_format` says.
@@ -73,7 +73,7 @@ def dropout(
     scope: Any = None,
     seed: int | None = None,
 ) -> Any:
-    """Drops values at random in training, and scales up the others.
+    """Drop values at random in training, and scales up the others.
 
     Args:
       inputs: a tensor of floats.
@@ -205,7 +205,7 @@ def softmax(logits: Any, scope: Any = None) -> Any:
 def dense_to_sparse(
     tensor: Any, eos_token: Any = 0, outputs_collections: Any = None, scope: Any = None
 ) -> Any:
-    """The SparseTensor of the values that are not `eos_token`."""
+    """Return the SparseTensor of the values that are not `eos_token`."""
     with tf.variable_scope(scope, "dense_to_sparse", [tensor]) as sc:
         tensor = tf.convert_to_tensor(tensor)
         indices = tf.where(tf.not_equal(tensor, tf.constant(eos_token, tensor.dtype)))

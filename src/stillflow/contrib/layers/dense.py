@@ -33,13 +33,13 @@ def fully_connected(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """A fully connected layer, with variables `weights` and `biases`.
+    """Return a fully connected layer, with variables `weights` and `biases`.
 
     Args:
       inputs: [..., n].
       num_outputs: the number of units.
       activation_fn: applied to the outputs; None for none.
-      normalizer_fn: applied before it, in place of biases, such as `batch_norm`.
+      normalizer_fn: applied before it, instead of biases, such as `batch_norm`.
       normalizer_params: arguments of `normalizer_fn`.
       weights_initializer, weights_regularizer: of the weights.
       biases_initializer, biases_regularizer: of the biases; no initializer for no biases.
@@ -108,7 +108,7 @@ def legacy_fully_connected(
     weight_regularizer: Any = None,
     bias_regularizer: Any = None,
 ) -> Any:
-    """A fully connected layer with variables `weights` and `bias`, that puts all in collections.
+    """Return a fully connected layer with `weights` and `bias`, all added to collections.
 
     Args:
       x: [..., n].

@@ -33,7 +33,7 @@ def _variables(inputs: Any, given: dict[str, Any]) -> ModelVariables:
 
 
 def _with_biases(outputs: Any, sc: Any, channels: int, variables: Any, given: Any) -> Any:
-    """The outputs with biases, unless they are normalized; activated and collected."""
+    """Return the outputs with biases, unless they are normalized; activated and collected."""
     if given["normalizer_fn"] is None and given["biases_initializer"] is not None:
         biases = variables.make(
             "biases", [channels], given["biases_initializer"],
@@ -74,7 +74,7 @@ def convolution2d_in_plane(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """A convolution of every channel with the same filter; arguments as of `convolution`.
+    """Return a convolution of every channel with the same filter; arguments as of `convolution`.
 
     Args:
       inputs: [batch, height, width, channels].
@@ -124,7 +124,7 @@ def _separable(inputs: Any, sc: Any, given: dict[str, Any]) -> Any:
 def _depthwise(inputs: Any, sc: Any, given: dict[str, Any]) -> Any:
     variables = ModelVariables(
         inputs.dtype.base_dtype,
-        # Unlike elsewhere, "weights" are the collections of what is called `depthwise_weights`.
+        # Unlike elsewhere, "weights" are the collections of the variable `depthwise_weights`.
         _renamed(given["variables_collections"]), given["trainable"],
     )  # fmt: skip
     data_format = given["data_format"]
@@ -176,7 +176,7 @@ def separable_convolution2d(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """A convolution of every channel by itself, then one of size 1 that mixes them.
+    """Return a convolution of every channel by itself, then one of size 1 that mixes them.
 
     Args:
       num_outputs: the number of channels of the outputs; None to leave them unmixed.

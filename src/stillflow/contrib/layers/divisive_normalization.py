@@ -15,7 +15,7 @@ _CHANNEL_AXES = {"channels_first": 1, "channels_last": -1}
 
 
 def _at_least(inputs: Any, bound: Any) -> Any:
-    """The greater one; below the bound gradients pass that lead back to it."""
+    """Return the greater one; below the bound gradients pass that lead back to it."""
     with tf.name_scope(None, "GDNLowerBound", [inputs, bound]) as scope:
         inputs = tf.convert_to_tensor(inputs, name="inputs")
         bound = tf.convert_to_tensor(bound, name="bound")
@@ -72,7 +72,7 @@ class GDN(Layer):
         self.input_spec = InputSpec(min_ndim=3, max_ndim=5)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables, whose squares `beta` and `gamma` are.
+        """Make the variables, whose squares `beta` and `gamma` are.
 
         Raises:
           ValueError: if the number of channels is not known.
@@ -110,7 +110,7 @@ class GDN(Layer):
         )
 
     def call(self, inputs: Any) -> Any:
-        """Inputs divided by, or multiplied with, their lengths."""
+        """Return inputs divided by their lengths, or multiplied with them."""
         inputs = tf.convert_to_tensor(inputs, dtype=self.dtype)
         spatial = self._rank - 2
         gamma = tf.reshape(self.gamma, spatial * [1] + self.gamma.get_shape().as_list())
@@ -127,7 +127,7 @@ class GDN(Layer):
         return outputs
 
     def _add_beta_first(self, squares: Any) -> Any:
-        """Adds `beta` to channels that are the second dimension."""
+        """Add `beta` to channels that are the second dimension."""
         if self._rank == 3:
             squares = tf.expand_dims(squares, 2)
             squares = tf.nn.bias_add(squares, self.beta, data_format="NCHW")

@@ -11,7 +11,7 @@ from stillflow.platform import tf_logging as logging
 
 
 def combiner_or_mean(combiner: str | None) -> str:
-    """The combiner; "mean" and a warning where none is given."""
+    """Return the combiner; "mean" and a warning where none is given."""
     if combiner is not None:
         return combiner
     logging.warn(

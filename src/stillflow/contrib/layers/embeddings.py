@@ -91,7 +91,7 @@ def bow_encoder(
     scope: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """The mean of each row's embeddings: a bag of words.
+    """Return the mean of each row's embeddings: a bag of words.
 
     Args:
       ids: [batch, length], integers, or a SparseTensor of them.

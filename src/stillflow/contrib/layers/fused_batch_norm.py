@@ -30,7 +30,7 @@ def _as_images(inputs: Any, nhwc: bool) -> Any:
 
 
 def _affine(variables: ModelVariables, shape: Any, given: dict[str, Any]) -> tuple[Any, Any]:
-    """What is added and what is multiplied with: variables, or constants that change nothing."""
+    """Return offset and scale: variables, or constants without effect."""
     if given["center"]:
         beta = variables.make("beta", shape, Zeros())
     else:

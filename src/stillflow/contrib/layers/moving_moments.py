@@ -12,7 +12,7 @@ from stillflow.variables.initializers import Ones, Zeros
 
 
 def moving_moments(variables: ModelVariables, shape: Any) -> tuple[Any, Any]:
-    """The variables `moving_mean` and `moving_variance`; they are never partitioned."""
+    """Return the variables `moving_mean` and `moving_variance`; they are never partitioned."""
     with tf.variable_scope(tf.get_variable_scope()) as scope:
         scope.set_partitioner(None)
         return (
@@ -44,7 +44,7 @@ class Updates:
         )
 
     def before(self, results: Any, otherwise: Any) -> Any:
-        """The results, behind the updates in training.
+        """Return the results, behind the updates in training.
 
         Args:
           results: a tensor, or a tuple of tensors.
@@ -60,7 +60,7 @@ class Updates:
         return smart_cond(self._given["is_training"], forced, otherwise)
 
     def collect(self) -> None:
-        """Puts the updates into collections; when not training they change nothing."""
+        """Put the updates into collections; when not training they change nothing."""
         updates = smart_cond(self._given["is_training"], self._assign, lambda: self._moving)
         for update in updates:
             tf.add_to_collections(self._given["updates_collections"], update)

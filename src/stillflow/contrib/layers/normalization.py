@@ -21,7 +21,7 @@ def _variables(inputs: Any, given: dict[str, Any]) -> ModelVariables:
 
 
 def _affine(inputs: Any, shape: Any, given: dict[str, Any], beside: Any = None) -> list[Any]:
-    """The variables `beta` and `gamma`, reshaped to broadcast with the inputs, or None."""
+    """Return the variables `beta` and `gamma`, reshaped to broadcast with the inputs, or None."""
     variables = _variables(inputs, given)
     wanted = (("beta", Zeros(), given["center"]), ("gamma", Ones(), given["scale"]))
     made = []
@@ -46,7 +46,7 @@ def layer_norm(
     begin_params_axis: int = -1,
     scope: Any = None,
 ) -> Any:
-    """Normalizes every example by the mean and variance of its own values (Ba, 2016).
+    """Normalize every example by the mean and variance of its own values (Ba, 2016).
 
     Args:
       inputs: [batch, ...].
@@ -109,7 +109,7 @@ def instance_norm(
     data_format: str = NHWC,
     scope: Any = None,
 ) -> Any:
-    """Normalizes every channel of every example by itself (Ulyanov, 2016).
+    """Normalize every channel of every example by itself (Ulyanov, 2016).
 
     Args:
       epsilon: added to variances.
@@ -143,7 +143,7 @@ def instance_norm(
 
 
 def _checked_axes(inputs: Any, groups: int, channels_axis: int, axes: Sequence[int]) -> list[int]:
-    """The axes to reduce, counted from the first; refuses what does not fit."""
+    """Return the axes to reduce, counted from the first; raise an error for invalid ones."""
     shape = inputs.shape
     channels = shape.dims[channels_axis].value
     if channels is None:
@@ -192,7 +192,7 @@ def group_norm(
     scope: Any = None,
     mean_close_to_zero: bool = False,
 ) -> Any:
-    """Normalizes groups of channels of every example (Wu and He, 2018).
+    """Normalize groups of channels of every example (Wu and He, 2018).
 
     Args:
       groups: the number of groups.

@@ -47,7 +47,7 @@ _Pairs = list[tuple[Any, Any]]
 
 
 def _learning_rate(value: Any) -> Any:
-    """The learning rate as a tensor: a variable, if it is a number."""
+    """Return the learning rate as a tensor: a variable, if it is a number."""
     if value is None or (isinstance(value, Tensor) and value.get_shape().ndims == 0):
         return value
     if not isinstance(value, float):
@@ -219,7 +219,7 @@ def optimize_loss(
     colocate_gradients_with_ops: bool = False,
     increment_global_step: bool = True,
 ) -> Any:
-    """A training step.
+    """Return a training step.
 
     Args:
       loss: a scalar tensor.
@@ -231,7 +231,7 @@ def optimize_loss(
       gradient_multipliers: {variable or its name: factor for its gradient}.
       clip_gradients: a bound of the global norm, or a function of (gradient, variable) pairs.
       learning_rate_decay_fn: a function of learning rate and global step.
-      update_ops: what runs before the loss; by default the collection UPDATE_OPS.
+      update_ops: operations run before the loss; by default the collection UPDATE_OPS.
       variables: what is trained; by default all trainable variables.
       name: the variable scope.
       summaries: which of OPTIMIZER_SUMMARIES to make.
@@ -269,7 +269,7 @@ def optimize_loss(
 
 
 def _adaptive_max_norm(norm: Any, given: dict[str, Any]) -> tuple[Any, Any]:
-    """A bound from the moving mean and deviation of the norm's logarithm, and that mean."""
+    """Return a bound from the moving mean and deviation of the norm's logarithm, and that mean."""
     decay, epsilon = given["decay"], given["epsilon"]
     with tf.variable_scope(given["name"], "AdaptiveMaxNorm", [norm]):
         log_norm = tf.log(norm + epsilon)
@@ -301,7 +301,7 @@ def adaptive_clipping_fn(
     epsilon: float = 1e-8,
     name: Any = None,
 ) -> Callable[[_Pairs], _Pairs]:
-    """A function for `clip_gradients` whose bound follows the norms seen so far.
+    """Return a function for `clip_gradients` whose bound follows the norms seen so far.
 
     Args:
       std_factor: how many deviations above the mean the bound is.

@@ -19,7 +19,7 @@ from stillflow.layers import pooling
 
 
 def _pooled(kind: Any, default_name: str, given: dict[str, Any]) -> Any:
-    """What a layer of `tf.layers` makes of the arguments of one of the functions below."""
+    """Apply a layer of `tf.layers` with the arguments of a function below."""
     inputs = given["inputs"]
     with tf.name_scope(given["scope"], default_name, [inputs]) as sc:
         layer = kind(

@@ -1,4 +1,4 @@
-"""Functions whose activations gradients compute anew, not to keep them."""
+"""Functions whose activations are recomputed for gradients, instead of kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DEFAULT = "__recompute_grad_lib_default"
 
 
 def _with_arguments(decorator: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that may be used with and without arguments."""
+    """Return a decorator that may be used with and without arguments."""
 
     @functools.wraps(decorator)
     def decorate(*args: Any, **kwargs: Any) -> Any:
@@ -43,7 +43,7 @@ def _with_arguments(decorator: Callable[..., Any]) -> Callable[..., Any]:
 def recompute_grad(
     fn: Callable[..., Any], use_data_dep: Any = _DEFAULT, tupleize_grads: bool = False
 ) -> Callable[..., Any]:
-    """Makes a function whose gradient calls it again, so that nothing in it is kept till then.
+    """Make a function whose gradient calls it again, so that nothing in it is kept till then.
 
     Args:
       fn: a function of tensors, which closes over none; it may take `is_recomputing`.
@@ -80,7 +80,7 @@ def recompute_grad(
 
 
 class _Recomputed:
-    """A call of a function, and what calls it again."""
+    """Call of a function, which can be repeated."""
 
     def __init__(self, fn: Callable[..., Any], by_data: bool, tupleize_grads: bool) -> None:
         self._fn = fn
@@ -89,14 +89,14 @@ class _Recomputed:
         self._says = "is_recomputing" in fn_args(fn)
 
     def _watched(self, args: Any, again: bool) -> tuple[Any, list[Any]]:
-        """What the function gives, and the variables that it uses."""
+        """Return the function's results, and its variables."""
         kwargs = {"is_recomputing": again} if self._says else {}
         with tapes.recording(tapes.Tape()) as tape:
             outputs = self._fn(*args, **kwargs)
         return outputs, list(tape.watched_variables())
 
     def call(self, args: Any) -> Any:
-        """Calls it for the first time."""
+        """Return calls it for the first time."""
 
         @tf.custom_gradient
         def run(*args: Any) -> Any:
@@ -111,7 +111,7 @@ class _Recomputed:
         return run(*args)
 
     def _gradients(self, *output_grads: Any, **named: Any) -> tuple[Any, Any]:
-        """The gradients of the arguments and of the named `variables`, by calling it again."""
+        """Return the gradients of the arguments and of the named `variables`, by a second call."""
         variables = list(named.get("variables", ()))
         if not _same(variables, self._variables):
             raise ValueError(_OTHER_VARIABLES)

@@ -33,7 +33,7 @@ def _no_penalty(_: Any) -> None:
 @export("contrib.layers.l1_regularizer", "contrib.slim.l1_regularizer",
         "contrib.layers.regularizers.l1_regularizer")  # fmt: skip
 def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
-    """A regularizer that sums absolute values.
+    """Return a regularizer that sums absolute values.
 
     Args:
       scale: the factor, a float or a scalar tensor; 0.0 for no penalty.
@@ -56,7 +56,7 @@ def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
 @export("contrib.layers.l2_regularizer", "contrib.slim.l2_regularizer",
         "contrib.layers.regularizers.l2_regularizer")  # fmt: skip
 def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
-    """A regularizer that sums squares, halved.
+    """Return a regularizer that sums squares, halved.
 
     Args:
       scale: the factor, a float or a scalar tensor; 0.0 for no penalty.
@@ -81,7 +81,7 @@ def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
 def l1_l2_regularizer(
     scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | None = None
 ) -> Regularizer | None:
-    """A regularizer that sums absolute values and squares.
+    """Return a regularizer that sums absolute values and squares.
 
     Args:
       scale_l1, scale_l2: the factors.
@@ -106,7 +106,7 @@ def l1_l2_regularizer(
 def sum_regularizer(
     regularizer_list: Sequence[Regularizer | None], scope: str | None = None
 ) -> Regularizer | None:
-    """A regularizer that sums the penalties of others; None if there are none.
+    """Return a regularizer that sums the penalties of others; None if there are none.
 
     Args:
       regularizer_list: regularizers; None counts for nothing.
@@ -128,7 +128,7 @@ def sum_regularizer(
 @export("contrib.layers.apply_regularization", "contrib.slim.apply_regularization",
         "contrib.layers.regularizers.apply_regularization")  # fmt: skip
 def apply_regularization(regularizer: Regularizer, weights_list: Any = None) -> Any:
-    """The sum of the penalties of weights, put into the collection REGULARIZATION_LOSSES.
+    """Return the sum of the penalties of weights, put into the collection REGULARIZATION_LOSSES.
 
     Args:
       regularizer: the regularizer.

@@ -17,7 +17,7 @@ def _name_of(layer: Any, default: str) -> str:
 
 @export("contrib.layers.repeat", "contrib.slim.repeat")
 def repeat(inputs: Any, repetitions: int, layer: Any, *args: Any, **kwargs: Any) -> Any:
-    """Applies a layer again and again, with variables of its own each time.
+    """Apply a layer repeatedly, each time with its own variables.
 
     Args:
       inputs: a tensor.
@@ -39,7 +39,7 @@ def repeat(inputs: Any, repetitions: int, layer: Any, *args: Any, **kwargs: Any)
 
 @export("contrib.layers.stack", "contrib.slim.stack")
 def stack(inputs: Any, layer: Any, stack_args: Any, **kwargs: Any) -> Any:
-    """Applies a layer again and again, with other arguments each time.
+    """Apply a layer repeatedly, each time with other arguments.
 
     Args:
       inputs: a tensor.

@@ -23,7 +23,7 @@ def _call(function: Callable[..., Any], x: Any, side: Any) -> Any:
 def _layer_forward(
     xs: Any, f: Any, g: Any, f_side: Any, g_side: Any, gate_outputs: bool = False
 ) -> tuple[Any, Any]:
-    """The outputs of a layer: each half plus what a function makes of the other one."""
+    """Return the outputs of a layer: each half plus what a function makes of the other one."""
     x1, x2 = xs
     y1 = x1 + _call(f, x2, f_side)
     y2 = x2 + _call(g, y1, g_side)
@@ -31,7 +31,7 @@ def _layer_forward(
 
 
 def _added(*lists: Any) -> list[Any]:
-    """The sums of several lists of gradients, some of which are None."""
+    """Return the sums of several lists of gradients, some of which are None."""
     sums = []
     for grads in zip(*lists):
         known = [grad for grad in grads if grad is not None]
@@ -42,7 +42,7 @@ def _added(*lists: Any) -> list[Any]:
 def _layer_backward(
     ys: Any, grad_ys: Any, f: Any, g: Any, f_vars: Any, f_side: Any, g_vars: Any, g_side: Any
 ) -> Any:
-    """A layer's inputs, their gradients, and those of variables and side inputs of f and of g."""
+    """Return a layer's inputs, their gradients, and those of variables and side inputs."""
     (y1, y2), (grad_y1, grad_y2) = ys, grad_ys
     y1_stop = tf.stop_gradient(y1)
     g_side = [tf.stop_gradient(each) for each in g_side]
@@ -100,7 +100,7 @@ class RevBlock(Layer):
         list of them, one for each layer.
       num_layers: how many layers there are.
       f_side_input, g_side_input: lists of more tensors for the functions.
-      use_efficient_backprop: whether gradients compute activations anew, not to keep them.
+      use_efficient_backprop: True to recompute activations for gradients instead of keeping them.
       name: of the layer.
     """
 
@@ -124,20 +124,20 @@ class RevBlock(Layer):
         self._use_efficient_backprop = use_efficient_backprop
 
     def forward(self, x1: Any, x2: Any) -> Any:
-        """The outputs of the inputs."""
+        """Return the outputs of the inputs."""
         return self.apply([x1, x2])
 
     def backward(self, y1: Any, y2: Any) -> Any:
-        """The inputs of the outputs."""
+        """Return the inputs of the outputs."""
         return self.apply([y1, y2], forward=False)
 
     def build(self, _: Any) -> None:
-        """Makes nothing: the functions make their variables when they are called."""
+        """Make nothing: the functions make their variables when they are called."""
         logging.warn("RevBlock constructs its variables on first call, not on build.")
         self.built = True
 
     def call(self, inputs: Any, forward: bool = True) -> Any:
-        """The outputs of the inputs, or the other way round."""
+        """Return the outputs of the inputs, or the other way round."""
         scope = tf.get_variable_scope()
         before = len(scope.global_variables())
         out = self._forward(*inputs) if forward else self._backward(*inputs)
@@ -175,7 +175,7 @@ class RevBlock(Layer):
         return y1, y2
 
     def _gradient(self, side_inputs: Any, ys: Any, *grad_ys: Any, **named: Any) -> Any:
-        """The gradients of the inputs and of the named `variables`, from the last layer back."""
+        """Return gradients of the inputs and the named `variables`, from the last layer back."""
         variables = named.get("variables", ())
         # The places of each layer's variables among all of them.
         places: dict[tuple[int, str], list[int]] = {}
@@ -217,7 +217,7 @@ def rev_block(
 
     Args:
       x1, x2: the halves of the input.
-      is_training: whether gradients compute activations anew.
+      is_training: True to recompute activations for gradients.
       f, g, ...: as of `RevBlock`.
 
     Returns:

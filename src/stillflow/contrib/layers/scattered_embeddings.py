@@ -88,7 +88,7 @@ def sampled_scattered_embedding_lookup(
 
 
 def _checked_candidates(candidates: Any, values_shape: Any, dimension: Any) -> Any:
-    """The numbers that are wanted of each vector, [values, k]."""
+    """Return the numbers that are wanted of each vector, [values, k]."""
     shape = tf.shape(candidates)
     expected = tf.concat([values_shape, tf.reshape(dimension, shape=[1])], 0)
     fits = tf.reduce_all(tf.equal(shape, expected))
@@ -101,7 +101,7 @@ def _checked_candidates(candidates: Any, values_shape: Any, dimension: Any) -> A
 
 
 def _size(params: list[Any]) -> int:
-    """How many numbers the pool has."""
+    """Return the number of elements of the pool."""
     sizes = []
     for part in params:
         shape = part.get_shape()
@@ -126,7 +126,7 @@ def scattered_embedding_lookup_sparse(
     name: str | None = None,
     hash_key: int | None = None,
 ) -> Any:
-    """The combined vectors of each row's features; their numbers come from one pool.
+    """Return the combined vectors of each row's features; their numbers come from one pool.
 
     Args:
       params: the pool [n], or a list of its parts.
@@ -171,7 +171,7 @@ def sampled_scattered_embedding_lookup_sparse(
     with_sign_hash: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The sums of each row's vectors, or of some of their numbers.
+    """Return the sums of each row's vectors, or of some of their numbers.
 
     Args:
       params: the pool [n], or a list of its parts.

@@ -9,14 +9,14 @@ from stillflow.feature_column.cache import values_without
 
 
 def _nothing(dtype: Any, ignore_value: Any) -> Any:
-    """What stands for nothing: zero or the empty string by default."""
+    """Return the value of empty cells: zero or the empty string by default."""
     if ignore_value is not None:
         return ignore_value
     return "" if dtype == tf.string else dtype.as_numpy_dtype()
 
 
 def dense_to_sparse_tensor(dense_tensor: Any, ignore_value: Any = None) -> tf.SparseTensor:
-    """A dense tensor's values that are not `ignore_value`, in their places.
+    """Return a dense tensor's values that are not `ignore_value`, in their places.
 
     Args:
       dense_tensor: of any type and rank.
@@ -30,11 +30,11 @@ def dense_to_sparse_tensor(dense_tensor: Any, ignore_value: Any = None) -> tf.Sp
 def indicators_to_sparse_ids(
     indicators: Any, ignore_value: Any = None, dtype: Any = tf.int64
 ) -> tf.SparseTensor:
-    """The places of a dense tensor's values that are not `ignore_value`, moved to the left.
+    """Return the places of a dense tensor's values that are not `ignore_value`, moved to the left.
 
     Args:
       indicators: [..., n], of any type.
-      ignore_value: what stands for nothing: zeros or empty strings by default.
+      ignore_value: value of empty cells: zeros or empty strings by default.
       dtype: the type of the ids.
 
     Raises:
@@ -65,7 +65,7 @@ def indicators_to_sparse_ids(
 def sparse_row_envelope(
     sparse_input: Any, row_axis: int = 0, col_axis: int = 1, name: str | None = None
 ) -> Any:
-    """How many columns each row of a SparseTensor needs: the last one's number, plus one.
+    """Return the width of each row of a SparseTensor: the last column's number, plus one.
 
     Args:
       sparse_input: of rank 2 or more.

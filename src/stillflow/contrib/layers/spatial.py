@@ -42,7 +42,7 @@ def spatial_softmax(
     trainable: bool = True,
     data_format: str = NHWC,
 ) -> Any:
-    """The mean place of each channel, weighted by a softmax over its pixels (Finn, 2015).
+    """Return the mean place of each channel, weighted by a softmax over its pixels (Finn, 2015).
 
     Args:
       features: [batch, height, width, channels], or as `data_format` says.
@@ -128,7 +128,7 @@ def sequence_to_images(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Any:
-    """What `images_to_sequence` made, as images again.
+    """Convert the result of `images_to_sequence` back to images.
 
     Args:
       inputs: [width, batch * height, channels].

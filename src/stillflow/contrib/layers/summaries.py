@@ -31,7 +31,7 @@ def _share(op: Any, compare: Callable[..., Any], bound: float, what: str) -> Non
 @export("contrib.layers.summarize_activation", "contrib.slim.summarize_activation",
         "contrib.layers.summaries.summarize_activation")  # fmt: skip
 def summarize_activation(op: Any) -> Any:
-    """A histogram of an activation's outputs, and how much of it is saturated.
+    """Return a histogram of an activation's outputs, and how much of it is saturated.
 
     Args:
       op: the outputs of a Relu, Relu6, Softplus or another function.
@@ -49,7 +49,7 @@ def summarize_activation(op: Any) -> Any:
 @export("contrib.layers.summarize_tensor", "contrib.slim.summarize_tensor",
         "contrib.layers.summaries.summarize_tensor")  # fmt: skip
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
-    """A scalar summary, or a histogram if it is no scalar; None for strings and bools."""
+    """Return a scalar summary, or a histogram if it is no scalar; None for strings and bools."""
     if tensor.dtype.is_compatible_with(tf.string) or tensor.dtype.base_dtype == tf.bool:
         return None
     return (_scalar if tensor.get_shape().ndims == 0 else _histogram)(tensor, tag)
@@ -60,7 +60,7 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
 def summarize_tensors(
     tensors: Sequence[Any], summarizer: Callable[[Any], Any] = summarize_tensor
 ) -> list[Any]:
-    """What `summarizer` gives for each of some tensors."""
+    """Return the results of `summarizer` for each of some tensors."""
     return [summarizer(tensor) for tensor in tensors]
 
 
@@ -71,7 +71,7 @@ def summarize_collection(
     name_filter: str | None = None,
     summarizer: Callable[[Any], Any] = summarize_tensor,
 ) -> list[Any]:
-    """What `summarizer` gives for each tensor of a collection.
+    """Return the results of `summarizer` for each tensor of a collection.
 
     Args:
       collection: the collection.

@@ -13,7 +13,7 @@ from stillflow.variables.initializers import Ones, Zeros
 
 
 def _column(batch_weights: Any, shape: Any) -> Any:
-    """The weights of examples with the rank of the inputs."""
+    """Return the weights of examples with the rank of the inputs."""
     weights = tf.convert_to_tensor(batch_weights)
     shape[0:1].assert_is_compatible_with(weights.get_shape())
     return tf.reshape(weights, [-1] + [1] * (shape.ndims - 1))
@@ -39,7 +39,7 @@ def _batch_moments(inputs: Any, weights: Any, channels_first: bool) -> tuple[Any
 def _moments(
     inputs: Any, weights: Any, moving: tuple[Any, Any], given: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """The moments to normalize by: the batch's, or their moving averages, updated in training."""
+    """Return the moments: the batch's, or their moving averages, updated in training."""
     is_training = given["is_training"]
     training = constant_value(is_training)
     if training is not None and not training:

@@ -23,7 +23,7 @@ class NamedOutputs(NamedTuple):
 
 @export("contrib.layers.utils.collect_named_outputs")
 def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
-    """Adds a tensor to collections, under an alias.
+    """Add a tensor to collections, under an alias.
 
     Args:
       collections: a name or names of collections; None for none.
@@ -41,20 +41,20 @@ def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
 
 @export("contrib.layers.utils.append_tensor_alias")
 def append_tensor_alias(tensor: Any, alias: str) -> Any:
-    """Gives a tensor one more alias; returns the tensor."""
+    """Add an alias to a tensor, and return the tensor."""
     tensor.aliases = [*getattr(tensor, "aliases", ()), alias.removesuffix("/")]
     return tensor
 
 
 @export("contrib.layers.utils.gather_tensors_aliases")
 def gather_tensors_aliases(tensors: Sequence[Any]) -> list[str]:
-    """The aliases of all of some tensors."""
+    """Return the aliases of all of some tensors."""
     return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
 
 
 @export("contrib.layers.utils.get_tensor_aliases")
 def get_tensor_aliases(tensor: Any) -> list[str]:
-    """The aliases of a tensor; its name if it has none."""
+    """Return the aliases of a tensor; its name if it has none."""
     if hasattr(tensor, "aliases"):
         aliases: list[str] = tensor.aliases
         return aliases
@@ -65,7 +65,7 @@ def get_tensor_aliases(tensor: Any) -> list[str]:
 def convert_collection_to_dict(
     collection: str, clear_collection: bool = False
 ) -> OrderedDict[str, Any]:
-    """The tensors of a collection by their aliases.
+    """Return the tensors of a collection by their aliases.
 
     Args:
       collection: the collection.
@@ -83,7 +83,7 @@ def convert_collection_to_dict(
 
 @export("contrib.layers.utils.constant_value")
 def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
-    """The value, if it is known while building; None if it is not.
+    """Return the value, if it is known while building; None if it is not.
 
     Args:
       value_or_tensor_or_var: a Python value, which is given back; a tensor, or a variable.
@@ -130,7 +130,7 @@ def smart_cond(
 
 @export("contrib.layers.utils.get_variable_collections")
 def get_variable_collections(variables_collections: Any, name: str) -> Any:
-    """The collections for one of a layer's variables.
+    """Return the collections for one of a layer's variables.
 
     Args:
       variables_collections: collections for all, or {name of a variable: its collections}.
@@ -155,7 +155,7 @@ def _dimension(shape: Any, axis: int, min_rank: int) -> int:
 
 @export("contrib.layers.utils.channel_dimension")
 def channel_dimension(shape: Any, data_format: str, min_rank: int = 1) -> int:
-    """The number of channels.
+    """Return the number of channels.
 
     Raises:
       ValueError: if it is not known, or the rank is less than `min_rank`.
@@ -165,7 +165,7 @@ def channel_dimension(shape: Any, data_format: str, min_rank: int = 1) -> int:
 
 @export("contrib.layers.utils.last_dimension")
 def last_dimension(shape: Any, min_rank: int = 1) -> int:
-    """The size of the last axis.
+    """Return the size of the last axis.
 
     Raises:
       ValueError: if it is not known, or the rank is less than `min_rank`.

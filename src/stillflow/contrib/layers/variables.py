@@ -32,7 +32,7 @@ def model_variable_getter(
     aggregation: Any = VariableAggregation.NONE,
     **_: Any,
 ) -> Any:
-    """A getter for variable scopes whose variables are model variables.
+    """Return a getter for variable scopes whose variables are model variables.
 
     Args:
       rename: {last part of a name: what it is instead}.
@@ -59,7 +59,7 @@ def variable_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
 
 
 def add_to_collections(variable: Any, variables_collections: Any, name: str) -> None:
-    """Adds a layer's variable, or its parts, to the collections for variables of a name."""
+    """Add a layer's variable, or its parts, to the collections for variables of a name."""
     parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
     for collection in get_variable_collections(variables_collections, name) or []:
         for part in parts:
@@ -68,7 +68,7 @@ def add_to_collections(variable: Any, variables_collections: Any, name: str) -> 
 
 
 class ModelVariables:
-    """Makes the variables of one layer.
+    """Creator of one layer's variables.
 
     Args:
       dtype: their type.
@@ -92,7 +92,7 @@ class ModelVariables:
         self, name: str, shape: Any, initializer: Any, trainable: bool | None = None,
         regularizer: Any = None,
     ) -> Any:  # fmt: skip
-        """Gets or makes a variable."""
+        """Get or make a variable."""
         return model_variable(
             name, shape=shape, dtype=self._dtype,
             initializer=self._initializers.get(name, initializer),
@@ -110,7 +110,7 @@ def finished(
     normalizer_fn: Any = None,
     normalizer_params: dict[str, Any] | None = None,
 ) -> Any:
-    """A layer's outputs, normalized, activated and collected.
+    """Return a layer's outputs, normalized, activated and collected.
 
     Args:
       outputs: what the layer gave.
@@ -129,7 +129,7 @@ def finished(
 def outputs_of(
     kind: Any, sc: Any, inputs: Any, given: dict[str, Any], alias: str = "", **options: Any
 ) -> Any:
-    """What a layer with a kernel and perhaps a bias gives, finished.
+    """Return the finished outputs of a layer with a kernel and perhaps a bias.
 
     Args:
       kind: the class of the layer, of `tf.layers` or like those.

@@ -116,7 +116,7 @@ def _stack(
     scope: Any,
     run: Callable[[Pair, Any, Pair, Any], tuple[Any, Pair]],
 ) -> tuple[Any, Any, Any]:
-    """Runs layers one upon the other; `run` takes cells, input, first states and the scope."""
+    """Run layers one upon the other; `run` takes cells, input, first states and the scope."""
     _check(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     nothing = [None] * len(cells_fw)
     pairs = zip(cells_fw, cells_bw, strict=True)

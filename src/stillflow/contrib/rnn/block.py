@@ -96,7 +96,7 @@ class LSTMBlockCell(_LSTMVariables, LayerRNNCell):
 
 @export("contrib.rnn.LSTMBlockWrapper")
 class LSTMBlockWrapper(Layer):
-    """What runs an LSTM over a whole sequence; a subclass says how."""
+    """Base of LSTMs over a whole sequence; a subclass implements it."""
 
     @property
     def num_units(self) -> Any:
@@ -107,7 +107,7 @@ class LSTMBlockWrapper(Layer):
         self, inputs: Any, initial_cell_state: Any, initial_output: Any, dtype: Any,
         sequence_length: Any,
     ) -> tuple[Any, Any]:  # fmt: skip
-        """The memories and the outputs of all time steps."""
+        """Return the memories and the outputs of all time steps."""
         raise NotImplementedError
 
     def call(  # type: ignore[override]
@@ -117,7 +117,7 @@ class LSTMBlockWrapper(Layer):
         dtype: Any = None,
         sequence_length: Any = None,
     ) -> tuple[Any, Any]:
-        """Runs the cell.
+        """Run the cell.
 
         Args:
           inputs: [time, batch, n], or a list over time.
@@ -311,7 +311,7 @@ def block_lstm(
     wci: Any = None, wcf: Any = None, wco: Any = None, forget_bias: Any = None,
     cell_clip: Any = None, use_peephole: Any = None, name: Any = None,
 ) -> Any:  # fmt: skip
-    """An LSTM over a list of inputs; gives lists of all that the steps compute."""
+    """Return an LSTM over a list of inputs; gives lists of all that the steps compute."""
     dtype = x[0].dtype
     batch_size = x[0].get_shape().with_rank(2).dims[0].value
     columns = b.get_shape().with_rank(1).dims[0].value

@@ -16,7 +16,7 @@ tanh = tf.tanh
 
 
 def sharded_variable(name: str, shape: list[int], dtype: Any, num_shards: int) -> Any:
-    """A variable that lies in parts along its rows, joined once in every variable scope.
+    """Return a variable that lies in parts along its rows, joined once in every variable scope.
 
     Raises:
       ValueError: if there are more parts than rows.

@@ -22,7 +22,7 @@ class FusedRNNCell:
         sequence_length: Any = None,
         scope: Any = None,
     ) -> tuple[Any, Any]:
-        """The outputs and the last state.
+        """Return the outputs and the last state.
 
         Args:
           inputs: [time, batch, n], or a list over time.
@@ -54,7 +54,7 @@ class FusedRNNCellAdaptor(FusedRNNCell):
         sequence_length: Any = None,
         scope: Any = None,
     ) -> tuple[Any, Any]:
-        """The outputs, in the form of the inputs, and the last state."""
+        """Return the outputs, in the form of the inputs, and the last state."""
         is_list, dynamic = isinstance(inputs, list), self._use_dynamic_rnn
         options = {
             "sequence_length": sequence_length, "initial_state": initial_state, "dtype": dtype,
@@ -95,7 +95,7 @@ class TimeReversedFusedRNN(FusedRNNCell):
         sequence_length: Any = None,
         scope: Any = None,
     ) -> tuple[Any, Any]:
-        """The outputs, in the order of the inputs, and the last state."""
+        """Return the outputs, in the order of the inputs, and the last state."""
         outputs, state = self._cell(
             self._reverse(inputs, sequence_length),
             initial_state=initial_state, dtype=dtype, sequence_length=sequence_length, scope=scope,

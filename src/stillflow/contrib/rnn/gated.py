@@ -168,7 +168,7 @@ class _Independent(LayerRNNCell):
     def _variables(
         self, names: tuple[str, str, str], depth: int, gates: int, bias: Any
     ) -> tuple[Any, Any, Any]:
-        """The kernel of the inputs, that of the past, and the bias."""
+        """Return the kernel of the inputs, that of the past, and the bias."""
         columns = gates * self._num_units
         uniform = tf.random_uniform_initializer(minval=-1, maxval=1, dtype=self.dtype)
         given = self._bias_initializer

@@ -31,14 +31,14 @@ class _Memory:
         self._forget_bias, self._clip = forget_bias, clip
 
     def gates(self, inputs: Any, coupled: bool) -> dict[str, Any]:
-        """The gates before their activations, by name."""
+        """Return the gates before their activations, by name."""
         names = "ijo" if coupled else "ijfo"
         made = tf.nn.bias_add(tf.matmul(inputs, self._kernel), self._bias)
         split = tf.split(value=made, num_or_size_splits=len(names), axis=1)
         return dict(zip(names, split, strict=True))
 
     def next(self, gates: dict[str, Any], previous: Any, of_freq: Any, of_time: Any) -> Any:
-        """What it holds after a step; the memories before are those of frequency and time."""
+        """Return the memory after a step; the memories before are those of frequency and time."""
         enter = self._opened("i", gates["i"], of_freq, of_time)
         if "f" in gates:
             keep = self._opened("f", gates["f"] + self._forget_bias, of_freq, of_time)
@@ -48,7 +48,7 @@ class _Memory:
         return held if self._clip is None else tf.clip_by_value(held, -self._clip, self._clip)
 
     def shown(self, gates: dict[str, Any], held: Any, of_freq: Any, of_time: Any) -> Any:
-        """What it shows of what it holds."""
+        """Return the output for the memory."""
         return self._opened("o", gates["o"], of_freq, of_time) * tf.tanh(held)
 
     def _opened(self, name: str, gate: Any, of_freq: Any, of_time: Any) -> Any:
@@ -200,7 +200,7 @@ class GridLSTMCell(RNNCell):
         return first, second
 
     def _memories(self, block: int, width: int, dtype: Any) -> tuple[_Memory, _Memory]:
-        """The memories along frequency and time, with the variables of a block."""
+        """Return the memories along frequency and time, with the variables of a block."""
         size = (3 if self._coupled else 4) * self._num_units
         axes = ("f",) if self._shares else ("f", "t")
         kernels = []
@@ -228,7 +228,7 @@ class GridLSTMCell(RNNCell):
         return found
 
     def _pieces(self, inputs: Any, offset: int = 0) -> list[list[Any]]:
-        """The pieces of each block, `offset` further up the frequencies."""
+        """Return the pieces of each block, `offset` further up the frequencies."""
         width = inputs.get_shape().with_rank(2).dims[-1].value
         if width is None:
             raise ValueError("Cannot infer input_size from static shape inference.")
@@ -253,7 +253,7 @@ class GridLSTMCell(RNNCell):
         return found
 
     def _ranges(self, width: int) -> list[tuple[int, int]]:
-        """Where blocks begin and end."""
+        """Return the first and last indices of blocks."""
         count = len(self._blocks)
         if not self._starts or not self._ends:
             if count != 1:

@@ -10,7 +10,7 @@ from stillflow.nn.rnn_cell.base import BIAS, KERNEL
 
 
 def _width(args: list[Any]) -> int:
-    """The number of columns of all arguments together."""
+    """Return the number of columns of all arguments together."""
     shapes = [value.get_shape() for value in args]
     total = 0
     for shape in shapes:
@@ -70,7 +70,7 @@ class Linear:
 
 
 def bias_variable(outer: Any, size: int, dtype: Any, initializer: Any = None) -> Any:
-    """A bias in the scope `outer`, never split into parts."""
+    """Return a bias in the scope `outer`, never split into parts."""
     with tf.variable_scope(outer) as inner:
         inner.set_partitioner(None)
         if initializer is None:
@@ -86,7 +86,7 @@ def linear(
     kernel_initializer: Any = None,
     add_bias: bool = True,
 ) -> Any:
-    """The same in one call; with `add_bias=False` the bias is made but not added."""
+    """Return the same in one call; with `add_bias=False` the bias is made but not added."""
     args = _as_list(args)
     width, dtype = _width(args), args[0].dtype
     with tf.variable_scope(tf.get_variable_scope()) as outer:

@@ -32,7 +32,7 @@ class _Sizes:
 
 
 def known_input_size(inputs: Any) -> int:
-    """The number of columns of the inputs.
+    """Return the number of columns of the inputs.
 
     Raises:
       ValueError: if it is unknown.

@@ -8,7 +8,7 @@ import stillflow as tf
 
 
 def layer_norm(inputs: Any, gain: float, shift: float, scope: str, dtype: Any) -> Any:
-    """Normalizes rows; makes the variables `gamma` and `beta` in the variable scope `scope`.
+    """Normalize rows; make the variables `gamma` and `beta` in the variable scope `scope`.
 
     Args:
       inputs: [batch, n].

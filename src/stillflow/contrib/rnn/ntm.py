@@ -147,7 +147,7 @@ class NTMCell(LayerRNNCell):
     def _from_the_start(
         self, time: Any, activation: Any, variables: list[Any], later: list[Any], batch: Any
     ) -> list[Any]:
-        """What the variables say in the first step, and `later` what comes later."""
+        """Return the values of variables in the first step, and `later` in later ones."""
 
         def first() -> list[Any]:
             rows = [
@@ -160,7 +160,7 @@ class NTMCell(LayerRNNCell):
         return made if len(variables) > 1 else [made]
 
     def _addressed(self, head: Any, memory: Any, before: Any) -> Any:
-        """Where a head looks: by content, from where it was, moved and sharpened."""
+        """Return a head's address: by content, from the previous one, shifted and sharpened."""
         width, moves = self.memory_vector_dim, 2 * self.shift_range + 1
         key = tf.tanh(head[:, 0:width])
         strength = tf.nn.softplus(head[:, width])
@@ -175,7 +175,7 @@ class NTMCell(LayerRNNCell):
         return sharp / tf.reduce_sum(sharp, axis=1, keepdims=True)
 
     def _moved(self, shifts: Any) -> Any:
-        """The matrices that move addresses, around the end of the memory."""
+        """Return the matrices that move addresses, around the end of the memory."""
         rows, reach = self.memory_size, self.shift_range
         batch = dimension_value(shifts.shape[0]) or tf.shape(shifts)[0]
         middle = tf.zeros([batch, rows - (2 * reach + 1)])
@@ -184,7 +184,7 @@ class NTMCell(LayerRNNCell):
         return tf.stack([twice[:, rows - i - 1 : rows * 2 - i - 1] for i in range(rows)], axis=1)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """A state of zeros; the first step puts learned values in their place."""
+        """Return a state of zeros; the first step puts learned values in their place."""
         rows, width = self.memory_size, self.memory_vector_dim
         reads = [tf.zeros([batch_size, width]) for _ in range(self.read_head_num)]
         addresses = [tf.zeros([batch_size, rows]) for _ in range(self.num_heads)]
@@ -198,7 +198,7 @@ def _repeated(value: Any, count: Any) -> Any:
 
 
 def _similarity(memory: Any, key: Any) -> Any:
-    """The cosine between the key and each row."""
+    """Return the cosine between the key and each row."""
     column = tf.expand_dims(key, axis=2)
     products = tf.matmul(memory, column)
     of_key = tf.sqrt(tf.reduce_sum(tf.square(column), axis=1, keepdims=True))
@@ -207,7 +207,7 @@ def _similarity(memory: Any, key: Any) -> Any:
 
 
 def _written(memory: Any, address: Any, erased: Any, added: Any) -> Any:
-    """The memory after a head has written to it."""
+    """Return the memory after a head has written to it."""
     where = tf.expand_dims(address, axis=2)
     erased = tf.expand_dims(tf.sigmoid(erased), axis=1)
     added = tf.expand_dims(tf.tanh(added), axis=1)

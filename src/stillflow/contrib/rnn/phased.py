@@ -15,7 +15,7 @@ _float32 = tf.float32
 
 
 def _exponents(low: float, high: float) -> Callable[..., Any]:
-    """An initializer whose logarithms are uniform."""
+    """Return an initializer whose logarithms are uniform."""
 
     def initializer(shape: Any, dtype: Any = _float32, partition_info: Any = None) -> Any:
         return tf.exp(tf.random_uniform(shape, tf.log(low), tf.log(high), dtype, seed=None))
@@ -87,7 +87,7 @@ class PhasedLSTMCell(RNNCell):
         return new_h, LSTMStateTuple(new_c, new_h)
 
     def _openness(self, time: Any) -> Any:
-        """How far every unit is open."""
+        """Return the openness of every unit."""
         shape = [self._num_units]
         period = tf.get_variable("period", shape, initializer=_exponents(*self._period_init))
         uniform = tf.random_uniform_initializer(0.0, period.initial_value)
@@ -105,7 +105,7 @@ class PhasedLSTMCell(RNNCell):
 
 
 def _cycle_ratio(time: Any, phase: Any, period: Any) -> Any:
-    """Where in their periods units are, with the gradient of the time."""
+    """Return the units' positions in their periods, with the gradient of the time."""
     phase = tf.cast(phase, dtype=time.dtype)
     period = tf.cast(period, dtype=time.dtype)
     shifted = time - phase

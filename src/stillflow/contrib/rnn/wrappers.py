@@ -33,7 +33,7 @@ class _Wrapper(RNNCell):
         return self._cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The zero state of the cell inside."""
+        """Return the zero state of the cell inside."""
         with self._zero_state_scope(batch_size):
             return self._cell.zero_state(batch_size, dtype)
 
@@ -281,7 +281,7 @@ class AttentionCellWrapper(_Wrapper):
         return output, parts if self._state_is_tuple else tf.concat(list(parts), 1)
 
     def _attention(self, query: Any, past: Any) -> tuple[Any, Any]:
-        """What attention gives, and all but the oldest output."""
+        """Return the result of attention, and all but the oldest output."""
         size, units, length = self._attn_size, self._attn_vec_size, self._attn_length
         with tf.variable_scope("attention"):
             kernel = tf.get_variable("attn_w", [1, 1, size, units])
@@ -313,7 +313,7 @@ class CompiledWrapper(RNNCell):
     zero_state = _Wrapper.zero_state
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        """Calls the cell, whose operations are marked."""
+        """Return calls the cell, whose operations are marked."""
         wish: Any = self._compile_stateful or _is_stateless
         with jit_scope(compile_ops=wish):
             return self._cell(inputs, state, scope=scope)

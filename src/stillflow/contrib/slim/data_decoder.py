@@ -1,4 +1,4 @@
-"""What takes a serialized example apart into items."""
+"""Decoders of serialized examples to items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class DataDecoder(abc.ABC):
 
     @abc.abstractmethod
     def decode(self, data: Any, items: Any) -> Sequence[Any]:
-        """The wanted items of an example.
+        """Return the wanted items of an example.
 
         Args:
           data: the example, in the format of the decoder.
@@ -27,4 +27,4 @@ class DataDecoder(abc.ABC):
 
     @abc.abstractmethod
     def list_items(self) -> Sequence[str]:
-        """The names of all items."""
+        """Return the names of all items."""

@@ -1,4 +1,4 @@
-"""What gives examples as items by name."""
+"""Providers of examples as items by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.graph.export import export
 
 @export("contrib.slim.data_provider.DataProvider")
 class DataProvider(abc.ABC):  # noqa: B024  (TensorFlow's is abstract and has nothing abstract)
-    """Gives items of one example after the other.
+    """Provider of the items of one example after the other.
 
     Args:
       items_to_tensors: {name: tensor}.
@@ -23,7 +23,7 @@ class DataProvider(abc.ABC):  # noqa: B024  (TensorFlow's is abstract and has no
         self._num_samples = num_samples
 
     def get(self, items: Any) -> list[Any]:
-        """The tensors of items, which all come from the same example.
+        """Return the tensors of items, which all come from the same example.
 
         Raises:
           ValueError: `items` is no list or tuple, or there is no such item.
@@ -38,9 +38,9 @@ class DataProvider(abc.ABC):  # noqa: B024  (TensorFlow's is abstract and has no
         return [self._items_to_tensors[item] for item in items]
 
     def list_items(self) -> Iterable[str]:
-        """The names of all items."""
+        """Return the names of all items."""
         return self._items_to_tensors.keys()
 
     def num_samples(self) -> Any:
-        """How many examples there are."""
+        """Return the number of examples."""
         return self._num_samples

@@ -1,4 +1,4 @@
-"""What describes a data set: where it lies and how it is read."""
+"""Description of a data set: its place and its reader."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from stillflow.graph.export import export
 
 @export("contrib.slim.dataset_data_provider.DatasetDataProvider")
 class DatasetDataProvider(DataProvider):
-    """Gives the items of a data set's examples.
+    """Provider of the items of a data set's examples.
 
     Args:
       dataset: a `Dataset`.

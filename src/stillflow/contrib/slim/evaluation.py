@@ -17,7 +17,7 @@ _USE_DEFAULT = 0  # stands for all summaries; None stands for none
 
 
 def _prepared(given: dict[str, Any]) -> dict[str, Any]:
-    """What both functions below hand on, of the `locals()` with which they begin."""
+    """Return the common arguments of both functions below, from their `locals()`."""
     summary_op, variables = given["summary_op"], given["variables_to_restore"]
     if summary_op == _USE_DEFAULT:
         summary_op = merge_all()
@@ -66,14 +66,14 @@ def evaluate_once(
     session_config: Any = None,
     hooks: Any = None,
 ) -> Any:
-    """Evaluates a checkpoint.
+    """Evaluate a checkpoint.
 
     Args:
       master: the target of the session.
       checkpoint_path: what to restore.
       logdir: where summaries go.
       num_evals: how often `eval_op` is run.
-      initial_op, initial_op_feed_dict: run once at the start, and what is fed to it.
+      initial_op, initial_op_feed_dict: run once at the start, and its feeds.
       eval_op, eval_op_feed_dict: what a round runs.
       final_op, final_op_feed_dict: run once at the end.
       summary_op, summary_op_feed_dict: written at the end; all summaries by default.
@@ -110,7 +110,7 @@ def evaluation_loop(
     timeout_fn: Callable[[], bool] | None = None,
     hooks: Any = None,
 ) -> Any:
-    """Evaluates each new checkpoint of a folder as it appears.
+    """Evaluate each new checkpoint of a folder as it appears.
 
     Args:
       checkpoint_dir: the folder.

@@ -60,7 +60,7 @@ def create_train_op(
     gradient_multipliers: Any = None,
     check_numerics: bool = True,
 ) -> Any:
-    """A tensor that trains when it is run, and gives the loss.
+    """Return a tensor that trains when it is run, and gives the loss.
 
     Args:
       total_loss, optimizer, global_step, update_ops, variables_to_train, summarize_gradients,
@@ -150,7 +150,7 @@ def _check_arguments(
 
 
 def _as_synchronizers(sync: Any) -> Any:
-    """The synchronizing optimizers as a list, or None."""
+    """Return the synchronizing optimizers as a list, or None."""
     if sync is None:
         return None
     kind: Any = tf.train.SyncReplicasOptimizer  # type: ignore[attr-defined]
@@ -161,7 +161,7 @@ def _as_synchronizers(sync: Any) -> Any:
 
 
 def _init_ops(init: Any, ready: Any, local: Any, sync: Any, is_chief: bool) -> dict[str, Any]:
-    """What prepares a session, as arguments of `Supervisor`."""
+    """Return the operations that prepare a session, as arguments of `Supervisor`."""
     with tf.name_scope("init_ops"):
         if init == _USE_DEFAULT:
             init = tf.global_variables_initializer()
@@ -295,7 +295,7 @@ def train(
 
 
 class _Tokens:
-    """What a chief gives out so that synchronized workers may take steps."""
+    """Tokens that a chief gives to synchronized workers for their steps."""
 
     def __init__(self, optimizers: Any) -> None:
         self._optimizers = optimizers or []

@@ -1,4 +1,4 @@
-"""How large a model is: lists of its operations and of its variables."""
+"""Size of a model: lists of its operations and of its variables."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def _heading(text: str) -> None:
 
 @export("contrib.slim.model_analyzer.tensor_description")
 def tensor_description(var: Any) -> str:
-    """The type and the sizes of a tensor or variable, "(float32 2x3)"."""
+    """Return the type and the sizes of a tensor or variable, "(float32 2x3)"."""
     sizes = "x".join(str(size) for size in var.get_shape())
     return f"({var.dtype.name} {sizes})"
 
 
 @export("contrib.slim.model_analyzer.analyze_ops")
 def analyze_ops(graph: Any, print_info: bool = False) -> int:
-    """How many numbers all operations of a graph give.
+    """Return the number of elements of all operations' outputs in a graph.
 
     Args:
       graph: the graph; outputs of unknown size count as empty.
@@ -41,7 +41,7 @@ def analyze_ops(graph: Any, print_info: bool = False) -> int:
 
 @export("contrib.slim.model_analyzer.analyze_vars")
 def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[int, int]:
-    """How many numbers variables hold, and how many bytes these take.
+    """Return the number of elements of variables, and their bytes.
 
     Args:
       variables: the variables.

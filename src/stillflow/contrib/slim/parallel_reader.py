@@ -36,7 +36,7 @@ class ParallelReader(ReaderBase):
 
     @property
     def num_readers(self) -> int:
-        """How many readers there are."""
+        """The number of readers."""
         return len(self._readers)
 
     @property
@@ -45,7 +45,7 @@ class ParallelReader(ReaderBase):
         return self._common_queue
 
     def read(self, queue: Any, name: str | None = None) -> Any:
-        """The next key and record of any reader; adds the queue runner of the readers.
+        """Return the next key and record of any reader; adds the queue runner of the readers.
 
         Args:
           queue: the names of files.
@@ -55,7 +55,7 @@ class ParallelReader(ReaderBase):
         return self._common_queue.dequeue(name=name)
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
-        """The next keys and records, at most `num_records`; see `read`."""
+        """Return the next keys and records, at most `num_records`; see `read`."""
         self._run_readers(queue)
         return self._common_queue.dequeue_up_to(num_records, name)
 
@@ -64,11 +64,11 @@ class ParallelReader(ReaderBase):
         tf.train.add_queue_runner(tf.train.QueueRunner(self._common_queue, enqueue))
 
     def num_records_produced(self, name: str | None = None) -> Any:
-        """How many records all readers gave."""
+        """Return the number of records of all readers."""
         return tf.add_n([reader.num_records_produced() for reader in self._readers], name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Any:
-        """How many files all readers read to the end."""
+        """Return the number of files that all readers read to the end."""
         return tf.add_n([reader.num_work_units_completed() for reader in self._readers], name=name)
 
 
@@ -86,7 +86,7 @@ def parallel_read(
     seed: int | None = None,
     scope: str | None = None,
 ) -> Any:
-    """The next key and record of files that several readers read.
+    """Return the next key and record of files that several readers read.
 
     Args:
       data_sources: files, or patterns of files.
@@ -122,7 +122,7 @@ def parallel_read(
 
 
 def summarize_fullness(queue: Any, capacity: int) -> None:
-    """Adds a summary of the part of a queue that is full."""
+    """Add a summary of the part of a queue that is full."""
     full = tf.cast(queue.size(), tf.float32) * (1.0 / capacity)
     tf.summary.scalar(f"fraction_of_{capacity}_full", full)
 
@@ -131,7 +131,7 @@ def summarize_fullness(queue: Any, capacity: int) -> None:
 def single_pass_read(
     data_sources: Any, reader_class: Any, reader_kwargs: Any = None, scope: str | None = None
 ) -> Any:
-    """The next key and record of files, read once and in order.
+    """Return the next key and record of files, read once and in order.
 
     Args:
       data_sources: files, or patterns of files.
@@ -149,7 +149,7 @@ def single_pass_read(
 
 @export("contrib.slim.parallel_reader.get_data_files")
 def get_data_files(data_sources: Any) -> list[str]:
-    """The files that a name, a pattern, or several of these mean.
+    """Return the files that a name, a pattern, or several of these mean.
 
     Raises:
       ValueError: there are none.

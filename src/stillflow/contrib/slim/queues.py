@@ -23,7 +23,7 @@ class NestedQueueRunnerError(Exception):
 @export("contrib.slim.queues.QueueRunners")
 @contextmanager
 def QueueRunners(session: Any) -> Iterator[None]:
-    """Runs all queue runners of the graph while the block runs.
+    """Run all queue runners of the graph while the block runs.
 
     Args:
       session: the session; it is closed if the threads do not end in time.

@@ -11,7 +11,7 @@ from stillflow.graph.graph_keys import GraphKeys
 
 
 def _name(tensor: Any, name: str | None, prefix: str | None, postfix: str | None = None) -> str:
-    """The name of a summary: by default the tensor's operation's, between prefix and postfix."""
+    """Return a summary's name: by default the operation's name, with prefix and postfix."""
     return "/".join(filter(None, (prefix, name or tensor.op.name, postfix)))
 
 
@@ -30,7 +30,7 @@ def add_histogram_summary(tensor: Any, name: str | None = None, prefix: str | No
     Args:
       tensor: the tensor.
       name: of the summary; the tensor's by default.
-      prefix: what stands before it.
+      prefix: text before it.
     """
     return tf.summary.histogram(_name(tensor, name, prefix), tensor)
 

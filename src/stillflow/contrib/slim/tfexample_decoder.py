@@ -1,4 +1,4 @@
-"""Items of `Example` messages: features, and what is made of them."""
+"""Items of `Example` messages, made of features."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _dense(value: Any) -> Any:
 
 @export("contrib.slim.tfexample_decoder.ItemHandler")
 class ItemHandler(abc.ABC):
-    """Makes an item of features.
+    """Handler that makes an item of features.
 
     Args:
       keys: the name of a feature, or several.
@@ -38,12 +38,12 @@ class ItemHandler(abc.ABC):
 
     @abc.abstractmethod
     def tensors_to_item(self, keys_to_tensors: _Features) -> Any:
-        """The item that {name: feature} make."""
+        """Return the item that {name: feature} make."""
 
 
 @export("contrib.slim.tfexample_decoder.ItemHandlerCallback")
 class ItemHandlerCallback(ItemHandler):
-    """Makes an item by a function of {name: feature}.
+    """Handler that makes an item by a function of {name: feature}.
 
     Args:
       keys: the names of the features.
@@ -64,7 +64,7 @@ class BoundingBox(ItemHandler):
 
     Args:
       keys: their names, "ymin", "xmin", "ymax" and "xmax" by default.
-      prefix: what stands before each of them.
+      prefix: text before each of them.
 
     Raises:
       ValueError: there are not four.
@@ -94,7 +94,7 @@ class Tensor(ItemHandler):
       tensor_key: its name.
       shape_keys: features that hold its shape, one or several.
       shape: its shape, if that is known.
-      default_value: what stands where a sparse feature has nothing.
+      default_value: value of empty cells of a sparse feature.
 
     Raises:
       ValueError: both a shape and features that hold it.
@@ -181,7 +181,7 @@ class SparseTensor(ItemHandler):
       shape_key: the feature of the shape.
       shape: the shape; that of the feature of indices if there is neither.
       densify: whether a dense tensor is made of it.
-      default_value: what stands in that where there is nothing.
+      default_value: value of empty cells in it.
     """
 
     def __init__(
@@ -280,7 +280,7 @@ class TFExampleDecoder(DataDecoder):
         return list(self._items_to_handlers)
 
     def decode(self, serialized_example: Any, items: Any = None) -> Sequence[Any]:  # type: ignore[override]
-        """The wanted items of a serialized example, all by default."""
+        """Return the wanted items of a serialized example, all by default."""
         example = tf.parse_single_example(serialized_example, self._keys_to_features)
         for key, feature in sorted(self._keys_to_features.items()):
             if isinstance(feature, tf.FixedLenFeature):

@@ -1,4 +1,4 @@
-"""`tf.contrib.tensorboard`: what TensorBoard's plugins find beside the events."""
+"""`tf.contrib.tensorboard`: files of TensorBoard's plugins next to the events."""
 
 from __future__ import annotations
 

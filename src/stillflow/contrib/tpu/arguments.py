@@ -1,4 +1,4 @@
-"""Whether a function takes so many arguments as a computation has for it."""
+"""Check of a function's number of arguments against a computation's inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stillflow.util.tf_inspect import getargspec
 
 
 def argument_error(function: Callable[..., Any], count: int, queue: Any) -> str | None:
-    """How many arguments a function needs; None if it takes those there are.
+    """Return the number of arguments that a function needs; None if it accepts the given ones.
 
     Args:
       function: the function.

@@ -19,13 +19,13 @@ def _kept_as_float32(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> A
 
 
 def custom_getter() -> Callable[..., Any]:
-    """The getter for `variable_scope` that `bfloat16_scope` uses."""
+    """Return the getter for `variable_scope` that `bfloat16_scope` uses."""
     return _kept_as_float32
 
 
 @export("tpu.bfloat16_scope", "contrib.tpu.bfloat16_scope")
 @contextlib.contextmanager
 def bfloat16_scope() -> Iterator[VariableScope]:
-    """A variable scope where `get_variable` of bfloat16 reads a float32 variable, rounded."""
+    """Return a variable scope where bfloat16 variables are rounded float32 variables."""
     with variable_scope("", custom_getter=_kept_as_float32) as scope:
         yield scope

@@ -59,7 +59,7 @@ class TPUReplicateContext(ClusterContext):
         return self._pivot
 
     def HostComputeCore(self) -> list[str]:
-        """Which parts outside belong to which core, as `part:core`."""
+        """Return the cores of the outside parts, as `part:core`."""
         return self._host_compute_core
 
     def leave(self) -> None:
@@ -80,14 +80,14 @@ class TPUReplicateContext(ClusterContext):
         graph._device_stack = self._outer_devices
 
     def come_back(self) -> None:
-        """Ends that part."""
+        """End that part."""
         self._outside = None
         get_default_graph()._device_stack = self._inner_devices
 
 
 @export("tpu.outside_compilation", "contrib.tpu.outside_compilation")
 def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Calls a function whose operations the host is to run, not the device.
+    """Return calls a function whose operations the host is to run, not the device.
 
     Args:
       computation: the function.

@@ -13,12 +13,12 @@ from stillflow import errors
 from stillflow.platform import tf_logging as logging
 
 _FOLLOWS_OTHERS = (errors.CancelledError,)  # of an error elsewhere
-_HANDLED = (errors.AbortedError, errors.UnavailableError)  # by sessions that begin anew
+_HANDLED = (errors.AbortedError, errors.UnavailableError)  # by sessions that start again
 _GRACE = 5  # seconds in which another thread can tell of a better reason
 
 
 class ErrorRendezvous:
-    """Where threads leave their errors until all of them have ended.
+    """Errors of threads, kept until all of them have ended.
 
     Args:
       num_sources: how many threads there are.
@@ -30,7 +30,7 @@ class ErrorRendezvous:
         self._closing: threading.Timer | None = None
 
     def record_error(self, source: str, exc_info: Any, session: Any = None) -> None:
-        """Takes note of an error; those that monitored sessions recover from do not count.
+        """Record an error; those that monitored sessions recover from do not count.
 
         Args:
           source: the name of the thread.
@@ -48,20 +48,20 @@ class ErrorRendezvous:
             self._closing.start()
 
     def record_done(self, source: str) -> None:
-        """Takes note of the end of a thread."""
+        """Record the end of a thread."""
         logging.info("%s marked as finished", source)
         self._errors.setdefault(source, None)
 
     @contextlib.contextmanager
     def catch_errors(self, source: str, session: Any = None) -> Iterator[None]:
-        """A context whose errors are recorded, and not raised."""
+        """Record errors inside, and do not raise them."""
         try:
             yield
         except Exception:
             self.record_error(source, sys.exc_info(), session)
 
     def raise_errors(self, timeout_sec: int = 0) -> None:
-        """Raises the first error that is none of another's consequences; else the first one.
+        """Raise the first error that is none of another's consequences; else the first one.
 
         Args:
           timeout_sec: how long to wait at most for all threads to end.

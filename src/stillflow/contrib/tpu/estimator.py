@@ -37,7 +37,7 @@ class BatchConfig(NamedTuple):
 
 
 class ExportSavedModelApiVersion(enum.Enum):
-    """How a computation for TPUs is wrapped when it is exported."""
+    """Wrapping of a computation for TPUs in an export."""
 
     V1 = 1
     V2 = 2
@@ -127,14 +127,14 @@ class TPUEstimator(Estimator):
         )  # fmt: skip
 
     def _assert_members_are_not_overridden(self) -> None:
-        """What this class overrides is meant to be."""
+        """Do nothing: the overrides of this class are intended."""
 
     def _create_global_step(self, graph: Graph) -> Any:
-        """The global step as TPUs want it: a resource."""
+        """Return the global step as TPUs want it: a resource."""
         return new_global_step(graph, use_resource=True)
 
     def _params_for(self, mode: Any) -> Any:
-        """The parameters with the batch size of a mode, if there is one."""
+        """Return the parameters with the batch size of a mode, if there is one."""
         params = self.params
         for name, value in ((_BATCH_SIZE, self._batch_sizes[mode]), (_USE_TPU, False)):
             if value is not None:
@@ -175,7 +175,7 @@ class TPUEstimator(Estimator):
         return self._with_speed(spec, mode)
 
     def _with_speed(self, spec: EstimatorSpec, mode: Any) -> EstimatorSpec:
-        """The specification with a hook that logs examples a second, in training."""
+        """Return the specification with a hook that logs examples a second, in training."""
         batch_size = self._batch_sizes[mode]
         if mode != ModeKeys.TRAIN or self._log_steps is None or batch_size is None:
             return spec

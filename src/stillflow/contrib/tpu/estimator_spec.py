@@ -31,12 +31,12 @@ class _Fields(NamedTuple):
 
 
 class HeadTPUEstimatorSpec(_Fields):
-    """What heads of canned estimators give for such a device, with metrics of named tensors.
+    """Spec of canned heads for such a device, with metrics of named tensors.
 
     Args:
       mode, predictions, loss, train_op, export_outputs: as in `EstimatorSpec`.
       eval_metrics: (function, {its argument: tensor}); it gives {name: (value, update)}.
-      scaffold_fn, host_call: kept for whoever makes more of them.
+      scaffold_fn, host_call: kept for code that makes more of them.
       training_hooks, evaluation_hooks, prediction_hooks: as in `EstimatorSpec`.
 
     Raises:
@@ -75,14 +75,14 @@ class HeadTPUEstimatorSpec(_Fields):
 
 @export("contrib.tpu.TPUEstimatorSpec", "estimator.tpu.TPUEstimatorSpec")
 class TPUEstimatorSpec(HeadTPUEstimatorSpec):
-    """As `EstimatorSpec`, with functions for what the host does.
+    """`EstimatorSpec` with functions for the host.
 
     Args:
       mode, predictions, loss, train_op, export_outputs: as in `EstimatorSpec`.
       eval_metrics: (function, tensors), the tensors as a list or dict of its arguments; it gives
         {name: (value, update)}.
       scaffold_fn: gives a `Scaffold`.
-      host_call: (function, tensors) in the same way; it gives what is run with each step.
+      host_call: (function, tensors) in the same way; it returns the fetches of each step.
       training_hooks, evaluation_hooks, prediction_hooks: as in `EstimatorSpec`.
 
     Raises:
@@ -106,7 +106,7 @@ class TPUEstimatorSpec(HeadTPUEstimatorSpec):
         )  # fmt: skip
 
     def as_estimator_spec(self) -> EstimatorSpec:
-        """The same without such a device: the functions are called, where they belong."""
+        """Return the same without such a device: the functions are called, where they belong."""
         metrics = None if self.eval_metrics is None else _called(self.eval_metrics)
         hooks = () if self.host_call is None else (_HostCallHook(_called(self.host_call)),)
         return EstimatorSpec(
@@ -120,7 +120,7 @@ class TPUEstimatorSpec(HeadTPUEstimatorSpec):
 
 
 class _HostCallHook(SessionRunHook):
-    """Runs what a host call made with each step."""
+    """Hook that runs the results of a host call with each step."""
 
     def __init__(self, operations: Any) -> None:
         self._operations = operations

@@ -20,7 +20,7 @@ _CORES_OF_HOST = 8
 
 @export("contrib.tpu.InfeedQueue")
 class InfeedQueue:
-    """Makes operations that hand over tensors, and those that take them, of the same types.
+    """Queue of tensors with enqueue and dequeue operations of the same types.
 
     Args:
       number_of_tuple_elements: how many tensors at once; may follow from the other arguments.
@@ -68,7 +68,7 @@ class InfeedQueue:
 
     @property
     def number_of_tuple_elements(self) -> int:
-        """How many tensors are handed over at once."""
+        """The number of tensors per element."""
         return len(self._sharding_policies)
 
     @property
@@ -131,7 +131,7 @@ class InfeedQueue:
 
     @property
     def sharding_policies(self) -> list[ShardingPolicy]:
-        """How each tensor is cut."""
+        """The sharding of each tensor."""
         return self._sharding_policies
 
     @property
@@ -166,7 +166,7 @@ class InfeedQueue:
         self._validate()
 
     def set_configuration_from_input_tensors(self, input_tensors: Sequence[Tensor]) -> None:
-        """Takes types and shapes of tensors.
+        """Set types and shapes from tensors.
 
         Raises:
           ValueError: if there are not so many.
@@ -182,7 +182,7 @@ class InfeedQueue:
     def set_configuration_from_sharded_input_tensors(
         self, input_tensors: Sequence[Sequence[Tensor]]
     ) -> None:
-        """Takes types and shapes of the tensors of all shards.
+        """Set types and shapes from the tensors of all shards.
 
         Raises:
           ValueError: if a shard has not so many, or shapes do not go together.
@@ -212,7 +212,7 @@ class InfeedQueue:
         self.set_tuple_types([tensor.dtype for tensor in input_tensors[0]])
 
     def freeze(self) -> None:
-        """Keeps all that was said.
+        """Keep all that was said.
 
         Raises:
           ValueError: if types or shapes were not.
@@ -229,7 +229,7 @@ class InfeedQueue:
     # ---- operations
 
     def generate_dequeue_op(self, tpu_device: int | None = 0) -> list[Tensor]:
-        """The tensors of a shard, as a computation takes them.
+        """Return the tensors of a shard, as a computation takes them.
 
         Args:
           tpu_device: on which core of the replica; where scopes say if None.

@@ -20,7 +20,7 @@ _REFUSED = frozenset((
 
 
 class _TPUInferenceContext(XLAControlFlowContext):
-    """Refuses variables inside."""
+    """Context that raises an error for variables inside."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class _TPUInferenceContext(XLAControlFlowContext):
 
 
 def under_tpu_inference_context() -> bool:
-    """Whether what is built is part of a computation for inference."""
+    """Return True if what is built is part of a computation for inference."""
     graph: Any = get_default_graph()
     while graph is not None:
         context = graph._get_control_flow_context()
@@ -56,7 +56,7 @@ def under_tpu_inference_context() -> bool:
 
 
 def validate_inference_rewrite_for_variables(graph: Graph) -> None:
-    """Checks that variables are read outside of the computation.
+    """Check that variables are read outside of the computation.
 
     Raises:
       RuntimeError: if none is.
@@ -73,7 +73,7 @@ def rewrite_for_inference(
     computation: Callable[..., Any], inputs: Any = None, infeed_queue: Any = None,
     device_assignment: Any = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """As `rewrite`; variables of `get_variable` are read outside, and taken for constants.
+    """Rewrite like `rewrite`; `get_variable`'s variables are read outside, as constants.
 
     Args:
       computation, inputs, infeed_queue, device_assignment, name: as in `rewrite`.

@@ -49,7 +49,7 @@ class CrossShardOptimizer(WrappingOptimizer):
         self._group_assignment = group_assignment
 
     def compute_gradients(self, loss: Any, var_list: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        """The gradients of this shard, of its part of the loss.
+        """Return the gradients of this shard, of its part of the loss.
 
         Args:
           loss: as in `Optimizer`.
@@ -93,7 +93,7 @@ class CrossShardOptimizer(WrappingOptimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """Applies the sums of gradients over the shards.
+        """Apply the sums of gradients over the shards.
 
         Args:
           grads_and_vars: as `compute_gradients` gives them.

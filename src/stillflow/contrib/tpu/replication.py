@@ -55,7 +55,7 @@ def replicate(
     computation: Callable[..., Any], inputs: Any = None, infeed_queue: Any = None,
     device_assignment: Any = None, name: str | None = None, maximum_shapes: Any = None,
 ) -> Any:  # fmt: skip
-    """Builds a computation that several TPUs run, each with inputs of its own.
+    """Build a computation that several TPUs run, each with inputs of its own.
 
     Args:
       computation: gives tensors in any structure, or tensors followed by operations.
@@ -66,7 +66,7 @@ def replicate(
       maximum_shapes: must be None.
 
     Returns:
-      For each replica the computation's outputs; what runs it if it has no tensors.
+      For each replica the computation's outputs; the op that runs it if it has no tensors.
 
     Raises:
       TypeError: if the inputs are no lists, or the function does not take them.
@@ -84,7 +84,7 @@ def split_compile_and_replicate(
     device_assignment: Any = None, name: str | None = None, use_tpu: bool = True,
     maximum_shapes: Any = None,
 ) -> Any:  # fmt: skip
-    """As `replicate`, and tells how compiling went.
+    """Replicate like `replicate`, and return the result of the compilation.
 
     Args:
       computation, inputs, infeed_queue, device_assignment, name, maximum_shapes: as in
@@ -178,7 +178,7 @@ def _check_arguments(computation: Callable[..., Any], inputs: Any, queue: Any) -
 def _called(
     computation: Callable[..., Any], entering: list[Any], structure: Any, queue: Any, count: int
 ) -> Any:
-    """What the function gives for the inputs inside; even unused ones have a taker there."""
+    """Call the function with the inputs inside; even unused ones have a consumer there."""
     inside = [
         identity(value, name=f"replicated_input_{index}") for index, value in enumerate(entering)
     ]
@@ -192,7 +192,7 @@ def _called(
 
 
 def _with_resources(computation: Callable[..., Any], arguments: Any) -> Any:
-    """Calls it where `get_variable` makes resource variables in one piece."""
+    """Return calls it where `get_variable` makes resource variables in one piece."""
     scope = get_variable_scope()
     before, getter_before = scope.use_resource, scope.custom_getter
 
@@ -225,7 +225,7 @@ def _tell_cores(metadata: Operation, cores: list[str]) -> None:
 
 
 def _compiled(metadata: Operation, cluster: str, use_tpu: bool) -> Any:
-    """What tells how compiling went."""
+    """Return the result of the compilation."""
     with control_dependencies([metadata]):
         if not use_tpu:
             return no_op(name="compilation_status")
@@ -235,7 +235,7 @@ def _compiled(metadata: Operation, cluster: str, use_tpu: bool) -> Any:
 
 
 def _left(tensors: list[Any], operations: list[Any], count: int) -> list[Any]:
-    """Each replica's outputs; whoever waits for one waits for the operations as well."""
+    """Return each replica's outputs, which depend on the operations as well."""
     if not tensors:
         return [group(*operations, name=f"shard_{index}") for index in range(count)]
     results: list[list[Any]] = [[] for _ in range(count)]
@@ -254,14 +254,14 @@ def rewrite(
     computation: Callable[..., Any], inputs: Any = None, infeed_queue: Any = None,
     device_assignment: Any = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Builds a computation that one TPU runs.
+    """Build a computation that one TPU runs.
 
     Args:
       computation, infeed_queue, device_assignment, name: as in `replicate`.
       inputs: a list of what it is called with.
 
     Returns:
-      The computation's outputs; what runs it if it has no tensors.
+      The computation's outputs; the op that runs it if it has no tensors.
     """
     each = None if inputs is None else [inputs]
     return replicate(computation, each, infeed_queue, device_assignment, name)[0]

@@ -17,7 +17,7 @@ _CORES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 @export("contrib.tpu.InputPipelineConfig", "estimator.tpu.InputPipelineConfig")
 class InputPipelineConfig:
-    """How often an input function is called: for each core, each host, or once."""
+    """Number of an input function's calls: for each core, each host, or once."""
 
     PER_SHARD_V1 = 1
     PER_HOST_V1 = 2
@@ -27,14 +27,14 @@ class InputPipelineConfig:
 
 
 class Loop(NamedTuple):
-    """How long the device works before the host hears of it."""
+    """Number of iterations on the device per report to the host."""
 
     value: int
     unit: str
 
 
 def parse_iterations_per_loop(iterations: Any) -> Loop:
-    """A count of steps, or a time as in "30s", "10m", "1h".
+    """Return a count of steps, or a time as in "30s", "10m", "1h".
 
     Raises:
       ValueError: if it is neither.
@@ -52,7 +52,7 @@ def parse_iterations_per_loop(iterations: Any) -> Loop:
 
 
 def check_positive_integer(value: Any, name: str) -> None:
-    """Raises TypeError or ValueError unless a setting is a positive integer."""
+    """Raise TypeError or ValueError unless a setting is a positive integer."""
     if not isinstance(value, int):
         raise TypeError(f"{name} must be int, got {type(value)}")
     if value <= 0:
@@ -206,7 +206,7 @@ class RunConfig(EstimatorRunConfig):
         return self._cluster
 
     def replace(self, **kwargs: Any) -> Any:
-        """A copy with other values of some settings, `tpu_config` among them."""
+        """Return a copy with other values of some settings, including `tpu_config`."""
         tpu_config = kwargs.pop("tpu_config", self._tpu_config)
         result = super().replace(**kwargs)
         result._tpu_config = tpu_config

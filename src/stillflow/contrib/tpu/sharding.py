@@ -20,7 +20,7 @@ def split_compile_and_shard(
     output_shard_axes: Any = None, infeed_queue: Any = None, device_assignment: Any = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """As `shard`, and tells how compiling went.
+    """Shard like `shard`, and return the result of the compilation.
 
     Args:
       computation, inputs, num_shards, input_shard_axes, outputs_from_all_shards,
@@ -75,7 +75,7 @@ def shard(
     output_shard_axes: Any = None, infeed_queue: Any = None, device_assignment: Any = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Builds a computation that several TPUs run, each on a slice of the inputs.
+    """Build a computation that several TPUs run, each on a slice of the inputs.
 
     Args:
       computation: gives tensors, or tensors followed by operations.

@@ -1,4 +1,4 @@
-"""How a tensor is cut into shards: how many, and along which axis."""
+"""Sharding of a tensor: the number of shards and their axis."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class ShardingPolicy:
             self._shard_dimension = as_dimension(0)
 
     def freeze(self) -> None:
-        """Keeps what was said, one shard along the first axis otherwise."""
+        """Keep what was said, one shard along the first axis otherwise."""
         if not self._frozen:
             self._fill_default_values()
             self._frozen = True
 
     @property
     def number_of_shards(self) -> int | None:
-        """How many; None if not said."""
+        """The number of shards; None if not set."""
         return self._number_of_shards
 
     def set_number_of_shards(self, number_of_shards: int) -> None:
@@ -80,7 +80,7 @@ class ShardingPolicy:
             )
 
     def merge(self, other: ShardingPolicy) -> None:
-        """Takes over what another policy says.
+        """Add the settings of another policy.
 
         Raises:
           ValueError: if something else is kept.
@@ -91,7 +91,7 @@ class ShardingPolicy:
             self.set_shard_dimension(other.shard_dimension)
 
     def get_sharded_shape(self, shape: Any, shard_index: int | None = None) -> TensorShape | None:
-        """The shape of a shard of a tensor of a shape; None while something is not said.
+        """Return the shape of a shard of a tensor of a shape; None while something is not said.
 
         Raises:
           ValueError: if there is no such shard, or no such axis, or it cannot be cut evenly.
@@ -116,7 +116,7 @@ class ShardingPolicy:
         return as_shape(dims)  # type: ignore[no-any-return]
 
     def _dims(self, shape: TensorShape) -> tuple[list[Any], int]:
-        """The dimensions of a shape that has the axis."""
+        """Return the dimensions of a shape that has the axis."""
         if shape.ndims is None:
             raise ValueError("shape must be a specified shape not Unknown")
         axis = int(self._shard_dimension)
@@ -133,7 +133,7 @@ class ShardingPolicy:
         return as_shape(dims)  # type: ignore[no-any-return]
 
     def get_unsharded_shape(self, shapes: Sequence[Any]) -> TensorShape:
-        """The shape of the tensor that has shards of these shapes.
+        """Return the shape of the tensor that has shards of these shapes.
 
         Raises:
           ValueError: if there are not so many shards, or they do not go together.

@@ -1,4 +1,4 @@
-"""tf.contrib.tpu.while_loop and repeat: loops of which every turn is a step of training."""
+"""tf.contrib.tpu.while_loop and repeat: loops whose iterations are training steps."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def while_loop(
     condition: Callable[..., Any], body: Callable[..., Any], inputs: Any = None,
     infeed_queue: Any = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """A loop of a training program; all operations of a turn are run, wanted or not.
+    """Loop over training steps; all operations of an iteration run, even unused ones.
 
     Args:
       condition: of the loop's values, gives a scalar bool.
       body: of the loop's values, and of what comes from the queue; gives their next values, and
         operations after them.
       inputs: the first values; none if None.
-      infeed_queue: an `InfeedQueue` that every turn takes from.
+      infeed_queue: an `InfeedQueue` that every iteration dequeues from.
       name: has no effect.
 
     Returns:
@@ -74,7 +74,7 @@ def _check(condition: Any, body: Any, values: list[Any], queue: Any) -> None:
 
 
 def _taken(queue: Any) -> list[Any]:
-    """What a turn takes from the queue."""
+    """Return an iteration's elements of the queue."""
     if not queue:
         return []
     count = get_tpu_context().number_of_shards
@@ -89,7 +89,7 @@ def _taken(queue: Any) -> list[Any]:
 
 
 def _run_all(outputs: Any, types: list[Any], fed: list[Any]) -> Any:
-    """The next values, which wait for all operations of the turn."""
+    """Return the next values, which wait for all operations of the turn."""
     if not isinstance(outputs, (list, tuple)):
         outputs = (outputs,)
     outputs = [
@@ -118,7 +118,7 @@ def repeat(
     n: Any, body: Callable[..., Any], inputs: Any = None, infeed_queue: Any = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """A loop of `n` turns.
+    """Return a loop of `n` turns.
 
     Args:
       n: how many.

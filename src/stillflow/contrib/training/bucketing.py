@@ -40,7 +40,7 @@ class _Buckets:
         self._smaller, self._shared_name = smaller, shared_name
 
     def make(self, types: Any, shapes: Any, dynamic_pad: bool, static_size: int | None) -> None:
-        """Adds the queues; `static_size` is that of all batches, if they have one."""
+        """Add the queues; `static_size` is that of all batches, if they have one."""
         kind = tf.PaddingFIFOQueue if dynamic_pad else tf.FIFOQueue
         shared = self._shared_name
         self._queues = [
@@ -59,7 +59,7 @@ class _Buckets:
         )  # fmt: skip
 
     def enqueue(self, which: Any, tensors: Sequence[Any], keep: Any) -> Any:
-        """Puts an example into the queue of its kind, if it is to be kept."""
+        """Put an example into the queue of its kind, if it is to be kept."""
 
         def into_one() -> Any:
             puts = [
@@ -92,14 +92,14 @@ class _Buckets:
         ))  # fmt: skip
 
     def summarize(self) -> None:
-        """How full the queue of batches is; TensorFlow says that for the others too."""
+        """Add a summary of the batch queue's fullness; TensorFlow has it for the others too."""
         for queue in self._queues:
             tf.summary.scalar(f"bucket/{queue.name}/size", tf.cast(self._top.size(), tf.float32))
         full = tf.cast(self._top.size(), tf.float32) * (1.0 / self._capacity)
         tf.summary.scalar(f"bucket/{self._top.name}/fraction_of_{self._capacity}_full", full)
 
     def dequeue(self) -> tuple[Any, Any]:
-        """The kind of the next batch, and its components."""
+        """Return the kind of the next batch, and its components."""
         which, *batch = self._top.dequeue(name="dequeue_top")
         return which, batch[0] if len(batch) == 1 else batch
 

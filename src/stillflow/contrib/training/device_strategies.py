@@ -1,4 +1,4 @@
-"""Which parameter server a variable goes to, for `tf.train.replica_device_setter`."""
+"""Placement of variables on parameter servers, for `tf.train.replica_device_setter`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class RandomStrategy:
         self._seed = seed
 
     def __call__(self, op: Any) -> int:
-        """The number of the server for an operation."""
+        """Return the number of the server for an operation."""
         digest = hashlib.md5(f"{op.name}_{self._seed}".encode(), usedforsecurity=False).hexdigest()
         return int(digest, 16) % self._num_tasks
 
 
 @export("contrib.training.GreedyLoadBalancingStrategy")
 class GreedyLoadBalancingStrategy:
-    """Gives each operation to the server with the least load so far.
+    """Placement of each operation on the server with the least load so far.
 
     Args:
       num_tasks: how many servers there are.
@@ -45,7 +45,7 @@ class GreedyLoadBalancingStrategy:
         self._ps_loads = np.zeros(num_tasks)
 
     def __call__(self, op: Any) -> Any:
-        """The number of the server for an operation."""
+        """Return the number of the server for an operation."""
         task = np.argmin(self._ps_loads)
         self._ps_loads[task] += self._load_fn(op)
         return task
@@ -53,7 +53,7 @@ class GreedyLoadBalancingStrategy:
 
 @export("contrib.training.byte_size_load_fn")
 def byte_size_load_fn(op: Any) -> int:
-    """How many bytes the output of an operation takes.
+    """Return the number of bytes of an operation's output.
 
     Args:
       op: an operation with one output, of known shape.

@@ -22,7 +22,7 @@ from stillflow.train.session_run_hook import SessionRunHook
 
 @export("contrib.training.SummaryAtEndHook")
 class SummaryAtEndHook(SessionRunHook):
-    """Writes summaries at the end of a session.
+    """Hook that writes summaries at the end of a session.
 
     Args:
       log_dir: where to, or
@@ -85,7 +85,7 @@ def evaluate_repeatedly(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Any:
-    """Evaluates each new checkpoint of a folder as it appears.
+    """Evaluate each new checkpoint of a folder as it appears.
 
     Args:
       checkpoint_dir: the folder.
@@ -97,7 +97,7 @@ def evaluate_repeatedly(
       final_ops: what to run at the end of each evaluation, in any structure.
       final_ops_feed_dict: fed to that.
       eval_interval_secs: the least time between two evaluations.
-      hooks: `SessionRunHook`s; a `StopAfterNEvalsHook` among them gets the counter.
+      hooks: `SessionRunHook`s; a `StopAfterNEvalsHook` in it gets the counter.
       config: a `ConfigProto`.
       max_number_of_evaluations: after so many it ends.
       timeout: how many seconds to wait for a checkpoint at most.

@@ -25,7 +25,7 @@ def _kind_of(kind: type, is_list: bool) -> str:
 
 
 def _cast(name: str, kind: Any, value: Any) -> Any:
-    """The value in the type of its hyperparameter, if nothing is lost by that.
+    """Return the value in the type of its hyperparameter, if nothing is lost by that.
 
     Raises:
       ValueError: text for a number, a number for text, a bool for a number, a float for an int.
@@ -69,7 +69,7 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a hyperparameter.
+        """Add a hyperparameter.
 
         Raises:
           ValueError: if the name is taken, or the value an empty list.
@@ -83,7 +83,7 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Changes a hyperparameter.
+        """Change a hyperparameter.
 
         Raises:
           KeyError: there is none of that name.
@@ -100,33 +100,33 @@ class HParams:
         setattr(self, name, _cast(name, kind, value))
 
     def del_hparam(self, name: str) -> None:
-        """Takes a hyperparameter away, if there is one of that name."""
+        """Remove a hyperparameter, if there is one of that name."""
         if hasattr(self, name):
             delattr(self, name)
             del self._hparam_types[name]
 
     def parse(self, values: str) -> HParams:
-        """Changes hyperparameters as text says (see `parse_values`); gives itself back."""
+        """Change hyperparameters as text says (see `parse_values`); give itself back."""
         types = {name: kind for name, (kind, _) in self._hparam_types.items()}
         return self.override_from_dict(parse_values(values, types))
 
     def override_from_dict(self, values_dict: dict[str, Any]) -> HParams:
-        """Changes hyperparameters as {name: value} says; gives itself back."""
+        """Change hyperparameters as {name: value} says; give itself back."""
         for name, value in values_dict.items():
             self.set_hparam(name, value)
         return self
 
     @deprecated(None, "Use `override_from_dict`.")
     def set_from_map(self, values_map: dict[str, Any]) -> HParams:
-        """The same under its former name."""
+        """Return the same under its former name."""
         return self.override_from_dict(values_dict=values_map)
 
     def set_model_structure(self, model_structure: Any) -> None:
-        """Keeps an object for the program."""
+        """Keep an object for the program."""
         self._model_structure = model_structure
 
     def get_model_structure(self) -> Any:
-        """The object that is kept for the program."""
+        """Return the object that is kept for the program."""
         return self._model_structure
 
     def to_json(self, indent: Any = None, separators: Any = None, sort_keys: bool = False) -> str:
@@ -134,7 +134,7 @@ class HParams:
         return json.dumps(self.values(), indent=indent, separators=separators, sort_keys=sort_keys)
 
     def parse_json(self, values_json: str) -> HParams:
-        """Changes hyperparameters as a JSON object says; gives itself back."""
+        """Change hyperparameters as a JSON object says; give itself back."""
         return self.override_from_dict(json.loads(values_json))
 
     def values(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class HParams:
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of a hyperparameter, or the default if there is none of that name.
+        """Return the value of a hyperparameter, or the default if there is none of that name.
 
         Raises:
           ValueError: the default is of another type than the hyperparameter.
@@ -175,7 +175,7 @@ class HParams:
         return f"{type(self).__name__}({sorted(self.values().items())})"
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The hyperparameters as an `HParamDef`.
+        """Return the hyperparameters as an `HParamDef`.
 
         Raises:
           ValueError: a value is neither a bool, an int, a float nor text.
@@ -193,7 +193,7 @@ class HParams:
 
     @staticmethod
     def from_proto(hparam_def: Any, import_scope: str | None = None) -> HParams:
-        """The hyperparameters of an `HParamDef`."""
+        """Return the hyperparameters of an `HParamDef`."""
         return HParams(hparam_def=hparam_def)
 
 

@@ -49,7 +49,7 @@ def _assign(found: dict[str, Any], name: str, index: str | None, value: Any, tex
 def parse_values(
     values: str, type_map: dict[str, Callable[[str], Any]], ignore_unknown: bool = False
 ) -> dict[str, Any]:
-    """Reads hyperparameters: `name=value`, `name=[value,value]`, `name[index]=value`.
+    """Read hyperparameters: `name=value`, `name=[value,value]`, `name[index]=value`.
 
     Args:
       values: assignments, separated by commas.

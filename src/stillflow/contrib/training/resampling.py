@@ -13,7 +13,7 @@ from stillflow.variables.variable_scope import get_local_variable
 
 
 def repeat_range(counts: Any, name: str | None = None) -> Any:
-    """The integers from 0, the i-th `counts[i]` times.
+    """Return the integers from 0, the i-th `counts[i]` times.
 
     Args:
       counts: an integer vector.

@@ -129,7 +129,7 @@ def stratified_sample(
 
 
 def _accepting(start: Any, target: Any) -> Any:
-    """How probably each class is accepted; the program is told if that is seldom."""
+    """Return each class's probability of acceptance; log a warning if it is small."""
     possible = tf.Assert(
         tf.reduce_all(tf.logical_or(tf.not_equal(start, 0), tf.equal(target, 0))),
         [
@@ -151,7 +151,7 @@ def _accepting(start: Any, target: Any) -> Any:
 def estimate_data_distribution(
     labels: Any, num_classes: int, smoothing_constant: int = _SEEN_BEFORE
 ) -> Any:
-    """How frequent classes are among all labels so far, counted in a variable.
+    """Return the frequency of classes among all labels so far, counted in a variable.
 
     Raises:
       ValueError: `smoothing_constant`, how often each class counts as seen before, is not positive.
@@ -182,7 +182,7 @@ def _checked(probabilities: Any) -> Any:
 def verify_input(
     tensors: Sequence[Any], labels: Any, probabilities: Sequence[Any]
 ) -> tuple[list[Any], Any, list[Any]]:
-    """The same tensors, which are checked to go together.
+    """Return the same tensors, which are checked to go together.
 
     Raises:
       ValueError: known sizes do not go together.
@@ -208,7 +208,7 @@ def verify_input(
 
 
 def calculate_acceptance_probabilities(init_probs: Any, target_probs: Any) -> Any:
-    """How probably an example of each class is to be accepted, the rarest one always.
+    """Return each class's probability of acceptance, 1 for the rarest.
 
     Args:
       init_probs: how frequent classes are.

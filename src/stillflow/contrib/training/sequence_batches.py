@@ -103,7 +103,7 @@ def batch_sequences_with_states(
 
 
 def _whole_segments(key: str, value: Any, unroll: Any) -> Any:
-    """A sequence that is checked to consist of whole segments."""
+    """Return a sequence that is checked to consist of whole segments."""
     sparse = isinstance(value, _SPARSE)
     if not sparse and not isinstance(value, Tensor):
         try:
@@ -132,7 +132,7 @@ def _whole_segments(key: str, value: Any, unroll: Any) -> Any:
 
 
 def padding(sequences: Any, num_unroll: Any) -> tuple[Any, dict[str, Any]]:
-    """Fills sequences up to a multiple of a number of steps, with zeros or empty strings.
+    """Fill sequences up to a multiple of a number of steps, with zeros or empty strings.
 
     Returns:
       The length of the sequences, and {name: the longer sequence}.
@@ -193,7 +193,7 @@ def _sparse_keys(tensors: dict[str, Any]) -> list[str]:
 
 
 def move_sparse_tensor_out_context(context: Any, sequences: Any, num_unroll: Any) -> None:
-    """Moves sparse contexts to the sequences, where they stand at the start of each segment."""
+    """Move sparse contexts to the sequences, where they stand at the start of each segment."""
     length = tf.constant(1)
     if sequences:
         first = next(iter(sequences.values()))
@@ -208,7 +208,7 @@ def move_sparse_tensor_out_context(context: Any, sequences: Any, num_unroll: Any
 
 
 def _at_each_start(tensor: Any, length: Any, unroll: Any) -> SparseTensor:
-    """A sparse tensor, once at the first step of every segment of a sequence."""
+    """Return a sparse tensor, once at the first step of every segment of a sequence."""
     count = tf.cast(length // unroll, dtype=tf.int32)
     values = tf.tile(tensor.values, tf.expand_dims(count, 0))
     shape = tf.concat([tf.expand_dims(length, 0), tensor.dense_shape], 0)
@@ -222,7 +222,7 @@ def _at_each_start(tensor: Any, length: Any, unroll: Any) -> SparseTensor:
 
 
 def move_sparse_tensor_in_context(context: Any, sequences: Any) -> None:
-    """Moves what was a sparse context back from the sequences."""
+    """Move what was a sparse context back from the sequences."""
     for key in [key for key in sorted(sequences) if key.startswith(_IN_SEQUENCES)]:
         tensor = sequences.pop(key)
         batch, inner = tensor.dense_shape[0], tensor.dense_shape[2:]
@@ -234,7 +234,7 @@ def move_sparse_tensor_in_context(context: Any, sequences: Any) -> None:
 def deconstruct_sparse_tensor_seq(
     input_sequence: Any, shared_name: str | None = None
 ) -> tuple[Any, Any, list[Any]]:
-    """Stores sparse sequences in the session.
+    """Store sparse sequences in the session.
 
     Returns:
       The sequences, numbers in the place of sparse ones; the names of these, None if there are
@@ -254,7 +254,7 @@ def reconstruct_sparse_tensor_seq(
     sequence: Any, sparse_tensor_keys: Any, tensor_op_list: Sequence[Any], batch_size: Any,
     num_unroll: Any,
 ) -> None:  # fmt: skip
-    """Puts sparse sequences `[batch, steps, ...]` in the place of the numbers that they have."""
+    """Put sparse sequences `[batch, steps, ...]` in the place of the numbers that they have."""
     if not sparse_tensor_keys:
         return
     found = [

@@ -12,18 +12,21 @@ from stillflow.graph.tensor_shape import TensorShape
 
 
 def passed_on(condition: Any, message: Sequence[Any], value: Any, name: str | None = None) -> Any:
-    """The value, once a condition was found to hold; the message is made of texts and tensors."""
+    """Return the value, once a condition was found to hold.
+
+    The message is made of texts and tensors.
+    """
     with tf.control_dependencies([tf.Assert(condition, [tf.string_join(message)])]):
         return tf.identity(value, name=name)
 
 
 def is_whole(value: Any, remainder: Any) -> Any:
-    """Whether nothing remains of a tensor after a division, and it is not 0."""
+    """Return True if a division has no remainder, and the tensor is not 0."""
     return tf.logical_and(tf.equal(remainder, 0), tf.not_equal(value, 0))
 
 
 def check_multiple_of(value: Tensor, of: Any) -> Any:
-    """The value, which is checked to be a multiple of a number, and not 0."""
+    """Return the value, which is checked to be a multiple of a number, and not 0."""
     condition = is_whole(value, tf.mod(value, of))
     message = [
         f"Tensor {value.name} should be a multiple of: ", tf.as_string(of),
@@ -33,13 +36,13 @@ def check_multiple_of(value: Tensor, of: Any) -> Any:
 
 
 def _known(value: Any) -> Any:
-    """The value of a tensor, if it is known now; else the tensor."""
+    """Return the value of a tensor, if it is known now; else the tensor."""
     found = static_value(value) if isinstance(value, Tensor) else None
     return value if found is None else found
 
 
 def check_rank(value: Tensor, expected_rank: Any) -> Any:
-    """The value, which is checked to have a rank.
+    """Return the value, which is checked to have a rank.
 
     Raises:
       ValueError: it is known to have another.
@@ -61,7 +64,7 @@ def check_rank(value: Tensor, expected_rank: Any) -> Any:
 
 
 def check_shape(value: Tensor, expected: Any) -> Any:
-    """The value, which is checked to have a shape.
+    """Return the value, which is checked to have a shape.
 
     Raises:
       ValueError: it is known to have another.
@@ -87,7 +90,7 @@ def check_shape(value: Tensor, expected: Any) -> Any:
 
 
 def check_dimensions(value: Any, dimensions: Any, expected_sizes: Any, debug_prefix: str) -> Any:
-    """The value, which is checked to have given sizes along given dimensions.
+    """Return the value, which is checked to have given sizes along given dimensions.
 
     Args:
       value: a tensor.
@@ -121,7 +124,7 @@ def check_dimensions(value: Any, dimensions: Any, expected_sizes: Any, debug_pre
 
 
 def _say_sizes(value: Tensor, dimensions: Any, sizes: Any, debug_prefix: str) -> None:
-    """Tells a tensor the sizes that are known."""
+    """Set the known sizes of a tensor."""
     if len(dimensions) != len(sizes):
         raise ValueError(
             f"len(dimensions) != len(expected_sizes): {len(dimensions)} vs. {len(sizes)}"

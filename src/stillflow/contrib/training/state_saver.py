@@ -19,7 +19,7 @@ from stillflow.ops.queues.barrier import Barrier
 
 # What the barrier keeps of every segment, before its own sequences, contexts and states.
 _FIXED = ("length", "total_length", "next_key", "sequence", "sequence_count")
-_TOKEN = 21051976  # what stands in the queue that counts sequences; nobody reads it
+_TOKEN = 21051976  # content of the queue that counts sequences; never read
 
 
 def _check_names(what: str, names: Any) -> None:
@@ -32,7 +32,7 @@ def _check_names(what: str, names: Any) -> None:
 
 
 class SequenceInputs:
-    """What describes one sequence, as tensors.
+    """Description of one sequence, as tensors.
 
     Args:
       length: of the sequence.
@@ -95,7 +95,7 @@ class NextQueuedSequenceBatch:
 
     @property
     def batch_size(self) -> Any:
-        """How many segments there are."""
+        """The number of segments."""
         return self._received.batch_size
 
     @property
@@ -120,7 +120,7 @@ class NextQueuedSequenceBatch:
 
     @property
     def sequence_count(self) -> Any:
-        """How many segments each sequence has, `[batch]`."""
+        """The number of segments of each sequence, `[batch]`."""
         return self._received.of("sequence_count")
 
     @property
@@ -134,11 +134,11 @@ class NextQueuedSequenceBatch:
         return self._received.sequences
 
     def state(self, state_name: str) -> Any:
-        """The states at the start of the segments, `[batch, ...]`."""
+        """Return the states at the start of the segments, `[batch, ...]`."""
         return self._received.states[state_name]
 
     def save_state(self, state_name: str, value: Any, name: str | None = None) -> Operation:
-        """Keeps states for the segments that follow.
+        """Keep states for the segments that follow.
 
         Args:
           state_name: which state.
@@ -162,7 +162,7 @@ class NextQueuedSequenceBatch:
 
 
 class _Received:
-    """What was taken out of the barrier: indices, keys, and values by name."""
+    """Elements taken from the barrier: indices, keys, and values by name."""
 
     def __init__(self, saver: SequenceQueueingStateSaver, taken: Any) -> None:
         self.indices, self.keys, values = taken
@@ -189,7 +189,7 @@ class _Received:
 
 @export("contrib.training.SequenceQueueingStateSaver")
 class SequenceQueueingStateSaver:
-    """Takes sequences apart into segments, and gives batches of segments with their states.
+    """Splitter of sequences into batches of segments with their states.
 
     A segment comes once the one before it has saved its state.
 
@@ -271,7 +271,7 @@ class SequenceQueueingStateSaver:
         self._barrier = Barrier(types=types, shapes=shapes)
 
     def insert(self, kind: str, item: str, keys: Any, values: Any, name: str) -> Operation:
-        """Puts values of segments into the barrier; items of the fixed kind have none."""
+        """Put values of segments into the barrier; items of the fixed kind have none."""
         place = self.names.index(f"__{kind}__{item}" if item else f"__{kind}")
         return self._barrier.insert_many(place, keys, values, name=name)
 
@@ -287,12 +287,12 @@ class SequenceQueueingStateSaver:
 
     @property
     def batch_size(self) -> Any:
-        """How many segments come at once."""
+        """The number of segments per batch."""
         return self._batch_size
 
     @property
     def num_unroll(self) -> Any:
-        """How many steps a segment has."""
+        """The number of steps of a segment."""
         return self._num_unroll
 
     def _scope(self) -> Any:
@@ -308,7 +308,7 @@ class SequenceQueueingStateSaver:
 
     @property
     def next_batch(self) -> NextQueuedSequenceBatch:
-        """The segments that come next; taken out once in every step that uses them."""
+        """The next segments; dequeued once in every step that uses them."""
         self.prefetch_op  # noqa: B018  (is made first)
         if self._next_batch is None:
             with tf.name_scope(None), self._scope():
@@ -320,7 +320,10 @@ class SequenceQueueingStateSaver:
         return self._next_batch
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """An operation that closes the barrier and the queue; segments in them still come."""
+        """Return an operation that closes the barrier and the queue.
+
+        Segments in them still come.
+        """
         with tf.name_scope(name, "SQSSClose", [self._prefetch_op]) as scope:
             barrier = self._barrier.close(cancel_pending_enqueues, "BarrierClose")
             queue = self.capacity_queue.close(cancel_pending_enqueues, "FIFOClose")
@@ -365,7 +368,7 @@ class SequenceQueueingStateSaver:
         return tf.group(*inserts, name="StateSaverPrefetchGroup")
 
     def _segment_keys(self, numbers: Any, count: Any) -> tuple[Any, Any]:
-        """The names of a sequence's segments, and of those that follow them."""
+        """Return the names of a sequence's segments, and of those that follow them."""
         parts = [
             tf.as_string(numbers, width=5, fill="0"), "_of_",
             tf.as_string(count, width=5, fill="0"), ":", self._key,
@@ -387,7 +390,7 @@ class SequenceQueueingStateSaver:
 
 
 def _repeated(name: str, context: Tensor, count: Any) -> Any:
-    """The context of a sequence once for each of its segments."""
+    """Return the context of a sequence once for each of its segments."""
     sizes = context.get_shape().as_list()
     rows = tf.expand_dims(context, 0)
     times = [tf.expand_dims(count, 0), [1] * len(sizes)]
@@ -399,7 +402,7 @@ def _repeated(name: str, context: Tensor, count: Any) -> Any:
 
 
 def _within_capacity(capacity: Any, batch_size: Any, key: Any) -> Any:
-    """The key, once the capacity was found to be large enough for a batch."""
+    """Return the key, once the capacity was found to be large enough for a batch."""
     if capacity is not None and isinstance(batch_size, Tensor):
         enough = tf.assert_greater_equal(
             tf.cast(capacity, dtype=tf.int64), tf.cast(batch_size, dtype=tf.int64),

@@ -157,13 +157,13 @@ def create_train_op(
     colocate_gradients_with_ops: bool = False,
     check_numerics: bool = True,
 ) -> Any:
-    """A tensor that trains when it is run, and gives the loss.
+    """Return a tensor that trains when it is run, and gives the loss.
 
     Args:
       total_loss: a scalar tensor.
       optimizer: an optimizer.
       global_step: what counts steps; by default the graph's global step, None for nothing.
-      update_ops: what runs before the loss; by default the collection UPDATE_OPS.
+      update_ops: operations run before the loss; by default the collection UPDATE_OPS.
       variables_to_train: variables; by default all trainable ones.
       transform_grads_fn: makes other (gradient, variable) pairs of these.
       summarize_gradients: whether to summarize gradients.
@@ -210,7 +210,7 @@ def train(
     max_wait_secs: int = 7200,
     run_metadata: Any = None,
 ) -> Any:
-    """Runs the training operation until a hook or the end of the input stops it.
+    """Run the training operation until a hook or the end of the input stops it.
 
     Args:
       train_op: what to run; its value is the loss.

@@ -1,4 +1,4 @@
-"""What a feature column of `tf.contrib.layers` is.
+"""Base classes of `tf.contrib.layers`' feature columns.
 
 The layers of this package ask columns for the tensors that they make of a dict of features, which
 grows with every column that is transformed. Columns serve `tf.feature_column`'s older layers as
@@ -48,7 +48,7 @@ class _FeatureColumn(abc.ABC):
 
     @property
     def key(self) -> str:
-        """What columns are sorted by: the class and its fields."""
+        """The sort key of columns: the class and its fields."""
         if not self._not_in_key:
             return str(self)
         fields: Any = self._asdict()  # type: ignore[attr-defined]
@@ -57,10 +57,10 @@ class _FeatureColumn(abc.ABC):
 
     @abc.abstractmethod
     def _transform_feature(self, inputs: Any) -> Any:
-        """The column's tensors, from what `inputs.get` gives for features and columns."""
+        """Return the column's tensors, from what `inputs.get` gives for features and columns."""
 
     def insert_transformed_feature(self, columns_to_tensors: dict[Any, Any]) -> None:
-        """Adds the column's tensors to those of features and columns.
+        """Add the column's tensors to those of features and columns.
 
         Raises:
           KeyError: if a feature is missing.
@@ -74,23 +74,23 @@ class _FeatureColumn(abc.ABC):
         trainable: bool = True,
         output_rank: int = 2,
     ) -> Any:
-        """A dense tensor of the transformed one, for columns that have no embedding."""
+        """Return a dense tensor of the transformed one, for columns that have no embedding."""
         raise ValueError("Calling an abstract method.")
 
     def _deep_embedding_lookup_arguments(self, input_tensor: Any) -> Any:
-        """How to look up embeddings for a deep model."""
+        """Return the arguments of embedding lookups for a deep model."""
         raise NotImplementedError(f"No deep embedding lookup arguments for column {self}.")
 
     def _wide_embedding_lookup_arguments(self, input_tensor: Any) -> Any:
-        """How to look up weights for a linear model."""
+        """Return the arguments of weight lookups for a linear model."""
         raise NotImplementedError(f"No wide embedding lookup arguments for column {self}.")
 
     def _to_dense_tensor(self, input_tensor: Any) -> Any:
-        """What a linear model multiplies by weights, for columns that have no lookup."""
+        """Return the factor of the weights in a linear model, for columns without a lookup."""
         raise NotImplementedError(f"No dense tensor representation for column {self}.")
 
     def _checkpoint_path(self) -> Any:
-        """The checkpoint that weights start from and their name in it, or None."""
+        """Return the checkpoint that weights start from and their name in it, or None."""
         return None
 
 
@@ -101,7 +101,7 @@ class Transformed:
         self._tensors = columns_to_tensors
 
     def get(self, key: Any) -> Any:
-        """The tensor of a feature, or the transformed one of a column."""
+        """Return the tensor of a feature, or the transformed one of a column."""
         if key not in self._tensors:
             if isinstance(key, str):
                 raise KeyError(key)
@@ -114,7 +114,7 @@ class Transformed:
 
 
 def config_of(column: Any) -> dict[str, Any]:
-    """The features that a column parses.
+    """Return the features that a column parses.
 
     Raises:
       TypeError: if it is no column of this package.

@@ -26,7 +26,7 @@ class _BucketizedColumn(
     """The numbers of the ranges that a column's numbers lie in."""
 
     def __new__(cls, source_column: Any, boundaries: Any) -> Any:
-        """Checks the arguments, and leaves out repeated bounds."""
+        """Check the arguments, and leave out repeated bounds."""
         if not isinstance(source_column, _RealValuedColumn):
             raise TypeError(
                 "source_column must be an instance of _RealValuedColumn. "
@@ -47,12 +47,12 @@ class _BucketizedColumn(
 
     @property
     def length(self) -> int:
-        """How many ranges there are."""
+        """The number of ranges."""
         return len(self.boundaries) + 1
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the column parses."""
+        """The features that the column parses."""
         return self.source_column.config
 
     def _transform_feature(self, inputs: Any) -> Any:
@@ -77,7 +77,7 @@ class _BucketizedColumn(
         )
 
     def to_sparse_tensor(self, input_tensor: Any) -> tf.SparseTensor:
-        """The ranges of the transformed column as ids, which differ for its numbers."""
+        """Return the ranges of the transformed column as ids, which differ for its numbers."""
         dimension = self.source_column.dimension
         batch = tf.shape(input_tensor, name="shape")[0]
         if dimension > 1:
@@ -120,7 +120,7 @@ class _BucketizedColumn(
 
 @export("contrib.layers.bucketized_column")
 def bucketized_column(source_column: Any, boundaries: Any) -> _BucketizedColumn:
-    """A column of the ranges that a column's numbers lie in.
+    """Return a column of the ranges that a column's numbers lie in.
 
     Args:
       source_column: a `real_valued_column`.

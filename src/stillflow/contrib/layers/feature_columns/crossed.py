@@ -42,7 +42,7 @@ class _CrossedColumn(
         ckpt_to_load_from: str | None = None,
         tensor_name_in_ckpt: str | None = None,
     ) -> Any:
-        """Checks the arguments, and sorts the columns."""
+        """Check the arguments, and sorts the columns."""
         for column in columns:
             if not isinstance(column, (_SparseColumn, _CrossedColumn, _BucketizedColumn)):
                 raise TypeError(
@@ -69,7 +69,7 @@ class _CrossedColumn(
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the columns parse."""
+        """The features that the columns parse."""
         features: dict[str, Any] = {}
         for column in self.columns:
             features |= config_of(column)
@@ -77,15 +77,15 @@ class _CrossedColumn(
 
     @property
     def length(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return self.hash_bucket_size
 
     def id_tensor(self, input_tensor: Any) -> Any:
-        """The ids of the transformed columns."""
+        """Return the ids of the transformed columns."""
         return input_tensor
 
     def weight_tensor(self, input_tensor: Any) -> Any:
-        """The weights of the transformed columns: none."""
+        """Return the weights of the transformed columns: none."""
         return None
 
     def _to_dnn_input_layer(self, *args: Any, **kwargs: Any) -> Any:
@@ -104,7 +104,7 @@ class _CrossedColumn(
         )
 
     def _leaves(self) -> Iterator[Any]:
-        """The columns that crosses of crosses combine."""
+        """Yield the columns that crosses of crosses combine."""
         for column in self.columns:
             if isinstance(column, _CrossedColumn):
                 yield from column._leaves()
@@ -131,7 +131,7 @@ class _CrossedColumn(
 
 
 def _crossable(column: Any, inputs: Any) -> Any:
-    """The ranges of numbers, or a feature as it is."""
+    """Return the ranges of numbers, or a feature as it is."""
     if isinstance(column, _BucketizedColumn):
         return column.to_sparse_tensor(inputs.get(column))
     try:
@@ -149,7 +149,7 @@ def crossed_column(
     tensor_name_in_ckpt: str | None = None,
     hash_key: int | None = None,
 ) -> _CrossedColumn:
-    """A column of the combinations of other columns' values.
+    """Return a column of the combinations of other columns' values.
 
     Args:
       columns: two or more of `sparse_column_with_*`, `bucketized_column`, `crossed_column`.

@@ -23,7 +23,7 @@ from stillflow.platform import tf_logging as logging
 
 
 class _Vectors(_FeatureColumn, _DenseColumn):
-    """What columns of vectors share."""
+    """Base of columns of vectors."""
 
     dimension: int
     _not_in_key = ("initializer",)
@@ -65,7 +65,7 @@ class _EmbeddingColumn(
         max_norm: float | None = None,
         trainable: bool = True,
     ) -> Any:
-        """Checks the arguments, and makes an initializer."""
+        """Check the arguments, and make an initializer."""
         if initializer is not None and not callable(initializer):
             raise ValueError(
                 "initializer must be callable if specified. Embedding of column_name: "
@@ -92,14 +92,14 @@ class _EmbeddingColumn(
 
     @property
     def length(self) -> int:
-        """How many vectors there are."""
+        """The number of vectors."""
         if self.shared_vocab_size is None:
             return self.sparse_id_column.length
         return self.shared_vocab_size
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the column parses."""
+        """The features that the column parses."""
         return config_of(self.sparse_id_column)
 
     def _transform_feature(self, inputs: Any) -> Any:
@@ -141,7 +141,7 @@ def embedding_column(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> _EmbeddingColumn:
-    """A dense column of trained vectors, one for each id of a column.
+    """Return a dense column of trained vectors, one for each id of a column.
 
     Args:
       sparse_id_column: the ids, of `sparse_column_with_*`, `crossed_column` and the like.
@@ -224,7 +224,7 @@ def _check_shared(columns: Any) -> None:
 
 
 def _shared_name(columns: Any) -> str:
-    """The first three columns' names; those without weights come first."""
+    """Return the first three columns' names; those without weights come first."""
     plain = sorted(column for column in columns if isinstance(column, _SparseColumn))
     weighted = [column for column in columns if not isinstance(column, _SparseColumn)]
     names = [column.name for column in [*plain, *sorted(weighted, key=lambda each: each.name)]]
@@ -250,7 +250,7 @@ class _ScatteredEmbeddingColumn(
         combiner: str = "sqrtn",
         initializer: Any = None,
     ) -> Any:
-        """Checks the initializer, or makes one."""
+        """Check the initializer, or make one."""
         if initializer is not None and not callable(initializer):
             raise ValueError(
                 f"initializer must be callable if specified. column_name: {column_name}"
@@ -296,7 +296,7 @@ def scattered_embedding_column(
     combiner: str = "mean",
     initializer: Any = None,
 ) -> _ScatteredEmbeddingColumn:
-    """A dense column of vectors whose numbers all come from one pool of trained numbers.
+    """Return a dense column of vectors whose numbers all come from one pool of trained numbers.
 
     Args:
       column_name: the name of a feature of strings.

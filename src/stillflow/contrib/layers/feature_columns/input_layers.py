@@ -35,7 +35,7 @@ _NOT_OF_SEQUENCES = (_ScatteredEmbeddingColumn, _BucketizedColumn, _CrossedColum
 
 
 def with_global_variables(weight_collections: Any) -> Any:
-    """The collections of a variable, if any are given, and that of all variables."""
+    """Return the collections of a variable, if any are given, and that of all variables."""
     if not weight_collections:
         return weight_collections
     return list(dict.fromkeys([*weight_collections, GraphKeys.GLOBAL_VARIABLES]))
@@ -76,7 +76,7 @@ def _input(
 def _dense(
     column: Any, transformed: Any, weight_collections: Any, trainable: bool, output_rank: int
 ) -> Any:
-    """The vectors of a transformed column, or its numbers."""
+    """Return the vectors of a transformed column, or its numbers."""
     try:
         arguments = column._deep_embedding_lookup_arguments(transformed)
         return embed(column, arguments, weight_collections, trainable, output_rank=output_rank)
@@ -100,7 +100,7 @@ def input_from_feature_columns(
     scope: Any = None,
     cols_to_outs: dict[Any, Any] | None = None,
 ) -> Any:
-    """The numbers and vectors of dense columns side by side.
+    """Return the numbers and vectors of dense columns side by side.
 
     Args:
       columns_to_tensors: tensors or SparseTensors of features, by name.
@@ -131,7 +131,7 @@ def sequence_input_from_feature_columns(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """The numbers and vectors of dense columns side by side, for each step of sequences.
+    """Return the numbers and vectors of dense columns side by side, for each step of sequences.
 
     Args:
       columns_to_tensors: tensors or SparseTensors of features, by name.

@@ -13,7 +13,7 @@ from stillflow.graph.export import export
 
 
 class _OneHotColumn(_FeatureColumn, _DenseColumn, namedtuple("_OneHotColumn", "sparse_id_column")):
-    """How often each id occurs, or the sum of its weights."""
+    """Number of occurrences of each id, or the sum of its weights."""
 
     @property
     def name(self) -> str:
@@ -22,16 +22,16 @@ class _OneHotColumn(_FeatureColumn, _DenseColumn, namedtuple("_OneHotColumn", "s
 
     @property
     def length(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return self.sparse_id_column.length
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the column parses."""
+        """The features that the column parses."""
         return config_of(self.sparse_id_column)
 
     def insert_transformed_feature(self, columns_to_tensors: dict[Any, Any]) -> None:
-        """Adds the column's transformed ids as this one's."""
+        """Add the column's transformed ids as this one's."""
         if self.sparse_id_column not in columns_to_tensors:
             self.sparse_id_column.insert_transformed_feature(columns_to_tensors)
         columns_to_tensors[self] = columns_to_tensors[self.sparse_id_column]
@@ -74,7 +74,7 @@ class _OneHotColumn(_FeatureColumn, _DenseColumn, namedtuple("_OneHotColumn", "s
 
 @export("contrib.layers.one_hot_column")
 def one_hot_column(sparse_id_column: Any) -> _OneHotColumn:
-    """A dense column with a number for each id: how often it occurs in an example.
+    """Return a dense column with a number for each id: how often it occurs in an example.
 
     Args:
       sparse_id_column: the ids, of `sparse_column_with_*` or `weighted_sparse_column`.

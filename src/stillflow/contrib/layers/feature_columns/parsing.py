@@ -1,4 +1,4 @@
-"""What columns need to be parsed from examples."""
+"""Features of examples that columns parse."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stillflow.platform import tf_logging as logging
 
 @export("contrib.layers.create_feature_spec_for_parsing")
 def create_feature_spec_for_parsing(feature_columns: Any) -> dict[str, Any]:
-    """The features that columns parse, as `tf.parse_example` takes them.
+    """Return the features that columns parse, as `tf.parse_example` takes them.
 
     Args:
       feature_columns: columns, or a dict of them.
@@ -31,7 +31,7 @@ def create_feature_spec_for_parsing(feature_columns: Any) -> dict[str, Any]:
 def sequence_feature_spec(
     sequence_feature_columns: Any, allow_missing_by_default: bool = False
 ) -> dict[str, Any]:
-    """The features of steps that columns parse, as `tf.parse_single_sequence_example` takes them.
+    """Return the features of steps that columns parse, for `tf.parse_single_sequence_example`.
 
     Args:
       sequence_feature_columns: columns, or a dict of them.

@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 
 
 class _Numbers(_FeatureColumn):
-    """What columns of numbers share."""
+    """Base of columns of numbers."""
 
     column_name: str
     normalizer: Any
@@ -56,7 +56,7 @@ class _RealValuedVarLenColumn(
         ("column_name", "default_value", "dtype", "normalizer", "is_sparse"),
     ),
 ):
-    """As many numbers as an example has."""
+    """Column of all numbers of an example."""
 
     @property
     def config(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _real_valued_var_len_column(
     normalizer: Any = None,
     is_sparse: bool = False,
 ) -> _RealValuedVarLenColumn:
-    """A column of as many numbers as an example has."""
+    """Return a column of as many numbers as an example has."""
     if not (dtype.is_integer or dtype.is_floating):
         raise TypeError(
             f"dtype must be convertible to float. dtype: {dtype}, column_name: {column_name}"
@@ -121,7 +121,7 @@ class _RealValuedColumn(
     def __new__(
         cls, column_name: str, dimension: int, default_value: Any, dtype: Any, normalizer: Any
     ) -> Any:
-        """Makes the defaults hashable."""
+        """Make the defaults hashable."""
         if default_value is not None:
             default_value = tuple(default_value)
         return super().__new__(cls, column_name, dimension, default_value, dtype, normalizer)
@@ -155,12 +155,12 @@ def real_valued_column(
     dtype: Any = tf.float32,
     normalizer: Any = None,
 ) -> _RealValuedColumn:
-    """A dense column of numbers.
+    """Return a dense column of numbers.
 
     Args:
       column_name: the feature's name.
       dimension: how many numbers an example has.
-      default_value: one number, or a list of `dimension`, for examples that lack the feature.
+      default_value: one number, or a list of `dimension`, for examples without the feature.
       dtype: of the numbers.
       normalizer: a function that tensors are put through.
 
@@ -188,7 +188,7 @@ def real_valued_column(
 
 
 def _defaults(default_value: Any, dimension: int, dtype: Any, column_name: str) -> list[Any]:
-    """The default of each number, in the column's type."""
+    """Return the default of each number, in the column's type."""
     is_list = isinstance(default_value, list)
     if is_list and len(default_value) != dimension:
         raise ValueError(

@@ -18,7 +18,7 @@ def _refuse(rank: int, output_rank: int) -> str:
 
 
 def with_rank(tensor: Any, output_rank: int, column_name: str | None = None) -> Any:
-    """A dense feature with one more axis, or with its last axes made one.
+    """Return a dense feature with one more axis, or with its last axes made one.
 
     Args:
       tensor: the feature.
@@ -26,7 +26,7 @@ def with_rank(tensor: Any, output_rank: int, column_name: str | None = None) -> 
       column_name: for the message.
 
     Raises:
-      ValueError: if it lacks more than one axis.
+      ValueError: if more than one axis is missing.
     """
     rank = tensor.get_shape().ndims
     if rank is None or rank > output_rank:
@@ -45,7 +45,7 @@ def with_rank(tensor: Any, output_rank: int, column_name: str | None = None) -> 
 
 
 def transformed_with_rank(tensor: Any, column_name: str, output_rank: int) -> Any:
-    """A transformed feature, dense or sparse, with one more axis, or with its last ones made one.
+    """Return a transformed feature, dense or sparse, with one more axis, or fewer, merged ones.
 
     Args:
       tensor: the feature.
@@ -53,7 +53,7 @@ def transformed_with_rank(tensor: Any, column_name: str, output_rank: int) -> An
       output_rank: the rank to give it.
 
     Raises:
-      ValueError: if its rank is not known, or it lacks more than one axis.
+      ValueError: if its rank is unknown, or more than one axis is missing.
     """
     sparse = isinstance(tensor, tf.SparseTensor)
     rank = tensor.get_shape().ndims

@@ -25,13 +25,13 @@ class _SparseIdLookupConfig(
         defaults=(None, None, 0, None, -1),
     )
 ):
-    """How features are looked up."""
+    """Configuration of the lookup of features."""
 
 
 def _refusal(
     column_name: str, is_integerized: bool, bucket_size: Any, lookup_config: Any, dtype: Any
 ) -> str | None:
-    """What is wrong with the arguments of a column of ids."""
+    """Return the error for the arguments of a column of ids."""
     if is_integerized and bucket_size is None:
         return f"bucket_size must be set if is_integerized is True. column_name: {column_name}"
     if is_integerized and not dtype.is_integer:
@@ -75,7 +75,7 @@ class _SparseColumn(
         combiner: str = "sum",
         dtype: Any = tf.string,
     ) -> Any:
-        """Checks the arguments."""
+        """Check the arguments."""
         refused = _refusal(column_name, is_integerized, bucket_size, lookup_config, dtype)
         if refused:
             raise ValueError(refused)
@@ -97,7 +97,7 @@ class _SparseColumn(
 
     @property
     def length(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         if self.bucket_size is not None:
             return self.bucket_size
         return self.lookup_config.vocab_size + self.lookup_config.num_oov_buckets
@@ -108,11 +108,11 @@ class _SparseColumn(
         return {self.column_name: tf.VarLenFeature(self.dtype)}
 
     def id_tensor(self, input_tensor: Any) -> Any:
-        """The ids of the transformed feature."""
+        """Return the ids of the transformed feature."""
         return input_tensor
 
     def weight_tensor(self, input_tensor: Any) -> Any:
-        """The weights of the transformed feature: none."""
+        """Return the weights of the transformed feature: none."""
         return None
 
     def _to_dnn_input_layer(self, *args: Any, **kwargs: Any) -> Any:
@@ -127,7 +127,7 @@ class _SparseColumn(
         )
 
     def is_compatible(self, other_column: Any) -> bool:
-        """Whether both columns may share embeddings."""
+        """Return True if both columns may share embeddings."""
         if self.lookup_config and other_column.lookup_config:
             return self.lookup_config == other_column.lookup_config
         same_type = self.dtype == other_column.dtype or (
@@ -142,13 +142,13 @@ class _SparseColumn(
 
     @abc.abstractmethod
     def _do_transform(self, input_tensor: Any) -> Any:
-        """The ids of a SparseTensor."""
+        """Return the ids of a SparseTensor."""
 
     def _transform_feature(self, inputs: Any) -> Any:
         return self._do_transform(self._as_sparse(inputs.get(self.name)))
 
     def _as_sparse(self, tensor: Any) -> Any:
-        """A dense tensor without empty strings and -1; 0 may be an id."""
+        """Return a dense tensor without empty strings and -1; 0 may be an id."""
         if isinstance(tensor, tf.SparseTensor):
             return tensor
         ignored = "" if tensor.dtype == tf.string else -1
@@ -180,7 +180,7 @@ class _SparseColumnIntegerized(_SparseColumn):
 def sparse_column_with_integerized_feature(
     column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = tf.int64
 ) -> _SparseColumnIntegerized:
-    """A column of whole numbers, which are ids.
+    """Return a column of whole numbers, which are ids.
 
     Args:
       column_name: the feature's name.
@@ -202,7 +202,7 @@ class _SparseColumnHashed(_SparseColumn):
     hash_keys: list[list[int]] | None
 
     def __new__(cls, *args: Any, hash_keys: Any = None, **kwargs: Any) -> Any:
-        """Checks the keys, which are no field."""
+        """Check the keys, which are no field."""
         if hash_keys is not None:
             if not isinstance(hash_keys, list) or not hash_keys:
                 raise ValueError("hash_keys must be a non-empty list.")
@@ -242,7 +242,7 @@ def sparse_column_with_hash_bucket(
     dtype: Any = tf.string,
     hash_keys: Any = None,
 ) -> _SparseColumnHashed:
-    """A column of hashes of features.
+    """Return a column of hashes of features.
 
     Args:
       column_name: the feature's name.
@@ -281,7 +281,7 @@ def sparse_column_with_keys(
     combiner: str = "sum",
     dtype: Any = tf.string,
 ) -> _SparseColumnKeys:
-    """A column of places in a list of features.
+    """Return a column of places in a list of features.
 
     Args:
       column_name: the feature's name.
@@ -324,7 +324,7 @@ def sparse_column_with_vocabulary_file(
     combiner: str = "sum",
     dtype: Any = tf.string,
 ) -> _SparseColumnVocabulary:
-    """A column of lines of a file of features.
+    """Return a column of lines of a file of features.
 
     Args:
       column_name: the feature's name.

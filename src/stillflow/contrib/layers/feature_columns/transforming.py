@@ -1,4 +1,4 @@
-"""What columns make of features, without a layer."""
+"""Transformation of features by columns, without a layer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Transformer:
         self._columns_to_tensors = columns_to_tensors
 
     def transform(self, feature_column: Any) -> Any:
-        """The column's tensors.
+        """Return the column's tensors.
 
         Raises:
           ValueError: if it gives none.
@@ -45,7 +45,7 @@ class _Transformer:
 
 @export("contrib.layers.check_feature_columns")
 def check_feature_columns(feature_columns: Any) -> None:
-    """Refuses columns that cannot be told apart.
+    """Raise an error for columns with equal keys.
 
     Args:
       feature_columns: a list of columns.
@@ -67,7 +67,7 @@ def check_feature_columns(feature_columns: Any) -> None:
 
 @export("contrib.layers.transform_features")
 def transform_features(features: dict[Any, Any], feature_columns: Any) -> dict[Any, Any]:
-    """What columns make of features, by column.
+    """Return features transformed by columns, by column.
 
     Args:
       features: tensors or SparseTensors by name.
@@ -89,7 +89,7 @@ def _transform_all(tensors: dict[Any, Any], feature_columns: Any) -> None:
 def parse_feature_columns_from_examples(
     serialized: Any, feature_columns: Any, name: str | None = None, example_names: Any = None
 ) -> dict[Any, Any]:
-    """Parses what columns need of examples, and transforms it.
+    """Parse what columns need of examples, and transforms it.
 
     Args:
       serialized: [batch], serialized Examples.
@@ -119,7 +119,7 @@ def parse_feature_columns_from_sequence_examples(
     name: str | None = None,
     example_name: Any = None,
 ) -> Any:
-    """Parses what columns need of one example of a sequence.
+    """Parse what columns need of one example of a sequence.
 
     Args:
       serialized: a serialized SequenceExample.

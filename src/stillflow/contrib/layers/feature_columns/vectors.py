@@ -13,12 +13,12 @@ from stillflow.variables.partitioned import PartitionedVariable
 
 
 def parts_of(variable: Any) -> list[Any]:
-    """The parts of a variable."""
+    """Return the parts of a variable."""
     return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
 
 
 def restore(checkpoint_path: Any, parts: list[Any]) -> None:
-    """Makes a variable start with a value from a checkpoint.
+    """Make a variable start with a value from a checkpoint.
 
     Args:
       checkpoint_path: a checkpoint and a name in it, or None.
@@ -75,7 +75,7 @@ def embed(
 
 
 def _shared(name: str, shape: list[int], made: dict[str, Any]) -> Any:
-    """The variable that columns share; the graph keeps it in a collection of its own."""
+    """Return the variable that columns share; the graph keeps it in a collection of its own."""
     collection = f"SHARED_EMBEDDING_COLLECTION_{name.upper()}"
     kept = tf.get_collection_ref(collection)
     if not kept:

@@ -30,26 +30,26 @@ class _WeightedSparseColumn(
 
     @property
     def length(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return self.sparse_id_column.length
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the column parses, and the weights."""
+        """The features that the column parses, and the weights."""
         weights = {self.weight_column_name: tf.VarLenFeature(self.dtype)}
         return {**config_of(self.sparse_id_column), **weights}
 
     @property
     def lookup_config(self) -> Any:
-        """How the column looks features up."""
+        """The lookup of the column."""
         return self.sparse_id_column.lookup_config
 
     def id_tensor(self, input_tensor: Any) -> Any:
-        """The ids of the transformed column."""
+        """Return the ids of the transformed column."""
         return input_tensor[0]
 
     def weight_tensor(self, input_tensor: Any) -> Any:
-        """The weights of the transformed column."""
+        """Return the weights of the transformed column."""
         return input_tensor[1]
 
     def _to_dnn_input_layer(self, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +82,7 @@ class _WeightedSparseColumn(
         return IdWeightPair(*inputs.get(self))
 
     def is_compatible(self, other_column: Any) -> bool:
-        """Whether both columns may share embeddings."""
+        """Return True if both columns may share embeddings."""
         if isinstance(other_column, _WeightedSparseColumn):
             other_column = other_column.sparse_id_column
         return self.sparse_id_column.is_compatible(other_column)
@@ -92,7 +92,7 @@ class _WeightedSparseColumn(
 def weighted_sparse_column(
     sparse_id_column: Any, weight_column_name: str, dtype: Any = tf.float32
 ) -> _WeightedSparseColumn:
-    """A column of ids that have weights.
+    """Return a column of ids that have weights.
 
     Args:
       sparse_id_column: the ids, of `sparse_column_with_*`.

@@ -21,7 +21,7 @@ from stillflow.variables.partitioned import PartitionedVariable
 
 
 class _Weights:
-    """Makes the variables of a linear model.
+    """Creator of a linear model's variables.
 
     Args:
       num_outputs: how many sums there are.
@@ -33,7 +33,7 @@ class _Weights:
         self.num_outputs, self.trainable, self.collections = num_outputs, trainable, collections
 
     def make(self, name: str, rows: Any, initializer: Any = None) -> Any:
-        """A variable [rows, num_outputs], zero at first if nothing else is said."""
+        """Return a variable [rows, num_outputs], zero at first if nothing else is said."""
         return model_variable(
             name, shape=[rows, self.num_outputs], dtype=tf.float32,
             initializer=initializer or tf.zeros_initializer(), trainable=self.trainable,
@@ -41,7 +41,7 @@ class _Weights:
         )  # fmt: skip
 
     def add_bias(self, sums: Any) -> tuple[Any, Any]:
-        """The sums with a bias, and the bias."""
+        """Return the sums with a bias, and the bias."""
         bias = model_variable(
             "bias_weight", shape=[self.num_outputs], initializer=tf.zeros_initializer(),
             trainable=self.trainable, collections=with_global_variables(self.collections),
@@ -52,7 +52,7 @@ class _Weights:
 
 
 def _looked_up(column: Any, lookup: Any, tensors: dict[Any, Any], weights: _Weights) -> Any:
-    """The variable of a column of ids, and the sums of their weights."""
+    """Return the variable of a column of ids, and the sums of their weights."""
     with tf.variable_scope(None, default_name=column.name, values=tensors.values()):
         parts = parts_of(weights.make("weights", lookup.vocab_size, lookup.initializer))
         sums = safe_embedding_lookup_sparse(
@@ -63,7 +63,7 @@ def _looked_up(column: Any, lookup: Any, tensors: dict[Any, Any], weights: _Weig
 
 
 def _multiplied(column: Any, transformed: Any, tensors: dict[Any, Any], weights: _Weights) -> Any:
-    """The variable of a column of numbers, and their weighted sums."""
+    """Return the variable of a column of numbers, and their weighted sums."""
     with tf.variable_scope(None, default_name=column.name, values=tensors.values()):
         tensor = column._to_dense_tensor(transformed)
         tensor = transformed_with_rank(tensor, column.name, output_rank=2)
@@ -80,7 +80,7 @@ def weighted_sum_from_feature_columns(
     trainable: bool = True,
     scope: Any = None,
 ) -> tuple[Any, dict[Any, Any], Any]:
-    """A linear model of columns.
+    """Return a linear model of columns.
 
     Args:
       columns_to_tensors: tensors or SparseTensors of features, by name.
@@ -154,7 +154,7 @@ def joint_weighted_sum_from_feature_columns(
     trainable: bool = True,
     scope: Any = None,
 ) -> tuple[Any, list[Any], Any]:
-    """A linear model of columns of ids, whose weights are in one variable.
+    """Return a linear model of columns of ids, whose weights are in one variable.
 
     Args:
       columns_to_tensors: tensors or SparseTensors of features, by name.

@@ -20,7 +20,10 @@ layers = tf.contrib.layers
 
 @export("contrib.slim.nets.alexnet.alexnet_v2_arg_scope")
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The arguments of layers that `alexnet_v2` was trained with; `weight_decay` is that of L2."""
+    """Return the arguments of layers that `alexnet_v2` was trained with.
+
+    `weight_decay` is that of L2.
+    """
     with (
         arg_scope(trained_arg_scope(weight_decay, tf.constant_initializer(0.1))),
         arg_scope([layers.max_pool2d], padding="VALID") as scope,

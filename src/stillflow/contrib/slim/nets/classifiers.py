@@ -1,4 +1,4 @@
-"""What networks that end in fully connected layers share; convolutions stand for those layers."""
+"""Shared parts of networks that end in fully connected layers, built as convolutions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ layers = tf.contrib.layers
 
 
 def trunc_normal(stddev: float) -> Any:
-    """An initializer of truncated normal numbers around 0."""
+    """Return an initializer of truncated normal numbers around 0."""
     return tf.truncated_normal_initializer(0.0, stddev)
 
 
 def trained_arg_scope(weight_decay: float, biases_initializer: Any) -> Any:
-    """The arguments of layers that these networks were trained with.
+    """Return the arguments of layers that these networks were trained with.
 
     Args:
       weight_decay: of the L2 regularizer.
@@ -39,7 +39,7 @@ def trained_arg_scope(weight_decay: float, biases_initializer: Any) -> Any:
 
 @contextmanager
 def collecting_outputs(collection: str) -> Iterator[None]:
-    """Collects the outputs of layers, by the names of their scopes."""
+    """Collect the outputs of layers, by the names of their scopes."""
     collected = [layers.conv2d, layers.fully_connected, layers.max_pool2d]
     with arg_scope(collected, outputs_collections=collection):
         yield
@@ -76,7 +76,7 @@ def fully_connected_layers(
 def with_end_points(
     net: Any, collection: str, scope: Any, spatial_squeeze: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """The logits, without height and width if wanted, and the layers' outputs by name."""
+    """Return the logits, without height and width if wanted, and the layers' outputs by name."""
     end_points = convert_collection_to_dict(collection)
     if spatial_squeeze:
         net = tf.squeeze(net, [1, 2], name="fc8/squeezed")

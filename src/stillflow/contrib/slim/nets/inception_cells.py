@@ -1,4 +1,4 @@
-"""Inception networks as text: layers, branches, cells, and what reads them.
+"""Inception networks as text: layers, branches, cells, and their parser.
 
 A layer is written `name`, then what is different from stride 1 and the default padding:
 
@@ -90,7 +90,7 @@ def features(
     final_endpoint: str,
     depth: Depth,
 ) -> tuple[Any, dict[str, Any]]:
-    """The outputs of the stages up to one.
+    """Return the outputs of the stages up to one.
 
     Args:
       inputs: images, `[batch, height, width, channels]`.
@@ -116,7 +116,7 @@ def features(
 
 
 def depth_of(depth_multiplier: float, min_depth: int) -> Depth:
-    """How many channels a layer has: a multiple of what is written, but not too few.
+    """Return a layer's number of channels: a multiple of the nominal one, with a minimum.
 
     Raises:
       ValueError: if the multiplier is not greater than 0.
@@ -127,7 +127,7 @@ def depth_of(depth_multiplier: float, min_depth: int) -> Depth:
 
 
 def kernel_within(net: Any, kernel_size: list[int]) -> list[int]:
-    """The kernel, or the whole image where that is known to be smaller."""
+    """Return the kernel, or the whole image where that is known to be smaller."""
     sizes = net.shape.as_list()[1:3]
     if None in sizes:
         return kernel_size
@@ -137,7 +137,10 @@ def kernel_within(net: Any, kernel_size: list[int]) -> list[int]:
 def bare_logits(
     net: Any, num_classes: int, scope: str, spatial_squeeze: bool, **kwargs: Any
 ) -> Any:
-    """A convolution to one channel for each class; height and width are left out if wanted."""
+    """Return a convolution to one channel for each class.
+
+    Height and width are left out if wanted.
+    """
     logits = layers.conv2d(
         net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope=scope, **kwargs
     )
@@ -154,7 +157,7 @@ def pooled(net: Any, kernel_size: list[int], dropout_keep_prob: float) -> Any:
 def normalized_arg_scope(
     weight_decay: float, moving_collection: str, use_batch_norm: bool = True, **normalization: Any
 ) -> Any:
-    """The arguments of layers that these networks were trained with.
+    """Return the arguments of layers that these networks were trained with.
 
     Args:
       weight_decay: of the L2 regularizer.

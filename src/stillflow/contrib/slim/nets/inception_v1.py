@@ -28,7 +28,7 @@ def _cell(
     pooled: int,
     last_of_third: str = "Conv2d_0b_3x3",
 ) -> Stage:
-    """The channels of the four branches; the second and the third have two convolutions."""
+    """Return the channels of the four branches; the second and the third have two convolutions."""
     return (
         f"Conv2d_0a_1x1={first}",
         f"Conv2d_0a_1x1={second[0]} Conv2d_0b_3x3={second[1]}",
@@ -61,7 +61,7 @@ _STAGES: dict[str, Stage] = {
 def inception_v1_base(
     inputs: Any, final_endpoint: str = "Mixed_5c", scope: Any = "InceptionV1"
 ) -> tuple[Any, dict[str, Any]]:
-    """The features of Inception V1.
+    """Return the features of Inception V1.
 
     Args:
       inputs: images, float32 `[batch, height, width, channels]`.
@@ -130,7 +130,7 @@ def inception_v1_arg_scope(
     use_batch_norm: bool = True,
     batch_norm_var_collection: str = "moving_vars",
 ) -> Any:
-    """The arguments of layers that `inception_v1` was trained with.
+    """Return the arguments of layers that `inception_v1` was trained with.
 
     Args:
       weight_decay: of the L2 regularizer.

@@ -25,7 +25,7 @@ layers = tf.contrib.layers
 
 
 def _first(net: Any, depth: Depth) -> Any:
-    """A convolution of each color by itself, then one that mixes them."""
+    """Return a convolution of each color by itself, then one that mixes them."""
     channels = depth(64)
     return layers.separable_conv2d(
         net,
@@ -41,7 +41,7 @@ def _first(net: Any, depth: Depth) -> Any:
 def _cell(
     first: int, second: tuple[int, int], third: tuple[int, int], last: int, pool: str = "AvgPool"
 ) -> Stage:
-    """The channels of the four branches; the third has the last convolution twice."""
+    """Return the channels of the four branches; the third has the last convolution twice."""
     return (
         f"Conv2d_0a_1x1={first}",
         f"Conv2d_0a_1x1={second[0]}~0.09 Conv2d_0b_3x3={second[1]}",
@@ -51,7 +51,7 @@ def _cell(
 
 
 def _reduction(first: tuple[int, int], second: tuple[int, int]) -> Stage:
-    """A cell that halves height and width."""
+    """Return a cell that halves height and width."""
     return (
         f"Conv2d_0a_1x1={first[0]}~0.09 Conv2d_1a_3x3={first[1]}/2",
         f"Conv2d_0a_1x1={second[0]}~0.09 Conv2d_0b_3x3={second[1]} Conv2d_1a_3x3={second[1]}/2",
@@ -85,7 +85,7 @@ def inception_v2_base(
     depth_multiplier: float = 1.0,
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """The features of Inception V2.
+    """Return the features of Inception V2.
 
     Args:
       inputs: images, float32 `[batch, height, width, channels]`.
@@ -161,7 +161,7 @@ inception_v2.default_image_size = 224  # type: ignore[attr-defined]
 def inception_v2_arg_scope(
     weight_decay: float = 0.00004, batch_norm_var_collection: str = "moving_vars"
 ) -> Any:
-    """The arguments of layers that `inception_v2` was trained with.
+    """Return the arguments of layers that `inception_v2` was trained with.
 
     Args:
       weight_decay: of the L2 regularizer.

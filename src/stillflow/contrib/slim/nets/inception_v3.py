@@ -27,7 +27,7 @@ layers = tf.contrib.layers
 
 
 def _cell_5(second: str, last: int) -> Stage:
-    """A cell of 35 x 35 pixels: its second branch, and the channels of its last one."""
+    """Return a cell of 35 x 35 pixels: its second branch, and the channels of its last one."""
     return (
         "Conv2d_0a_1x1=64",
         second,
@@ -37,7 +37,7 @@ def _cell_5(second: str, last: int) -> Stage:
 
 
 def _cell_6(depth: int) -> Stage:
-    """A cell of 17 x 17 pixels: the channels between its factors of 7 x 7 convolutions."""
+    """Return a cell of 17 x 17 pixels: the channels between its factors of 7 x 7 convolutions."""
     first_three = f"Conv2d_0a_1x1={depth} Conv2d_0b_7x1={depth} Conv2d_0c_1x7={depth}"
     return (
         "Conv2d_0a_1x1=192",
@@ -48,7 +48,7 @@ def _cell_6(depth: int) -> Stage:
 
 
 def _cell_7(last_of_second: str) -> Stage:
-    """A cell of 8 x 8 pixels: the name of its second branch's last convolution."""
+    """Return a cell of 8 x 8 pixels: the name of its second branch's last convolution."""
     return (
         "Conv2d_0a_1x1=320",
         f"Conv2d_0a_1x1=384 Conv2d_0b_1x3=384|{last_of_second}=384",
@@ -93,7 +93,7 @@ def inception_v3_base(
     depth_multiplier: float = 1.0,
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """The features of Inception V3.
+    """Return the features of Inception V3.
 
     Args:
       inputs: images, float32 `[batch, height, width, channels]`.
@@ -163,7 +163,7 @@ def inception_v3(
       scope: of the variables.
 
     Returns:
-      The logits, and the outputs of layers by name; `AuxLogits` among them.
+      The logits, and the outputs of layers by name, including `AuxLogits`.
 
     Raises:
       ValueError: if the multiplier is not greater than 0.
@@ -198,7 +198,7 @@ def inception_v3_arg_scope(
     updates_collections: Any = GraphKeys.UPDATE_OPS,
     use_fused_batchnorm: bool = True,
 ) -> Any:
-    """The arguments of layers that `inception_v3` was trained with.
+    """Return the arguments of layers that `inception_v3` was trained with.
 
     Args:
       weight_decay: of the L2 regularizer.

@@ -20,7 +20,10 @@ layers = tf.contrib.layers
 
 @export("contrib.slim.nets.overfeat.overfeat_arg_scope")
 def overfeat_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The arguments of layers that `overfeat` was trained with; `weight_decay` is that of L2."""
+    """Return the arguments of layers that `overfeat` was trained with.
+
+    `weight_decay` is that of L2.
+    """
     with (
         arg_scope(trained_arg_scope(weight_decay, tf.zeros_initializer())),
         arg_scope([layers.max_pool2d], padding="VALID") as scope,

@@ -1,4 +1,4 @@
-"""What both versions of residual networks share: the whole network, and its four usual depths."""
+"""Shared parts of both versions of residual networks: the network, and its four usual depths."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _UNITS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24,
 def block_of(
     unit_fn: Callable[..., Any], scope: str, base_depth: int, num_units: int, stride: int
 ) -> Block:
-    """A block of bottleneck units whose last one has the stride."""
+    """Return a block of bottleneck units whose last one has the stride."""
     unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
     strides = [1] * (num_units - 1) + [stride]
     return Block(scope, unit_fn, [{**unit, "stride": each} for each in strides])
 
 
 def _root(net: Any, preactivated: bool) -> Any:
-    """The first convolution and pooling; units that normalize their inputs want it bare."""
+    """Return the first convolution and pooling; units that normalize their inputs want it bare."""
     bare = {"activation_fn": None, "normalizer_fn": None} if preactivated else {}
     with arg_scope([layers.conv2d], **bare):
         net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
@@ -42,7 +42,7 @@ def _stride_after_root(output_stride: float | None) -> float | None:
 
 
 def network_of(name: str, unit_fn: Callable[..., Any], preactivated: bool) -> Callable[..., Any]:
-    """The function that makes a residual network of blocks.
+    """Return the function that makes a residual network of blocks.
 
     Args:
       name: of the function and the default scope.
@@ -118,7 +118,7 @@ def _classified(net: Any, num_classes: int | None, collection: str) -> tuple[Any
 def model_of(
     network: Callable[..., Any], block: Callable[..., Block], depth: int
 ) -> Callable[..., Any]:
-    """The function that makes the residual network of one of the usual depths."""
+    """Return the function that makes the residual network of one of the usual depths."""
     name = f"{network.__name__}_{depth}"
 
     def model(

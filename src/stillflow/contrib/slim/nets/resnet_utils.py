@@ -45,7 +45,7 @@ def conv2d_same(
     rate: int = 1,
     scope: str | None = None,
 ) -> Any:
-    """A convolution whose padding does not depend on the size of the image.
+    """Return a convolution whose padding does not depend on the size of the image.
 
     Args:
       inputs: images, `[batch, height, width, channels]`.
@@ -119,7 +119,7 @@ def resnet_arg_scope(
     batch_norm_epsilon: float = 1e-5,
     batch_norm_scale: bool = True,
 ) -> Any:
-    """The arguments of layers that residual networks were trained with.
+    """Return the arguments of layers that residual networks were trained with.
 
     Args:
       weight_decay: of the L2 regularizer.

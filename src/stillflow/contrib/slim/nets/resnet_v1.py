@@ -27,7 +27,7 @@ def bottleneck(
     outputs_collections: Any = None,
     scope: str | None = None,
 ) -> Any:
-    """A unit: its inputs, and three convolutions of them, added.
+    """Return a unit: its inputs, and three convolutions of them, added.
 
     Args:
       inputs: images, `[batch, height, width, channels]`.
@@ -61,7 +61,7 @@ resnet_v1 = export("contrib.slim.nets.resnet_v1.resnet_v1")(
 
 @export("contrib.slim.nets.resnet_v1.resnet_v1_block")
 def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> resnet_utils.Block:
-    """A block of units, the last of which has the stride.
+    """Return a block of units, the last of which has the stride.
 
     Args:
       scope: of the block.

@@ -22,14 +22,14 @@ _DEPTHS = (64, 128, 256, 512, 512)
 
 @export("contrib.slim.nets.vgg.vgg_arg_scope")
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The arguments of layers that these were trained with; `weight_decay` is that of L2."""
+    """Return the arguments of layers that these were trained with; `weight_decay` is that of L2."""
     return trained_arg_scope(weight_decay, tf.zeros_initializer())
 
 
 def _network(
     name: str, repetitions: tuple[int, ...], by_name_scope: bool = True
 ) -> Callable[..., Any]:
-    """A network with so many convolutions before each pooling.
+    """Return a network with so many convolutions before each pooling.
 
     Args:
       name: of the function and the default scope.

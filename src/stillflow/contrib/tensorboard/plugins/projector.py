@@ -15,7 +15,7 @@ _FILE = "projector_config.pbtxt"  # where the projector looks
 
 @export("contrib.tensorboard.plugins.projector.visualize_embeddings")
 def visualize_embeddings(summary_writer: Any, config: Any) -> None:
-    """Writes down which embeddings to show, beside the events.
+    """Write the list of embeddings to show, next to the events.
 
     Args:
       summary_writer: the `FileWriter`, whose directory also has the checkpoint.
