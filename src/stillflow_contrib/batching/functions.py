@@ -1,4 +1,4 @@
-"""What `tensorflow.contrib.batching.python.ops.batch_ops` has: batches that have gradients."""
+"""Batches with gradients: `tensorflow.contrib.batching.python.ops.batch_ops`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def batch_function_v1(
     """`tf.contrib.batching.batch_function` by operations around those of the function.
 
     Args:
-      num_batch_threads: how many batches are put together at a time.
+      num_batch_threads: number of batches formed at a time.
       max_batch_size: how many rows a batch has at most.
       batch_timeout_micros: how long a batch waits for more rows, in microseconds.
       allowed_batch_sizes: sizes, growing up to `max_batch_size`, that batches are filled up to.
       grad_timeout_micros: how long runs wait for gradients.
       unbatch_timeout_micros: how long runs wait for results.
-      max_enqueued_batches: how many batches wait; runs are refused when there are more.
+      max_enqueued_batches: number of batches that may wait; further runs raise an error.
 
     Returns:
       The decorator. What it makes returns a tensor or a list, as the function does.

@@ -15,7 +15,7 @@ def expectation_importance_sampler(
     f: Callable[[Any], Any], log_p: Callable[[Any], Any], sampling_dist_q: Any, z: Any = None,
     n: Any = None, seed: int | None = None, name: str = "expectation_importance_sampler",
 ) -> Any:  # fmt: skip
-    """The expectation of `f` under a density, by samples of another distribution.
+    """Return the expectation of `f` under a density, by samples of another distribution.
 
     Args:
       f: of samples [n, ...]; gives [n, ...]. Its positive and its negative part are averaged by
@@ -46,7 +46,7 @@ def expectation_importance_sampler_logspace(
     n: Any = None, seed: int | None = None,
     name: str = "expectation_importance_sampler_logspace",
 ) -> Any:  # fmt: skip
-    """The logarithm of the expectation of a positive function, of which `log_f` is the logarithm.
+    """Return the logarithm of a positive function's expectation, given `log_f`.
 
     Args:
       log_f: of samples [n, ...]; gives [n, ...].
@@ -61,14 +61,14 @@ def expectation_importance_sampler_logspace(
 
 
 def log_mean(log_values: Any) -> Any:
-    """The logarithm of the mean along the first axis."""
+    """Return the logarithm of the mean along the first axis."""
     center = tf.stop_gradient(tf.reduce_max(log_values, axis=[0]))
     centered = tf.exp(log_values - center)
     return tf.log(tf.reduce_mean(centered, axis=[0])) + center
 
 
 def get_samples(distribution: Any, z: Any, n: Any, seed: int | None) -> Any:
-    """Samples of a distribution: those that are given, or `n` that are drawn."""
+    """Return samples of a distribution: the given ones, or `n` drawn ones."""
     with tf.name_scope("get_samples", values=[z, n]):
         if (n is None) == (z is None):
             raise ValueError(
@@ -91,7 +91,7 @@ def expectation(
     use_reparametrization: bool = True, axis: Any = 0, keep_dims: bool = False,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """The mean of a function of samples, whose gradient is that of the expectation.
+    """Return the mean of a function of samples, whose gradient is that of the expectation.
 
     Args:
       f: of samples; gives [n, ...].

@@ -1,1 +1,1 @@
-"""Of `tf.contrib.boosted_trees`: losses of examples, and operations run together."""
+"""Parts of `tf.contrib.boosted_trees`: losses of examples, and operations run together."""

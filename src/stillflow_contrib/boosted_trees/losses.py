@@ -1,6 +1,6 @@
 """Losses of single examples, which can be differentiated twice.
 
-Each gives the losses and an operation that does nothing, in place of one that changes a state.
+Each function returns the losses and an operation without effect, since there is no state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _weighted(losses: Any, weights: Any) -> Loss:
 
 
 def per_example_squared_hinge_loss(labels: Any, weights: Any, predictions: Any) -> Loss:
-    """The square of the hinge loss of all examples.
+    """Return the square of the hinge loss of all examples.
 
     Args:
       labels: 0 or 1, [n, 1].
@@ -79,7 +79,7 @@ def per_example_quantile_regression_loss(
 def per_example_maxent_loss(
     labels: Any, weights: Any, logits: Any, num_classes: int, eps: float = 1e-15
 ) -> Loss:
-    """The negative logarithm of the probability that is given to the right class.
+    """Return the negative logarithm of the probability that is given to the right class.
 
     Args:
       labels: classes, [n, 1] or [n].

@@ -39,7 +39,7 @@ class QuantileAccumulatorSaveable(SaveableObject):
 
     Args:
       resource_handle: the accumulator.
-      create_op: what makes it.
+      create_op: the operation that creates it.
       name: under which it is saved.
     """
 
@@ -53,7 +53,7 @@ class QuantileAccumulatorSaveable(SaveableObject):
         super().__init__(resource_handle, specs, name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Takes over what was read."""
+        """Set the state that was read."""
         stamp, state, is_ready = (restored_tensors[place : place + 1] for place in range(3))
         with tf.control_dependencies([self._create_op]):
             return cards.quantile_accumulator_deserialize_op(
@@ -64,7 +64,7 @@ class QuantileAccumulatorSaveable(SaveableObject):
 class QuantileAccumulator(Trackable):
     """A stream of weighted values, and the quantiles of the one before.
 
-    Whatever is done with it carries a stamp; with an older one it came too late.
+    Every operation on it has a stamp; one with an older stamp has no effect.
 
     Args:
       init_stamp_token: the first stamp.
@@ -106,11 +106,11 @@ class QuantileAccumulator(Trackable):
 
     @property
     def initializer(self) -> Any:
-        """What makes it."""
+        """The operation that creates it."""
         return self._init_op
 
     def is_initialized(self) -> Any:
-        """Whether that was done, a boolean scalar."""
+        """Return True if that was done, a boolean scalar."""
         return cards.quantile_accumulator_is_initialized_op(self.resource_handle)
 
     def get_buckets(self, stamp_token: Any) -> tuple[Any, Any]:
@@ -121,7 +121,7 @@ class QuantileAccumulator(Trackable):
         return ready[0], buckets[0]
 
     def schedule_get_buckets(self) -> ScheduledStampedResourceOp:
-        """The same together with what others want."""
+        """Return the same together with what others want."""
         return ScheduledStampedResourceOp(self.resource_handle, quantile_accumulator_get_buckets)
 
     def _summary(self, column: Any, example_weights: Any) -> Any:
@@ -136,7 +136,7 @@ class QuantileAccumulator(Trackable):
         ).dense_summaries[0]
 
     def add_summary(self, stamp_token: Any, column: Any, example_weights: Any) -> Any:
-        """Adds values.
+        """Add values.
 
         Args:
           stamp_token: an int64 scalar.
@@ -149,7 +149,7 @@ class QuantileAccumulator(Trackable):
         return self.add_prebuilt_summary(stamp_token, self._summary(column, example_weights))
 
     def add_prebuilt_summary(self, stamp_token: Any, summary: Any) -> Any:
-        """Adds values whose summary was made before, a string scalar."""
+        """Add values whose summary was made before, a string scalar."""
         return cards.quantile_accumulator_add_summaries_op(
             [self.resource_handle], stamp_token, [summary]
         )
@@ -157,14 +157,14 @@ class QuantileAccumulator(Trackable):
     def schedule_add_summary(
         self, stamp_token: Any, column: Any, example_weights: Any
     ) -> ScheduledStampedResourceOp:
-        """Adds values together with what others add."""
+        """Add values together with what others add."""
         summary = self._summary(column, example_weights)
         return ScheduledStampedResourceOp(
             self.resource_handle, quantile_accumulator_add_summaries, summaries=summary
         )  # type: ignore[arg-type]
 
     def flush(self, stamp_token: Any, next_stamp_token: Any) -> Any:
-        """Makes buckets of all that has come; a new stream begins.
+        """Make buckets of all that has come; a new stream begins.
 
         Args:
           stamp_token: an int64 scalar.
@@ -178,7 +178,7 @@ class QuantileAccumulator(Trackable):
         )
 
     def flush_summary(self, stamp_token: Any, next_stamp_token: Any) -> Any:
-        """The summary of all that has come, a string scalar; a new stream begins."""
+        """Return the summary of all that has come, a string scalar; a new stream begins."""
         return cards.quantile_accumulator_flush_summary_op(
             self.resource_handle, stamp_token, next_stamp_token
         )

@@ -1,4 +1,4 @@
-"""Operations on several resources, put together to one for each device."""
+"""Operations on several resources, merged to one for each device."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class ScheduledOp(abc.ABC):
 
     @abc.abstractmethod
     def batching_key(self) -> Any:
-        """What those have in common that run together."""
+        """Return the key of operations that run together."""
 
     @abc.abstractmethod
     def batch_runner_fn(self) -> Callable[[Any, Any], Any]:
-        """The function of the operations and the stamp that builds one for all."""
+        """Return the function of the operations and the stamp that builds one for all."""
 
 
 class ScheduledStampedResourceOp(ScheduledOp):
@@ -37,16 +37,16 @@ class ScheduledStampedResourceOp(ScheduledOp):
         self.args = kwargs
 
     def batching_key(self) -> Any:
-        """The device, and what builds the operation."""
+        """Return the device, and what builds the operation."""
         return self.resource_handle.device, self.op
 
     def batch_runner_fn(self) -> Callable[[Any, Any], Any]:
-        """What builds one operation for all resources."""
+        """Return the function that builds one operation for all resources."""
         return _run_together
 
 
 def _move_tensors(tensors: Sequence[Any], device: Any) -> Any:
-    """The same tensors on another device, where they come in one piece."""
+    """Return the same tensors on another device, where they come in one piece."""
     zero = tf.constant(0, dtype=tf.int32)
     with tf.device(None):  # this way devices are not merged
         if all(tensor.shape.rank == 0 for tensor in tensors):
@@ -81,7 +81,7 @@ def _run_together(batch: Sequence[ScheduledStampedResourceOp], stamp: Any) -> An
 def run_handler_scheduled_ops(
     per_handler_ops: dict[Any, Sequence[ScheduledOp]], stamp: Any, worker_device: Any
 ) -> dict[Any, list[Any]]:
-    """Builds the operations of all handlers, those that belong together as one.
+    """Build the operations of all handlers, those that belong together as one.
 
     Args:
       per_handler_ops: for each handler its operations.

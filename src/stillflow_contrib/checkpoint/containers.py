@@ -18,7 +18,7 @@ class UniqueNameTracker(TrackableDataStructure):
         self._counts: dict[str, int] = {}
 
     def track(self, trackable: Any, base_name: str) -> Any:
-        """Makes an object a part.
+        """Make an object a part.
 
         Args:
           trackable: the object.

@@ -12,7 +12,7 @@ from stillflow.train.tracking.checkpoint import object_metadata
 
 @export("contrib.checkpoint.dot_graph_from_checkpoint")
 def dot_graph_from_checkpoint(save_path: Any) -> str:
-    """The objects in a checkpoint as a graph in the language of Graphviz.
+    """Return the objects in a checkpoint as a graph in the language of Graphviz.
 
     Args:
       save_path: the checkpoint, as `tf.train.Checkpoint.save` gives it.

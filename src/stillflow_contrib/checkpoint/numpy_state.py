@@ -47,7 +47,7 @@ class NumpyState(Trackable):
         return value.array if isinstance(value, _SavedArray) else value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Takes an array.
+        """Set an array as an attribute.
 
         Raises:
           NotImplementedError: if it is something else.

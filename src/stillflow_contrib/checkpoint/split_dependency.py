@@ -26,7 +26,7 @@ class _Saveable(SaveableObject):
 
 
 class _Shared:
-    """What all parts have in common: the tensors that are saved, and those that were restored."""
+    """State of all parts: the tensors that are saved, and those that were restored."""
 
     def __init__(self, number: int, fill: Callable[..., Any], consume: Callable[..., Any]) -> None:
         self.number = number
@@ -52,7 +52,7 @@ class _Part(Trackable):
         )
 
     def save(self) -> Any:
-        """The tensor to be saved; the first part that is asked has all of them made."""
+        """Return the tensor to be saved; the first part that is asked has all of them made."""
         saved = self._shared.saved
         if self._name not in saved:
             if saved:
@@ -61,7 +61,7 @@ class _Part(Trackable):
         return saved.pop(self._name)
 
     def restore(self, tensor: Any) -> Any:
-        """Takes the tensor that was saved; the last part has all of them used."""
+        """Set the restored tensor; the last part uses all of them."""
         restored = self._shared.restored
         if self._name in restored:
             raise self._unsynchronized("restored")

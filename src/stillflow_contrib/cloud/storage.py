@@ -21,7 +21,7 @@ _MEBIBYTE = 1024 * 1024
 
 @export("contrib.cloud.BlockCacheParams")
 class BlockCacheParams:
-    """How blocks of files are kept in memory.
+    """Parameters of the cache of files' blocks.
 
     Args:
       block_size: in bytes; 128 MiB by default.
@@ -41,17 +41,17 @@ class BlockCacheParams:
 
     @property
     def block_size(self) -> int:
-        """How large a block is, in bytes."""
+        """The size of a block in bytes."""
         return self._block_size
 
     @property
     def max_bytes(self) -> int:
-        """How large all blocks may be, in bytes."""
+        """The maximum size of all blocks in bytes."""
         return self._max_bytes
 
     @property
     def max_staleness(self) -> int:
-        """How old a block may be, in seconds."""
+        """The maximum age of a block in seconds."""
         return self._max_staleness
 
 

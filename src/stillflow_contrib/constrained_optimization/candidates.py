@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 
 
 def _sizes(objective_vector: Any, constraints_matrix: Any) -> tuple[int, int]:
-    """How many constraints and how many candidates there are."""
+    """Return the number of constraints and of candidates."""
     constraints, candidates = np.shape(constraints_matrix)
     if (candidates,) != np.shape(objective_vector):
         raise ValueError(
@@ -23,7 +23,7 @@ def _sizes(objective_vector: Any, constraints_matrix: Any) -> tuple[int, int]:
 def _best_distribution(
     objective_vector: Any, constraints_matrix: Any, maximum_violation: float = 0.0
 ) -> Any:
-    """The best distribution that violates no constraint by more; None if there is none."""
+    """Return the best distribution that violates no constraint by more; None if there is none."""
     constraints, candidates = _sizes(objective_vector, constraints_matrix)
     import scipy.optimize
 
@@ -42,7 +42,7 @@ def _best_distribution(
 def find_best_candidate_distribution(
     objective_vector: Any, constraints_matrix: Any, epsilon: float = 0.0
 ) -> np.ndarray:
-    """The distribution over candidates with the least expected objective under constraints.
+    """Return the distribution over candidates with the least expected objective under constraints.
 
     If no distribution satisfies all constraints in expectation, bisection finds the least violation
     that one can do with. SciPy has to be installed.
@@ -81,7 +81,7 @@ def find_best_candidate_distribution(
 
 
 def _ranks(values: Any) -> np.ndarray:
-    """How many values are less than each, and one."""
+    """Return each value's rank: one plus the number of smaller values."""
     return 1 + np.searchsorted(np.sort(values), values)
 
 
@@ -89,7 +89,7 @@ def _ranks(values: Any) -> np.ndarray:
 def find_best_candidate_index(
     objective_vector: Any, constraints_matrix: Any, rank_objectives: bool = False
 ) -> int | None:
-    """The candidate whose worst rank is best, where each constraint ranks all by its violation.
+    """Return the candidate whose worst rank over all constraints' violations is best.
 
     Args:
       objective_vector: the objective of each candidate, `[candidates]`; it decides between equals.

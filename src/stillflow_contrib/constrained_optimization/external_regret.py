@@ -40,7 +40,7 @@ class AdditiveExternalRegretOptimizer(TwoPlayerOptimizer):
         return tf.zeros((num_constraints,), dtype=tf.float32)
 
     def _lagrange_multipliers(self, state: Any) -> Any:
-        """The multipliers, `[constraints]`."""
+        """Return the multipliers, `[constraints]`."""
         return state
 
     def _loss_and_gradient(self, state: Any, objective: Any, constraints: Any, proxies: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What minimizes a problem with constraints, or without them at first."""
+"""Base of optimizers of problems with constraints, or at first without them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stillflow.train.optimizer import Optimizer
 
 
 def _after(operations: Any, build: Callable[[], Any]) -> Any:
-    """What `build` returns, built to run after the operations."""
+    """Return the result of `build`, built to run after the operations."""
     if not operations:
         return build()
     with tf.control_dependencies(operations):
@@ -40,14 +40,14 @@ class ConstrainedOptimizer(abc.ABC):
 
     @abc.abstractmethod
     def _minimize_constrained(self, minimization_problem: Any, **settings: Any) -> Any:
-        """The operation of one step."""
+        """Return the operation of one step."""
 
     def minimize_constrained(
         self, minimization_problem: Any, global_step: Any = None, var_list: Any = None,
         gate_gradients: int = Optimizer.GATE_OP, aggregation_method: Any = None,
         colocate_gradients_with_ops: bool = False, name: str | None = None, grad_loss: Any = None,
     ) -> Any:  # fmt: skip
-        """Builds a step that heeds the constraints.
+        """Build a step that heeds the constraints.
 
         Args:
           minimization_problem: a `ConstrainedMinimizationProblem`.
@@ -71,7 +71,7 @@ class ConstrainedOptimizer(abc.ABC):
         gate_gradients: int = Optimizer.GATE_OP, aggregation_method: Any = None,
         colocate_gradients_with_ops: bool = False, name: str | None = None, grad_loss: Any = None,
     ) -> Any:  # fmt: skip
-        """Builds a step that minimizes the objective alone.
+        """Build a step that minimizes the objective alone.
 
         Args:
           minimization_problem, global_step, ...: as of `minimize_constrained`.
@@ -95,7 +95,7 @@ class ConstrainedOptimizer(abc.ABC):
         gate_gradients: int = Optimizer.GATE_OP, aggregation_method: Any = None,
         colocate_gradients_with_ops: bool = False, name: str | None = None, grad_loss: Any = None,
     ) -> Any:  # fmt: skip
-        """Builds a step that heeds the constraints once `global_step` has got far enough.
+        """Build a step that heeds the constraints once `global_step` has got far enough.
 
         Args:
           unconstrained_steps: how many steps minimize the objective alone.

@@ -1,4 +1,4 @@
-"""What is minimized, and under which constraints."""
+"""Problem of minimization under constraints."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class ConstrainedMinimizationProblem(abc.ABC):
     @property
     @abc.abstractmethod
     def objective(self) -> Any:
-        """What is minimized, a scalar."""
+        """The objective to minimize, a scalar."""
 
     @property
     @abc.abstractmethod
     def constraints(self) -> Any:
-        """What must not be positive, of any fully known shape."""
+        """The constraints, feasible if not positive, of any fully known shape."""
 
     @property
     def proxy_constraints(self) -> Any:
-        """What is differentiated in place of `constraints`, of their shape; None for themselves.
+        """Differentiable substitutes of `constraints`, of their shape; None for themselves.
 
         Constraints without useful gradients, such as counts, have smooth ones stand in for them.
         """
@@ -38,7 +38,7 @@ class ConstrainedMinimizationProblem(abc.ABC):
 
     @property
     def num_constraints(self) -> int:
-        """How many constraints there are.
+        """The number of constraints.
 
         Raises:
           ValueError: if a shape is not fully known, or that of the proxies is another.

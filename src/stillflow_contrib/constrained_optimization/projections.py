@@ -9,7 +9,7 @@ import stillflow as tf
 
 
 def project_multipliers(multipliers: Any, radius: float) -> Any:
-    """The nearest multipliers that are not negative and sum to `radius` at most.
+    """Return the nearest multipliers that are not negative and sum to `radius` at most.
 
     Args:
       multipliers: floats, a vector of known size.
@@ -28,7 +28,7 @@ def project_multipliers(multipliers: Any, radius: float) -> Any:
 
 
 def project_stochastic_matrix(matrix: Any) -> Any:
-    """The nearest matrix whose columns are not negative and sum to one.
+    """Return the nearest matrix whose columns are not negative and sum to one.
 
     Args:
       matrix: floats, square, of known size.
@@ -46,13 +46,13 @@ def project_stochastic_matrix(matrix: Any) -> Any:
 
 
 def project_log_stochastic_matrix(log_matrix: Any) -> Any:
-    """The logarithm of `exp(log_matrix)`, whose columns are divided by their sums."""
+    """Return the logarithm of `exp(log_matrix)`, whose columns are divided by their sums."""
     log_matrix = log_matrix - tf.reduce_max(log_matrix, axis=0, keepdims=True)
     return log_matrix - tf.log(tf.reduce_sum(tf.exp(log_matrix), axis=0, keepdims=True))
 
 
 def _dimension(values: Any, name: str, rank: int) -> int:
-    """The size of the first axis of a vector or a square matrix."""
+    """Return the size of the first axis of a vector or a square matrix."""
     if not values.dtype.is_floating:
         raise ValueError("multipliers must have a floating-point dtype")
     shape = values.get_shape()
@@ -92,7 +92,7 @@ def _euclidean_projection(values: Any, dimension: int, shift: Callable[[Any, Any
 
 
 def maximal_eigenvector(matrix: Any, epsilon: float = 1e-6, maximum_iterations: int = 100) -> Any:
-    """The eigenvector of the greatest eigenvalue, by the power method.
+    """Return the eigenvector of the greatest eigenvalue, by the power method.
 
     Args:
       matrix: floats, square.

@@ -27,7 +27,7 @@ class _SwapRegretOptimizer(TwoPlayerOptimizer):
 
     @abc.abstractmethod
     def _stochastic_matrix(self, state: Any) -> Any:
-        """The matrix, of its state."""
+        """Return the matrix, of its state."""
 
     def _distribution(self, state: Any) -> Any:
         weights = tf.abs(maximal_eigenvector(self._stochastic_matrix(state)))
@@ -45,7 +45,7 @@ class _SwapRegretOptimizer(TwoPlayerOptimizer):
 
 @export("contrib.constrained_optimization.AdditiveSwapRegretOptimizer")
 class AdditiveSwapRegretOptimizer(_SwapRegretOptimizer):
-    """Adds to the matrix of weights; for problems with proxy constraints.
+    """Optimizer that adds to the matrix of weights; for problems with proxy constraints.
 
     Args:
       optimizer: of the model's variables.
@@ -101,7 +101,7 @@ class MultiplicativeSwapRegretOptimizer(_SwapRegretOptimizer):
         self._initial_multiplier_radius = initial_multiplier_radius
 
     def _initial_state(self, num_constraints: int) -> Any:
-        """As much weight on the objective as the first weights of constraints leave."""
+        """Return the initial weights, with the rest of the weight on the objective."""
         size, radius = num_constraints + 1, self._initial_multiplier_radius
         of_objective = math.log(1.0 - (radius * (size - 1) / size))
         of_constraints = math.log(radius / size)

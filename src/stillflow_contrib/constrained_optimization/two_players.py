@@ -10,7 +10,7 @@ from stillflow_contrib.constrained_optimization.optimizer import ConstrainedOpti
 
 
 class TwoPlayerOptimizer(ConstrainedOptimizer):
-    """Keeps the weights of constraints in a variable, its state, and puts it in bounds.
+    """Optimizer with the constraints' weights in a bounded state variable.
 
     Args:
       optimizer: of the model's variables.
@@ -30,18 +30,18 @@ class TwoPlayerOptimizer(ConstrainedOptimizer):
 
     @abc.abstractmethod
     def _initial_state(self, num_constraints: int) -> Any:
-        """The first value of the state."""
+        """Return the first value of the state."""
 
     @abc.abstractmethod
     def _loss_and_gradient(self, state: Any, objective: Any, constraints: Any, proxies: Any) -> Any:
-        """What the first player minimizes, and the gradient by which the second one ascends."""
+        """Return the first player's loss, and the second player's gradient of ascent."""
 
     @abc.abstractmethod
     def _projection_op(self, state: Any, name: str | None = None) -> Any:
-        """Assigns the nearest state in bounds."""
+        """Assign the nearest state in bounds."""
 
     def _constraint_grad_and_var(self, state: Any, gradient: Any) -> tuple[Any, Any]:
-        """What an optimizer applies; it descends, the second player ascends."""
+        """Return the gradient to apply: the optimizer descends, the second player ascends."""
         return -gradient, state
 
     def _minimize_constrained(
@@ -68,7 +68,7 @@ class TwoPlayerOptimizer(ConstrainedOptimizer):
             return tf.group(projected, counted, name=name)
 
     def _updates(self, pairs: list[Any], of_state: Any) -> list[Any]:
-        """Updates of the model and of the state, both by gradients at the same point."""
+        """Return updates of the model and of the state, both by gradients at the same point."""
         if self.constraint_optimizer is None:
             return [self.optimizer.apply_gradients([*pairs, of_state], name="update")]
         gradients = [gradient for gradient, _ in (*pairs, of_state) if gradient is not None]
@@ -82,7 +82,7 @@ class TwoPlayerOptimizer(ConstrainedOptimizer):
 
 
 def _tensors(problem: Any) -> tuple[Any, Any, Any]:
-    """A problem's objective, constraints and what is differentiated in their place."""
+    """Return a problem's objective, constraints and what is differentiated in their place."""
     objective, constraints = problem.objective, problem.constraints
     proxies = problem.proxy_constraints
     if proxies is None:

@@ -27,7 +27,7 @@ def _collections(element: Any) -> list[Any]:
 
 @export("contrib.copy_graph.copy_variable_to_graph")
 def copy_variable_to_graph(org_instance: Any, to_graph: Graph, scope: str = "") -> Any:
-    """A variable of the same name and collections in another graph.
+    """Return a variable of the same name and collections in another graph.
 
     Args:
       org_instance: the variable; a session computes the value that it is initialized with.
@@ -60,7 +60,7 @@ def copy_variable_to_graph(org_instance: Any, to_graph: Graph, scope: str = "") 
 def copy_op_to_graph(
     org_instance: Any, to_graph: Graph, variables: Sequence[Any], scope: str = ""
 ) -> Any:
-    """A copy of an operation or tensor in another graph, and of all that it needs.
+    """Return a copy of an operation or tensor in another graph, and of all that it needs.
 
     Args:
       org_instance: the operation or tensor.
@@ -69,7 +69,7 @@ def copy_op_to_graph(
       scope: in front of all names.
 
     Returns:
-      The copy; what is there by that name already.
+      The copy; the existing item if there is one by that name.
 
     Raises:
       TypeError: if it is neither.
@@ -115,7 +115,7 @@ def _copied_operation(op: Any, to_graph: Any, variables: Sequence[Any], scope: s
 
 @export("contrib.copy_graph.get_copied_op")
 def get_copied_op(org_instance: Any, graph: Graph, scope: str = "") -> Any:
-    """The copy of an operation or tensor that is in a graph already.
+    """Return the copy of an operation or tensor that is in a graph already.
 
     Args:
       org_instance: the operation or tensor.

@@ -45,7 +45,7 @@ class CrfForwardRnnCell(_TagCell):
 
 @export("contrib.crf.CrfDecodeForwardRnnCell")
 class CrfDecodeForwardRnnCell(_TagCell):
-    """Takes the best tag before, and gives which it is.
+    """Cell that returns the best previous tag.
 
     Args:
       transition_params: [tags, tags].

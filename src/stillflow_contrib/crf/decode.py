@@ -16,7 +16,7 @@ from stillflow_contrib.crf.score import by_length, one_less
 
 @export("contrib.crf.viterbi_decode")
 def viterbi_decode(score: np.ndarray, transition_params: np.ndarray) -> tuple[list[Any], Any]:
-    """The best sequence of tags, in NumPy.
+    """Return the best sequence of tags, in NumPy.
 
     Args:
       score: [time, tags].
@@ -40,7 +40,7 @@ def viterbi_decode(score: np.ndarray, transition_params: np.ndarray) -> tuple[li
 
 @export("contrib.crf.crf_decode")
 def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) -> tuple[Any, Any]:
-    """The best sequences of tags, in the graph.
+    """Return the best sequences of tags, in the graph.
 
     Args:
       potentials: [batch, time, tags], scores of tags.

@@ -27,7 +27,7 @@ def _zero_if_empty(lengths: Any, scores: Any) -> Any:
 def crf_sequence_score(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
-    """The unnormalized scores [batch] of sequences of tags.
+    """Return the unnormalized scores [batch] of sequences of tags.
 
     Args:
       inputs: [batch, time, tags], scores of tags.
@@ -54,7 +54,7 @@ def crf_sequence_score(
 def crf_multitag_sequence_score(
     inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
-    """The unnormalized scores [batch] of all sequences of allowed tags together.
+    """Return the unnormalized scores [batch] of all sequences of allowed tags together.
 
     Args:
       inputs, sequence_lengths, transition_params: as of `crf_sequence_score`.
@@ -73,7 +73,7 @@ def crf_multitag_sequence_score(
 
 @export("contrib.crf.crf_log_norm")
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
-    """The logarithm [batch] of the sum over all sequences of tags.
+    """Return the logarithm [batch] of the sum over all sequences of tags.
 
     Args:
       inputs, sequence_lengths, transition_params: as of `crf_sequence_score`.
@@ -104,7 +104,7 @@ def one_less(lengths: Any) -> Any:
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Any, Any]:
-    """The logarithm of the likelihood of sequences of tags.
+    """Return the logarithm of the likelihood of sequences of tags.
 
     Args:
       inputs, tag_indices, sequence_lengths: as of `crf_sequence_score`.
@@ -123,7 +123,7 @@ def crf_log_likelihood(
 
 @export("contrib.crf.crf_unary_score")
 def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
-    """The sums [batch] of the scores of tags; arguments as of `crf_sequence_score`."""
+    """Return the sums [batch] of the scores of tags; arguments as of `crf_sequence_score`."""
     batch, time, tags = (tf.shape(inputs)[axis] for axis in range(3))
     flat = tf.reshape(inputs, [-1])
     offsets = tf.expand_dims(tf.range(batch) * time * tags, 1)
@@ -143,7 +143,10 @@ def _masks(tag_indices: Any, sequence_lengths: Any) -> Any:
 
 @export("contrib.crf.crf_binary_score")
 def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Any:
-    """The sums [batch] of the scores of tags after others; arguments as of `crf_sequence_score`."""
+    """Return the sums [batch] of the scores of tags after others.
+
+    Arguments as of `crf_sequence_score`.
+    """
     tags = transition_params.get_shape()[0]
     count = tf.shape(tag_indices)[1] - 1
     start = tf.slice(tag_indices, [0, 0], [-1, count])

@@ -27,7 +27,7 @@ Tensors = list[Any]
 
 
 class CudnnParamsFormatConverter:
-    """Converts the weights of one network.
+    """Converter of one network's weights.
 
     Args:
       num_layers, num_units, input_size: its sizes.
@@ -54,7 +54,7 @@ class CudnnParamsFormatConverter:
         self._how = {"rnn_mode": self._rnn_mode, "input_mode": input_mode, "direction": direction}
 
     def tf_canonical_to_opaque(self, tf_canonicals: Any, weights_proj: Any = None) -> Any:
-        """The vector of these variables: all weights, then all biases.
+        """Return the vector of these variables: all weights, then all biases.
 
         Args:
           tf_canonicals: layer by layer, the forward direction of a layer first.
@@ -79,7 +79,7 @@ class CudnnParamsFormatConverter:
             return to_params_ops[""](*self._sizes(), weights, biases, **self._how)
 
     def opaque_to_tf_canonical(self, opaque_param: Any) -> tuple[Tensors, ...]:
-        """The weights and biases of cells in a vector, and the projections if there are any."""
+        """Return the weights and biases of cells in a vector, and any projections."""
         count = self._parts * PARAMS_PER_LAYER[self._rnn_mode]
         with tf.device("/gpu:0"):
             if self._num_proj:
@@ -107,12 +107,12 @@ class CudnnParamsFormatConverter:
         return self._num_layers, self._num_units, self._input_size
 
     def _split(self, tensors: Sequence[Any]) -> list[Sequence[Any]]:
-        """The tensors of each direction of each layer."""
+        """Return the tensors of each direction of each layer."""
         count = len(tensors) // self._parts
         return [tensors[i * count : (i + 1) * count] for i in range(self._parts)]
 
     def _widths(self, layer: int) -> list[int]:
-        """How wide the input and the state of a layer are."""
+        """Return the widths of a layer's input and state."""
         state = self._num_proj or self._num_units
         return [self._input_size if layer == 0 else state * self._num_dirs, state]
 
@@ -131,7 +131,7 @@ class CudnnParamsFormatConverter:
 
 @export("contrib.cudnn_rnn.CudnnParamsFormatConverterLSTM")
 class CudnnParamsFormatConverterLSTM(CudnnParamsFormatConverter):
-    """Converts the weights of LSTMs."""
+    """Converter of weights of LSTMs."""
 
     _rnn_mode = CUDNN_LSTM
 
@@ -164,7 +164,7 @@ class CudnnParamsFormatConverterLSTM(CudnnParamsFormatConverter):
 
 @export("contrib.cudnn_rnn.CudnnParamsFormatConverterGRU")
 class CudnnParamsFormatConverterGRU(CudnnParamsFormatConverter):
-    """Converts the weights of gated recurrent units."""
+    """Converter of weights of gated recurrent units."""
 
     _rnn_mode = CUDNN_GRU
 
@@ -191,7 +191,7 @@ class CudnnParamsFormatConverterGRU(CudnnParamsFormatConverter):
 
 
 class CudnnParamsFormatConverterBasic(CudnnParamsFormatConverter):
-    """Converts the weights of plain units."""
+    """Converter of weights of plain units."""
 
     def _weights_for_cells(self, *weights: Any) -> Tensors:
         return [tf.transpose(tf.concat(weights, axis=1))]
@@ -211,13 +211,13 @@ class CudnnParamsFormatConverterBasic(CudnnParamsFormatConverter):
 
 @export("contrib.cudnn_rnn.CudnnParamsFormatConverterTanh")
 class CudnnParamsFormatConverterTanh(CudnnParamsFormatConverterBasic):
-    """Converts the weights of plain units with a hyperbolic tangent."""
+    """Converter of weights of plain units with a hyperbolic tangent."""
 
     _rnn_mode = CUDNN_RNN_TANH
 
 
 @export("contrib.cudnn_rnn.CudnnParamsFormatConverterRelu")
 class CudnnParamsFormatConverterRelu(CudnnParamsFormatConverterBasic):
-    """Converts the weights of plain units that are rectified."""
+    """Converter of weights of plain rectified units."""
 
     _rnn_mode = CUDNN_RNN_RELU

@@ -124,7 +124,7 @@ class _CudnnRNN(Layer):
         return [[self._num_units] for _ in range(count)]
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variable.
+        """Make the variable.
 
         Raises:
           ValueError: if the input has not three dimensions, the last of them known.
@@ -200,7 +200,7 @@ class _CudnnRNN(Layer):
         time_major: bool = True,
         training: bool = True,
     ) -> tuple[Any, tuple[Any, ...]]:
-        """Runs the network.
+        """Run the network.
 
         Args:
           inputs: [time, batch, input size], or [batch, time, ...] if not `time_major`.
@@ -235,7 +235,7 @@ class _CudnnRNN(Layer):
         return outputs, tuple(last[: len(initial_state)])
 
     def state_shape(self, batch_size: Any) -> tuple[Any, ...]:
-        """The shapes of the states."""
+        """Return the shapes of the states."""
         raise NotImplementedError
 
     def _zero_state(self, batch_size: Any) -> tuple[Any, ...]:

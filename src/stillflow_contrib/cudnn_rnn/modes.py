@@ -1,4 +1,4 @@
-"""What kinds of networks there are, and the checks of their names."""
+"""Kinds of networks, and the checks of their names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INPUT_MODES = (CUDNN_INPUT_LINEAR_MODE, CUDNN_INPUT_SKIP_MODE, CUDNN_INPUT_AUTO
 
 
 def check_rnn_mode(rnn_mode: str) -> None:
-    """Refuses what is no kind of network.
+    """Raise an error for an unknown kind of network.
 
     Raises:
       ValueError: if so.
@@ -39,7 +39,7 @@ def check_rnn_mode(rnn_mode: str) -> None:
 
 
 def check_direction(direction: str) -> None:
-    """Refuses what is no direction.
+    """Raise an error for an unknown direction.
 
     Raises:
       ValueError: if so.
@@ -52,7 +52,7 @@ def check_direction(direction: str) -> None:
 
 
 def check_input_mode(input_mode: str) -> None:
-    """Refuses what is no way of taking the input.
+    """Raise an error for an unknown input mode.
 
     Raises:
       ValueError: if so.
@@ -64,5 +64,5 @@ def check_input_mode(input_mode: str) -> None:
 
 
 def directions_of(direction: str) -> int:
-    """How many directions a layer has."""
+    """Return the number of directions of a layer."""
     return 1 if direction == CUDNN_RNN_UNIDIRECTION else 2

@@ -31,7 +31,7 @@ from stillflow_contrib.cudnn_rnn.modes import (
 
 
 def _checked(rnn_mode: str, direction: str, input_mode: str, seed: Any) -> dict[str, Any]:
-    """The attributes that all operations have."""
+    """Return the attributes that all operations have."""
     check_rnn_mode(rnn_mode)
     check_direction(direction)
     check_input_mode(input_mode)
@@ -56,7 +56,7 @@ def cudnn_rnn(
     num_proj: int | None = None,
     name: str | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Runs a network.
+    """Run a network.
 
     Args:
       inputs: [time, batch, input size], or [batch, time, ...] if not `time_major`.
@@ -132,7 +132,7 @@ def cudnn_rnn_opaque_params_to_canonical(
     num_proj: int | None = None,
     name: str | None = None,
 ) -> tuple[list[Any], list[Any]]:
-    """The weights and biases in a network's vector, layer by layer and gate by gate."""
+    """Return the weights and biases in a network's vector, layer by layer and gate by gate."""
     how = _checked(rnn_mode, direction, input_mode, seed)
     how.update(dropout=dropout, name=name)
     parts = num_layers * directions_of(direction)
@@ -162,7 +162,7 @@ def cudnn_rnn_canonical_to_opaque_params(
     num_proj: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """The vector of a network with these weights and biases."""
+    """Return the vector of a network with these weights and biases."""
     how = _checked(rnn_mode, direction, input_mode, seed)
     how.update(dropout=dropout, name=name)
     sizes = (num_layers, num_units, input_size)
@@ -184,7 +184,7 @@ def cudnn_rnn_opaque_params_size(
     num_proj: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """The length of a network's vector, a tensor."""
+    """Return the length of a network's vector, a tensor."""
     how = _checked(rnn_mode, direction, input_mode, seed)
     return cudnn_rnn_params_size_op(
         num_layers, num_units, input_size, T=dtype, S=dtypes.int32, dropout=dropout,
@@ -221,7 +221,7 @@ class _Network:
         return self._rnn_mode, self.num_layers, self.num_units, self.input_size
 
     def params_size(self) -> Any:
-        """The length of the vector of its weights, a tensor."""
+        """Return the length of the vector of its weights, a tensor."""
         return cudnn_rnn_opaque_params_size(
             *self._sizes(), dtype=self._dtype, num_proj=self.num_proj, **self._how
         )
@@ -271,7 +271,7 @@ class CudnnLSTM(_Network):
         time_major: bool = True,
         is_training: bool = True,
     ) -> tuple[Any, Any, Any]:
-        """Runs it."""
+        """Run it."""
         return cudnn_lstm(
             input_data, input_h, input_c, params, is_training, sequence_lengths, time_major,
             num_proj=self.num_proj, **self._how,
@@ -288,7 +288,7 @@ class _NetworkWithoutMemory(_Network):
         time_major: bool = True,
         is_training: bool = True,
     ) -> tuple[Any, Any]:
-        """Runs it."""
+        """Run it."""
         return _without_memory(
             self._rnn_mode, input_data, input_h, params, is_training, sequence_lengths,
             time_major, **self._how,

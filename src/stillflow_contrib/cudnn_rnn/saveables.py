@@ -65,11 +65,11 @@ class CudnnOpaqueParamsSaveable(SaveableObject):
 
     @property
     def format_converter(self) -> converters.CudnnParamsFormatConverter:
-        """What converts the weights."""
+        """The converter of the weights."""
         return self._format_converter
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Assigns the vector of the restored variables."""
+        """Assign the vector of the restored variables."""
         del restored_shapes
         params = self._format_converter.tf_canonical_to_opaque(restored_tensors)
         return tf.assign(self._variables, params, validate_shape=False)

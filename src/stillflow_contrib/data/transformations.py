@@ -36,7 +36,7 @@ def batch_and_drop_remainder(batch_size: Any) -> Transformation:
 def padded_batch_and_drop_remainder(
     batch_size: Any, padded_shapes: Any, padding_values: Any = None
 ) -> Transformation:
-    """Padded batches of `batch_size` elements; what is left at the end is left out."""
+    """Pad and batch `batch_size` elements; drop the incomplete last batch."""
     return lambda dataset: dataset.padded_batch(
         batch_size, padded_shapes=padded_shapes, padding_values=padding_values,
         drop_remainder=True,
@@ -53,7 +53,7 @@ def sloppy_interleave(map_func: Any, cycle_length: Any, block_length: Any = 1) -
 @export("contrib.data.reduce_dataset")
 @deprecated(None, "Use `tf.data.Dataset.reduce(...)`.")
 def reduce_dataset(dataset: Any, reducer: Any) -> Any:
-    """The last state of a reducer, which begins with the key 0.
+    """Return the last state of a reducer, which begins with the key 0.
 
     Raises:
       TypeError: if `dataset` is none.

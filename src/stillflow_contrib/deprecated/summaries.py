@@ -34,7 +34,7 @@ def _instead(name: str, more: str = "") -> Callable[[Any], Any]:
 def scalar_summary(
     tags: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Any:
-    """A summary of numbers.
+    """Return a summary of numbers.
 
     Args:
       tags: strings.
@@ -54,7 +54,7 @@ def scalar_summary(
 def histogram_summary(
     tag: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Any:
-    """A summary of how numbers are spread.
+    """Return a summary of how numbers are spread.
 
     Args:
       tag: a string.
@@ -75,7 +75,7 @@ def image_summary(
     tag: Any, tensor: Any, max_images: int = 3, collections: Sequence[str] | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """A summary of pictures.
+    """Return a summary of pictures.
 
     Args:
       tag: a string, what the tags begin with.
@@ -98,7 +98,7 @@ def audio_summary(
     tag: Any, tensor: Any, sample_rate: Any, max_outputs: int = 3,
     collections: Sequence[str] | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """A summary of sounds.
+    """Return a summary of sounds.
 
     Args:
       tag: a string, what the tags begin with.

@@ -1,4 +1,4 @@
-"""What the older strategies take the batches of a dataset for: those of one replica each."""
+"""Batches of a dataset in the older strategies: each is of one replica."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from stillflow_contrib.distribute.batches import BatchesOfReplicas
 
 
 class MirroredExtended(BatchesOfReplicas, mirrored.MirroredExtended):
-    """As that of the newer strategy, for batches of one replica each."""
+    """`MirroredExtended` of the newer strategy, for batches of one replica each."""
 
 
 @export("contrib.distribute.MirroredStrategy")
 class MirroredStrategy(mirrored.MirroredStrategy):
-    """Runs a replica on each of several devices, each with a copy of every variable.
+    """Strategy with a replica on each of several devices, each with a copy of every variable.
 
     Args:
       devices: names of devices; all GPUs, or else the CPU, if None.

@@ -11,7 +11,7 @@ from stillflow_contrib.distribute.batches import BatchesOfReplicas
 
 
 def resolver_of_tf_config(num_gpus_per_worker: int | None) -> SimpleClusterResolver:
-    """The cluster and task of TF_CONFIG, with some number of GPUs at each worker."""
+    """Return the cluster and task of TF_CONFIG, with some number of GPUs at each worker."""
     found = TFConfigClusterResolver()
     return SimpleClusterResolver(
         found.cluster_spec(), task_type=found.task_type, task_id=found.task_id,
@@ -20,7 +20,7 @@ def resolver_of_tf_config(num_gpus_per_worker: int | None) -> SimpleClusterResol
 
 
 class ParameterServerStrategyExtended(BatchesOfReplicas, ParameterServerExtended):
-    """As that of the newer strategy, for batches of one replica each."""
+    """Extension of the newer strategy, for batches of one replica each."""
 
     def __init__(self, container_strategy: Strategy, num_gpus_per_worker: int) -> None:
         super().__init__(container_strategy, resolver_of_tf_config(num_gpus_per_worker))

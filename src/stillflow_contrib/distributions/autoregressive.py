@@ -65,17 +65,17 @@ class Autoregressive(Distribution):
 
     @property
     def distribution_fn(self) -> Callable[..., Any]:
-        """What makes distributions of samples."""
+        """The function from samples to a distribution."""
         return self._distribution_fn
 
     @property
     def sample0(self) -> Any:
-        """What the first distribution is made of."""
+        """The argument of the first distribution."""
         return self._sample0
 
     @property
     def num_steps(self) -> int:
-        """How often a sample makes the next one."""
+        """The number of steps from a sample to the next one."""
         return self._num_steps
 
     @property

@@ -19,7 +19,7 @@ _NO_BROADCASTING = "Broadcasting is not supported;"
 
 
 def _check_shape(distribution: Any, shape: Any) -> None:
-    """Refuses shapes that are known not to fit."""
+    """Raise an error for shapes that are known not to fit."""
     if shape.shape.ndims not in (None, 1):
         raise ValueError(f"`batch_shape` must be a vector (saw rank: {shape.shape.ndims}).")
     static = constant_value_as_shape(shape)
@@ -35,7 +35,7 @@ def _check_shape(distribution: Any, shape: Any) -> None:
 
 
 def _whole_shape(original: Any, shape: Any, validate_args: bool) -> tuple[Any, Any, list[Any]]:
-    """A shape with the size in it that -1 stands for, what is known of it, and its checks."""
+    """Return a shape with -1 resolved, its static value, and its checks."""
     static = constant_value_as_shape(shape)
     if static.is_fully_defined():
         return np.int32(static.as_list()), static, []
@@ -174,7 +174,7 @@ class BatchReshape(Distribution):
         return self._statistic(self.distribution.covariance, shapes, [self.event_shape] * 2)
 
     def _ranks(self, x: Any) -> tuple[Any, Any, Any]:
-        """The ranks of values, events and batch: numbers where they are known."""
+        """Return the ranks of values, events and batch: numbers where they are known."""
         event = self.event_shape.ndims
         batch = self.batch_shape.ndims
         return (
@@ -184,7 +184,7 @@ class BatchReshape(Distribution):
         )
 
     def _sample_shape(self, x: Any) -> tuple[Any, Any]:
-        """What stands before batch and event in a value's shape, and what is known of it."""
+        """Return the sample shape of a value, and its static value."""
         rank, event, batch = self._ranks(x)
         samples = rank - batch - event
         static = x.shape[:samples] if isinstance(samples, int) else TensorShape(None)
@@ -209,7 +209,7 @@ class BatchReshape(Distribution):
         shapes: list[Any] | None = None,
         static_shapes: list[Any] | None = None,
     ) -> Any:
-        """A statistic of the other distribution; `shapes` stand behind that of the batch."""
+        """Return a statistic of the other distribution; `shapes` stand behind that of the batch."""
         with tf.control_dependencies(self._assertions):
             if shapes is None:
                 shapes = [self._event_shape_tensor()]
@@ -223,7 +223,7 @@ class BatchReshape(Distribution):
             return result
 
     def _checks_of_value(self, x: Any) -> list[Any]:
-        """Checks that batch and event of a value are not to be broadcast."""
+        """Check that batch and event of a value are not to be broadcast."""
         with tf.name_scope("validate_sample_arg", values=[x]):
             rank, event, batch = self._ranks(x)
             wanted_rank = batch + event
@@ -273,7 +273,7 @@ class BatchReshape(Distribution):
 
     @staticmethod
     def _inner_shape(x: Any, samples: Any) -> Any:
-        """A value's shape from a number of dimensions on."""
+        """Return a value's shape from a number of dimensions on."""
         if isinstance(samples, int):
             samples = max(samples, 0)
             static = x.shape[samples:]

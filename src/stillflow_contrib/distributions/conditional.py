@@ -17,35 +17,35 @@ class ConditionalDistribution(Distribution):
     def sample(
         self, sample_shape: Any = (), seed: Any = None, name: str = "sample", **condition: Any
     ) -> Any:
-        """Samples of shape `sample_shape + batch_shape + event_shape`."""
+        """Return samples of shape `sample_shape + batch_shape + event_shape`."""
         return self._call_sample_n(sample_shape, seed, name, **condition)
 
     def log_prob(self, value: Any, name: str = "log_prob", **condition: Any) -> Any:
-        """The logarithm of the density or probability mass."""
+        """Return the logarithm of the density or probability mass."""
         return self._call_log_prob(value, name, **condition)
 
     def prob(self, value: Any, name: str = "prob", **condition: Any) -> Any:
-        """The density or probability mass."""
+        """Return the density or probability mass."""
         return self._call_prob(value, name, **condition)
 
     def log_cdf(self, value: Any, name: str = "log_cdf", **condition: Any) -> Any:
-        """The logarithm of `cdf`."""
+        """Return the logarithm of `cdf`."""
         return self._call_log_cdf(value, name, **condition)
 
     def cdf(self, value: Any, name: str = "cdf", **condition: Any) -> Any:
-        """The probability of samples up to `value`."""
+        """Return the probability of samples up to `value`."""
         return self._call_cdf(value, name, **condition)
 
     def log_survival_function(
         self, value: Any, name: str = "log_survival_function", **condition: Any
     ) -> Any:
-        """The logarithm of `survival_function`."""
+        """Return the logarithm of `survival_function`."""
         return self._call_log_survival_function(value, name, **condition)
 
     def survival_function(
         self, value: Any, name: str = "survival_function", **condition: Any
     ) -> Any:
-        """The probability of samples above `value`."""
+        """Return the probability of samples above `value`."""
         return self._call_survival_function(value, name, **condition)
 
 
@@ -54,7 +54,7 @@ _Kwargs = dict[str, Any] | None
 
 @export("contrib.distributions.ConditionalTransformedDistribution")
 class ConditionalTransformedDistribution(ConditionalDistribution, TransformedDistribution):
-    """A `TransformedDistribution` of what takes more arguments.
+    """`TransformedDistribution` of a distribution with more arguments.
 
     Its methods take `bijector_kwargs` and `distribution_kwargs`, which they give to the methods
     of `ConditionalBijector` and `ConditionalDistribution`.

@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 
 
 def _updated(prior: Any, scale: Any, s: Any, n: Any) -> tuple[Any, Any, Any]:
-    """The mean's location and variance after the observations, and theirs."""
+    """Return the mean's location and variance after the observations, and theirs."""
     if not isinstance(prior, Normal):
         raise TypeError("Expected prior to be an instance of type Normal")
     if s.dtype != prior.dtype:
@@ -25,10 +25,10 @@ def _updated(prior: Any, scale: Any, s: Any, n: Any) -> tuple[Any, Any, Any]:
 
 @export("contrib.distributions.normal_conjugates_known_scale_posterior")
 def normal_conjugates_known_scale_posterior(prior: Any, scale: Any, s: Any, n: Any) -> Normal:
-    """What is known of a mean after observations.
+    """Return the posterior distribution of a mean after observations.
 
     Args:
-      prior: a `Normal`, what was known of it before.
+      prior: a `Normal`, the prior of the mean.
       scale: the observations' standard deviation.
       s: their sum, of the prior's type.
       n: how many they are.
@@ -42,6 +42,6 @@ def normal_conjugates_known_scale_posterior(prior: Any, scale: Any, s: Any, n: A
 
 @export("contrib.distributions.normal_conjugates_known_scale_predictive")
 def normal_conjugates_known_scale_predictive(prior: Any, scale: Any, s: Any, n: Any) -> Normal:
-    """What is known of the next observation; arguments as of the posterior."""
+    """Return the predictive distribution of the next observation; arguments as of the posterior."""
     loc, variance, observed = _updated(prior, scale, s, n)
     return Normal(loc=loc, scale=tf.sqrt(variance + observed))

@@ -185,7 +185,7 @@ class Binomial(_Trials):
 
     @property
     def total_count(self) -> Any:
-        """How many trials there are."""
+        """The number of trials."""
         return self._total_count
 
     def _checked(self, counts: Any) -> Any:
@@ -364,7 +364,7 @@ class NegativeBinomial(_Trials):
 
     @property
     def total_count(self) -> Any:
-        """How many trials have to fail."""
+        """The number of failures."""
         return self._total_count
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:

@@ -62,12 +62,12 @@ class _Points(Distribution):
 
     @property
     def atol(self) -> Any:
-        """How far from a point a value may be."""
+        """The absolute tolerance around the point."""
         return self._atol
 
     @property
     def rtol(self) -> Any:
-        """How far from a point a value may be besides, in parts of the point's absolute value."""
+        """The additional tolerance, relative to the point's absolute value."""
         return self._rtol
 
     def _entropy(self) -> Any:

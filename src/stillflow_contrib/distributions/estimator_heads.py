@@ -25,7 +25,7 @@ def estimator_head_distribution_regression(
     enable_centered_bias: bool = False,
     head_name: str | None = None,
 ) -> Head:
-    """A head for `tf.contrib.learn` whose loss is how unlikely labels are.
+    """Return a head for `tf.contrib.learn` whose loss is how unlikely labels are.
 
     Args:
       make_distribution_fn: makes a distribution of logits.
@@ -84,7 +84,7 @@ class _DistributionRegressionHead(_RegressionHead):
         return self._distributions
 
     def distribution(self, logits: Any, name: str | None = None) -> Any:
-        """The distribution of logits, the same one for the same tensor."""
+        """Return the distribution of logits, the same one for the same tensor."""
         with tf.name_scope(name, "distribution", [logits]):
             if logits not in self._distributions:
                 self._distributions[logits] = self._make_distribution_fn(logits)

@@ -14,7 +14,7 @@ from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 
 class EventMatrices:
-    """Moves the samples of vectors behind their numbers: [samples, ..., n] as [..., n, samples].
+    """Conversion of vector samples to matrices: [samples, ..., n] as [..., n, samples].
 
     Args:
       batch_ndims: how many axes the batch has.
@@ -69,7 +69,7 @@ class EventMatrices:
             return found
 
     def _shapes(self, x: Any) -> tuple[Any, Any, Any]:
-        """The shapes of samples, batch and event."""
+        """Return the shapes of samples, batch and event."""
         with self._name_scope("get_shape", x):
             sample = self._sample_ndims(x)
             zero = tf.zeros([], dtype=tf.int32, name="zero")
@@ -80,7 +80,7 @@ class EventMatrices:
             )
 
     def make(self, x: Any) -> tuple[Any, Any]:
-        """Samples as matrices, and the shape that the samples have."""
+        """Return samples as matrices, and the shape that the samples have."""
         with self._name_scope("make_batch_of_event_sample_matrices", x):
             x = convert_to_tensor(x, name="x")
             sample, batch, event = self._shapes(x)
@@ -89,7 +89,7 @@ class EventMatrices:
             return rotate_transpose(x, shift=-1), sample
 
     def undo(self, x: Any, sample_shape: Any) -> Any:
-        """The samples of matrices."""
+        """Return the samples of matrices."""
         with self._name_scope("undo_make_batch_of_event_sample_matrices", x, sample_shape):
             x = convert_to_tensor(x, name="x")
             sample_shape = convert_to_tensor(sample_shape, name="sample_shape")
@@ -110,7 +110,7 @@ class EventMatrices:
 
 
 def _slice(x: Any, before: list[Any], size: Any, name: str) -> Any:
-    """A part of a tensor's shape, a constant if it is known."""
+    """Return a part of a tensor's shape, a constant if it is known."""
     starts, length = [static_value(each) for each in before], static_value(size)
     if x.shape.ndims is not None and length is not None and None not in starts:
         start = sum(starts)

@@ -90,16 +90,16 @@ class Independent(Distribution):
 
     @property
     def distribution(self) -> Any:
-        """What gives the parts of an event."""
+        """The distribution of the parts of an event."""
         return self._distribution
 
     @property
     def reinterpreted_batch_ndims(self) -> Any:
-        """How many batch dimensions belong to an event."""
+        """The number of batch dimensions that belong to an event."""
         return self._count
 
     def _static_split(self) -> tuple[Any, Any] | None:
-        """The static shapes of what stays batch and of what does not, if they are known."""
+        """Return the static shapes of what stays batch and of what does not, if they are known."""
         shape = self.distribution.batch_shape
         if self._static_count is None or shape.ndims is None:
             return None
@@ -164,7 +164,7 @@ class Independent(Distribution):
 @register_kl(Independent, Independent)
 @moved_from_contrib
 def _kl_independent(a: Any, b: Any, name: str = "kl_independent") -> Any:
-    """The divergence of two such distributions: the sum of those of their parts.
+    """Return the divergence of two such distributions: the sum of those of their parts.
 
     Raises:
       ValueError: if the shapes of their events differ.

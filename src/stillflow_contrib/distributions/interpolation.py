@@ -1,4 +1,4 @@
-"""What lies between two vectors or linear operators, at the points of a quadrature."""
+"""Interpolation of two vectors or linear operators, at the points of a quadrature."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stillflow.linalg.linear_operator_identity import (
 
 
 def add(x: Any, y: Any) -> Any:
-    """The sum, where None is nothing."""
+    """Return the sum, where None is nothing."""
     if x is None or y is None:
         return y if x is None else x
     return x + y
@@ -31,7 +31,7 @@ def _count(grid: Any) -> int:
 
 
 def interpolate_loc(grid: Any, loc: Sequence[Any]) -> list[Any]:
-    """The vectors at all points.
+    """Return the vectors at all points.
 
     Args:
       grid: [..., 2, points], how much each point has of both vectors.
@@ -57,7 +57,7 @@ def interpolate_loc(grid: Any, loc: Sequence[Any]) -> list[Any]:
 
 
 def interpolate_scale(grid: Any, scale: Sequence[Any]) -> list[Any]:
-    """The linear operators at all points; arguments as of `interpolate_loc`."""
+    """Return the linear operators at all points; arguments as of `interpolate_loc`."""
     count = _count(grid)
     with tf.name_scope("interpolate_scale", values=[grid]):
         return [
@@ -67,7 +67,7 @@ def interpolate_scale(grid: Any, scale: Sequence[Any]) -> list[Any]:
 
 
 def _scaled(weight: Any, operator: Any) -> Any:
-    """A multiple of a linear operator."""
+    """Return a multiple of a linear operator."""
     with tf.name_scope("linop_scale", values=[weight]):
         hints = {
             name: getattr(operator, name)
@@ -97,7 +97,7 @@ class Shapes(NamedTuple):
 
 
 def shapes_of(grid: Any, endpoint_affine: Sequence[Any]) -> Shapes:
-    """The shapes of a mixture between what `endpoint_affine` makes of vectors."""
+    """Return the shapes of a mixture between what `endpoint_affine` makes of vectors."""
     with tf.name_scope("determine_batch_event_shapes"):
         batch, batch_tensor = grid.shape[:-2], tf.shape(grid)[:-2]
         event = event_tensor = None
@@ -115,7 +115,7 @@ def shapes_of(grid: Any, endpoint_affine: Sequence[Any]) -> Shapes:
 
 
 def _own_shapes(affine: Any) -> list[Shapes]:
-    """The shapes of the vector and the operator of `affine`, each to be made when it is needed."""
+    """Return the lazy shapes of the vector and the operator of `affine`."""
     found = []
     shift, scale = affine.shift, affine.scale
     if shift is not None:

@@ -59,7 +59,7 @@ class InverseGamma(ConcentrationRate):
         return known - (1.0 + self.concentration) * tf.digamma(self.concentration)
 
     def _where_moment_exists(self, moment: Any, least: Any, what: str) -> Any:
-        """A moment that exists for a concentration above `least`, a number."""
+        """Return a moment that exists for a concentration above `least`, a number."""
         if self.allow_nan_stats:
             nan = np.array(np.nan, dtype=self.dtype.as_numpy_dtype)
             nan = tf.fill(self.batch_shape_tensor(), nan, name="nan")

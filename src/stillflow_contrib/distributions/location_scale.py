@@ -88,7 +88,7 @@ class Cauchy(LocationScale):
       loc: medians.
       scale: positive scales.
       validate_args: whether the graph checks that they are.
-      allow_nan_stats: whether mean and standard deviation are NaN; else they are refused.
+      allow_nan_stats: True if mean and standard deviation are NaN; else they raise an error.
       name: of the scope.
 
     Raises:
@@ -196,7 +196,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How far samples are from zero and one."""
+        """The temperature: the distance of samples from zero and one."""
         return self._temperature
 
     @property

@@ -119,17 +119,17 @@ class Mixture(Distribution):
 
     @property
     def cat(self) -> Any:
-        """What chooses."""
+        """The distribution of the choice."""
         return self._cat
 
     @property
     def components(self) -> list[Any]:
-        """What is chosen."""
+        """The components."""
         return self._components
 
     @property
     def num_components(self) -> int:
-        """How many components there are."""
+        """The number of components."""
         return self._num_components
 
     def _batch_shape_tensor(self) -> Any:
@@ -149,7 +149,7 @@ class Mixture(Distribution):
         return list(tf.unstack(normalized, num=self.num_components, axis=-1))
 
     def _of_events(self, weights: list[Any]) -> list[Any]:
-        """The weights, with dimensions for those of an event."""
+        """Return the weights, with dimensions for those of an event."""
         found = []
         for weight in weights:
             for _ in range(self._static_event_shape.ndims):
@@ -201,7 +201,7 @@ class Mixture(Distribution):
             return self._chosen(n, self.cat.sample(n, seed=seed), seed)
 
     def _masked(self, n: Any, seed: Any) -> Any:
-        """Samples of all components, of which all but the chosen ones are masked."""
+        """Return samples of all components; all but the chosen ones are masked."""
         choices, drawn = self.cat.sample(n, seed=seed), []
         for component in self.components:
             seed = gen_new_seed(seed, "mixture")
@@ -219,7 +219,7 @@ class Mixture(Distribution):
         return tf.reduce_sum(x * mask, axis=-1 - event_ndims)
 
     def _chosen(self, n: Any, choices: Any, seed: Any) -> Any:
-        """Samples of the components that `choices` `[n, *batch]` names, each of its own batch."""
+        """Return samples of the components in `choices` `[n, *batch]`, each of its own batch."""
         static, batch, event = choices.shape, self.batch_shape, self.event_shape
         if static.is_fully_defined():
             shape, size = static.as_list(), static.num_elements()
@@ -253,7 +253,7 @@ class Mixture(Distribution):
         )
 
     def entropy_lower_bound(self, name: str = "entropy_lower_bound") -> Any:
-        """The mean of the components' entropies, below which the entropy does not lie."""
+        """Return the mean of the components' entropies, below which the entropy does not lie."""
         with (
             self._name_scope(name, values=[self.cat.logits]),
             tf.control_dependencies(self._assertions),
@@ -264,7 +264,10 @@ class Mixture(Distribution):
 
 
 def _stddev_of_rows(weights: Any, means: Any, deviations: Any) -> Any:
-    """The standard deviation of each row of a mixture; all arguments are [rows, components]."""
+    """Return the standard deviation of each row of a mixture.
+
+    All arguments are [rows, components].
+    """
     weights = tf.expand_dims(weights, axis=1)
     means = tf.expand_dims(means, axis=2)
     deviations = tf.expand_dims(deviations, axis=2)

@@ -123,7 +123,7 @@ class MixtureSameFamily(Distribution):
             self._assertions += [tf.assert_equal(picked, wanted, message=message)]
 
     def _checked_count(self, validate_args: bool) -> Any:
-        """How many components there are, a number if it is known."""
+        """Return the number of components, as a number if it is known."""
         choice, components = self.mixture_distribution, self.components_distribution
         count: Any = dimension_value(choice.logits.shape.with_rank_at_least(1)[-1])
         found: Any = dimension_value(components.batch_shape.with_rank_at_least(1)[-1])
@@ -146,12 +146,12 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Any:
-        """What chooses."""
+        """The distribution of the choice."""
         return self._mixture_distribution
 
     @property
     def components_distribution(self) -> Any:
-        """What is chosen."""
+        """The components."""
         return self._components_distribution
 
     def _batch_shape_tensor(self) -> Any:

@@ -1,4 +1,4 @@
-"""What everything of `tf.contrib.distributions` says of where it has gone."""
+"""Deprecation notice of `tf.contrib.distributions`, with the new place."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def _check_floating(name: str, dtype: Any) -> None:
 def assign_moving_mean_variance(
     mean_var: Any, variance_var: Any, value: Any, decay: Any, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Updates a moving mean and variance by a value, exponentially weighted.
+    """Update a moving mean and variance by a value, exponentially weighted.
 
     Args:
       mean_var: a floating-point variable, the mean.
@@ -61,7 +61,7 @@ def assign_moving_mean_variance(
 def assign_log_moving_mean_exp(
     log_mean_exp_var: Any, log_value: Any, decay: Any, name: str | None = None
 ) -> Any:
-    """Adds to a variable the logarithm of the weighted mean of exponentials.
+    """Add to a variable the logarithm of the weighted mean of exponentials.
 
     Args:
       log_mean_exp_var: a floating-point variable.
@@ -93,7 +93,7 @@ def assign_log_moving_mean_exp(
 def moving_mean_variance(
     value: Any, decay: Any, collections: Any = None, name: str | None = None
 ) -> tuple[Any, Any]:
-    """The moving mean and variance of a value, in variables that this makes.
+    """Return the moving mean and variance of a value, in variables that this makes.
 
     Args:
       value: a floating-point tensor.

@@ -64,7 +64,7 @@ class MultivariateNormalLinearOperator(StretchedDistribution):
 @register_kl(MultivariateNormalLinearOperator, MultivariateNormalLinearOperator)
 @moved
 def _kl(a: Any, b: Any, name: str | None = None) -> Any:
-    """The divergence of two normal distributions of vectors."""
+    """Return the divergence of two normal distributions of vectors."""
 
     def squared_norm(x: Any) -> Any:
         return tf.reduce_sum(tf.square(x), axis=[-2, -1])

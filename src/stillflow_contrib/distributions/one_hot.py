@@ -65,7 +65,7 @@ class _OverClasses(Distribution):
         return self.logits.shape.with_rank_at_least(1)[-1:]
 
     def _with_logits(self, x: Any) -> tuple[Any, Any]:
-        """A sample and the log-probabilities, of one shape."""
+        """Return a sample and the log-probabilities, of one shape."""
         x, logits = self._checked_sample(x), self.logits
         known = x.shape.is_fully_defined() and logits.shape.is_fully_defined()
         if not known or x.shape != logits.shape:
@@ -223,7 +223,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
 
     @property
     def temperature(self) -> Any:
-        """How far samples are from one-hot vectors."""
+        """The temperature: the distance of samples from one-hot vectors."""
         return self._temperature
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:

@@ -134,7 +134,7 @@ class PoissonLogNormalQuadratureCompound(Distribution):
 
     @property
     def mixture_distribution(self) -> Any:
-        """What chooses points."""
+        """The distribution of the choice of points."""
         return self._mixture_distribution
 
     @property
@@ -154,7 +154,7 @@ class PoissonLogNormalQuadratureCompound(Distribution):
 
     @property
     def quadrature_size(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return self._quadrature_size
 
     def _batch_shape_tensor(self) -> Any:

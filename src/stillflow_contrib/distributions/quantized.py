@@ -131,13 +131,13 @@ class QuantizedDistribution(Distribution):
         return tf.where(above < up_to, above_before - above, up_to - up_to_before)
 
     def _within_bounds(self, method: str, y: Any, below: Any, above: Any) -> Any:
-        """What the distribution says of whole numbers, and else what holds outside of bounds.
+        """Return the distribution's value for integers, and constants outside of the bounds.
 
         Args:
           method: of the distribution.
           y: the whole numbers.
-          below: makes what holds below `low` of numbers of the same shape.
-          above: makes what holds from `high` on.
+          below: returns the value below `low`, for numbers of the same shape.
+          above: returns the value from `high` on.
         """
         found = getattr(self.distribution, method)(y)
         y += tf.zeros_like(found)

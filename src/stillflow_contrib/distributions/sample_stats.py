@@ -30,7 +30,7 @@ def auto_correlation(
     normalize: bool = True,
     name: str = "auto_correlation",
 ) -> Any:
-    """The correlation of each series with itself, shifted by 0, 1, ... steps.
+    """Return the correlation of each series with itself, shifted by 0, 1, ... steps.
 
     Args:
       x: floating-point or complex series along `axis`.
@@ -68,12 +68,12 @@ def auto_correlation(
 
 
 def _wide(number: Any) -> Any:
-    """A number that is known in 64 bits, in which NumPy 1 adds Python's integers to it."""
+    """Return a number that is known in 64 bits, in which NumPy 1 adds Python's integers to it."""
     return np.int64(number) if isinstance(number, (np.generic, np.ndarray)) else number
 
 
 def _shifted_products(series: Any, length: Any) -> Any:
-    """Sums of products of a series with itself, by shift, for the last axis; complex."""
+    """Return the autocorrelation sums of a series, by shift, for the last axis; complex."""
     exact = tf.cast(length, np.float64)
     # A power of two, for speed, of at least twice the length: the transform's ends must not meet.
     power = tf.ceil(tf.log(exact * 2) / np.log(2.0))
@@ -90,7 +90,7 @@ def _shifted_products(series: Any, length: Any) -> Any:
 
 
 def _first_lags(products: Any, series: Any, length: Any, max_lags: Any) -> tuple[Any, Any]:
-    """The products of shifts up to the largest one wanted, and that shift."""
+    """Return the products of shifts up to the largest one wanted, and that shift."""
     known, length = series.shape.is_fully_defined(), _wide(length)
     if max_lags is None:
         last = length - 1
@@ -115,7 +115,7 @@ def percentile(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Any:
-    """What `q` per cent of the numbers of `x` do not exceed: one of the numbers.
+    """Return the `q`th percentile of the numbers of `x`: one of the numbers.
 
     Args:
       x: a numeric tensor.
@@ -170,7 +170,7 @@ def _checks_of_percentage(q: Any) -> list[Any]:
 def _checked_ndims(
     x: Any, exactly: int | None = None, at_least: int | None = None, at_most: int | None = None
 ) -> int | None:
-    """The rank, None if it is not known.
+    """Return the rank, None if it is not known.
 
     Raises:
       ValueError: if it is another than those allowed.
@@ -216,7 +216,7 @@ def _known_axes(axis: Any, x: Any) -> list[int]:
 
 
 def _with_axes_last(x: Any, axes: list[int]) -> Any:
-    """`x` with one axis at the end in place of those given."""
+    """Return `x` with one axis at the end instead of the given ones."""
     front = sorted(set(range(x.shape.ndims)).difference(axes))
     moved = tf.transpose(x, perm=front + axes)
     if x.shape.is_fully_defined():

@@ -23,7 +23,7 @@ def optional_tensor(value: Any, name: str) -> Any:
 
 
 def check_operator(scale: Any) -> None:
-    """Refuses a missing operator, and one of other than floating-point numbers.
+    """Raise an error for a missing operator, and one that is not floating-point.
 
     Raises:
       ValueError, TypeError: if it is one of these.
@@ -35,7 +35,7 @@ def check_operator(scale: Any) -> None:
 
 
 def shapes_of(loc: Any, scale: Any) -> tuple[Any, Any]:
-    """The shapes of batch and event, that means and an operator of scales have together."""
+    """Return the shapes of batch and event, that means and an operator of scales have together."""
     with tf.name_scope("shapes_from_loc_and_scale", values=[loc, *scale.graph_parents]):
         size = scale.range_dimension_tensor()
         known = static_value(size)
@@ -80,7 +80,7 @@ def diagonal_scale(
     validate_args: bool = False,
     assert_positive: bool = False,
 ) -> Any:
-    """An operator of numbers on a diagonal, such as standard deviations.
+    """Return an operator of numbers on a diagonal, such as standard deviations.
 
     Args:
       loc: vectors that say how many numbers there are and their type; or None.
@@ -134,7 +134,7 @@ def triangular_scale(
     validate_args: bool = False,
     assert_positive: bool = False,
 ) -> Any:
-    """An operator of a lower triangle and of numbers added to its diagonal.
+    """Return an operator of a lower triangle and of numbers added to its diagonal.
 
     Args:
       scale_tril: matrices, of which the lower triangle counts; `diagonal_scale` if None.
@@ -165,7 +165,10 @@ def triangular_scale(
 
 
 def low_rank_update(scale: Any, factor: Any, diag: Any) -> Any:
-    """The operator `scale + factor @ diag @ factor.T`; positive definite, as the caller knows."""
+    """Return the operator `scale + factor @ diag @ factor.T`.
+
+    Positive definite, as the caller knows.
+    """
     return tf.linalg.LinearOperatorLowRankUpdate(
         scale,
         u=factor,
@@ -179,7 +182,7 @@ def low_rank_update(scale: Any, factor: Any, diag: Any) -> Any:
 
 
 def broadcast_shape(*tensors: Any) -> Any:
-    """The shape that tensors have together: a list, or a tensor where it is not known."""
+    """Return the shape that tensors have together: a list, or a tensor where it is not known."""
     static = tensors[0].shape
     for each in tensors[1:]:
         static = tf.broadcast_static_shape(static, each.shape)

@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 
 @export("contrib.distributions.SeedStream")
 class SeedStream:
-    """Gives another seed at every call, the same ones for the same arguments.
+    """Stream of seeds: the same ones for the same arguments.
 
     Args:
       seed: an integer, None for no seeds at all, or another stream, whose seed is taken.
@@ -31,10 +31,10 @@ class SeedStream:
 
     @property
     def original_seed(self) -> Any:
-        """What the seeds are made of."""
+        """The seed of the stream."""
         return self._seed
 
     @property
     def salt(self) -> str:
-        """What tells this stream from others."""
+        """The text that distinguishes this stream from others."""
         return self._salt

@@ -19,7 +19,7 @@ from stillflow_contrib.distributions.moved import moved_from_contrib
 
 
 def _checked(param: Any, name: str, validate_args: bool) -> Any:
-    """A parameter of two components: its last dimension is 1."""
+    """Return a parameter of two components: its last dimension is 1."""
     with tf.name_scope("check_" + name, values=[param]):
         checks = []
         rank = param.shape.ndims

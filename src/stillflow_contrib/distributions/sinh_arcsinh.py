@@ -25,7 +25,7 @@ from stillflow_contrib.distributions.transformed import TransformedDistribution
 
 
 def checks_of_scalar(distribution: Any, dtype: Any, validate_args: bool) -> list[Any]:
-    """Checks that a distribution is of scalars, without batch.
+    """Check that a distribution is of scalars, without batch.
 
     Raises:
       TypeError: if it is of another type.
@@ -64,7 +64,7 @@ def _standard_normal(dtype: Any, allow_nan_stats: bool) -> Normal:
 
 
 def _bend(skewness: Any, tailweight: Any, leans: bool, scale: Any) -> tuple[Any, Any]:
-    """The bend, and scales with which 2 stays at 2 of them if nothing leans."""
+    """Return the bend, and scales with which 2 stays at 2 of them if nothing leans."""
     bend = straight = Bend(skewness=skewness, tailweight=tailweight)
     if leans:
         none = skewness.dtype.as_numpy_dtype(0.0)
@@ -74,7 +74,7 @@ def _bend(skewness: Any, tailweight: Any, leans: bool, scale: Any) -> tuple[Any,
 
 
 class _Bent(TransformedDistribution):
-    """What both distributions here have in common."""
+    """Base of both distributions here."""
 
     _loc: Any
     _scale: Any
@@ -83,22 +83,22 @@ class _Bent(TransformedDistribution):
 
     @property
     def loc(self) -> Any:
-        """What is added."""
+        """The shift."""
         return self._loc
 
     @property
     def scale(self) -> Any:
-        """What multiplies."""
+        """The scale."""
         return self._scale
 
     @property
     def tailweight(self) -> Any:
-        """How heavy tails are."""
+        """The weight of tails."""
         return self._tailweight
 
     @property
     def skewness(self) -> Any:
-        """How far it leans."""
+        """The skewness."""
         return self._skewness
 
 

@@ -27,7 +27,7 @@ class StretchedDistribution(TransformedDistribution):
         return self.bijector.scale
 
     def _value_shape(self) -> Any:
-        """The shape of batch and event, static if it is known."""
+        """Return the shape of batch and event, static if it is known."""
         shape = self.batch_shape.concatenate(self.event_shape)
         if shape.is_fully_defined():
             return shape
@@ -60,7 +60,7 @@ class StretchedDistribution(TransformedDistribution):
         return tf.sqrt(tf.matrix_diag_part(self._product()))
 
     def _product(self) -> Any:
-        """The operator times its adjoint."""
+        """Return the operator times its adjoint."""
         low_rank = isinstance(self.scale, tf.linalg.LinearOperatorLowRankUpdate)
         if low_rank and self.scale.is_self_adjoint:
             return self.scale.matmul(self.scale.to_dense())

@@ -136,12 +136,12 @@ class TransformedDistribution(Distribution):
 
     @property
     def distribution(self) -> Any:
-        """Of the samples."""
+        """The distribution of the samples."""
         return self._distribution
 
     @property
     def bijector(self) -> Any:
-        """What transforms them."""
+        """The bijector that transforms them."""
         return self._bijector
 
     def _checked_shape(self, shape: Any, is_scalar: Any, validate_args: bool, name: str) -> Any:
@@ -190,7 +190,7 @@ class TransformedDistribution(Distribution):
         return self._drawn(n, seed, {})
 
     def _drawn(self, n: Any, seed: Any, kwargs: dict[str, Any]) -> Any:
-        """Samples that are not transformed yet; `kwargs` are the distribution's."""
+        """Return untransformed samples; `kwargs` are the distribution's."""
         shape = _joined(
             pick_vector(self._rotates, self._empty, [n]),
             self._given_batch,
@@ -209,7 +209,7 @@ class TransformedDistribution(Distribution):
             return self._set_sample_static_shape(y, shape)
 
     def _forward_arguments(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The arguments for the bijector, of those that `sample` is given."""
+        """Return the arguments for the bijector, of those that `sample` is given."""
         return given
 
     def _rotate(self, x: Any, right: bool = False) -> Any:
@@ -221,7 +221,7 @@ class TransformedDistribution(Distribution):
         return tf.transpose(x, _joined(tf.range(first, ndims), tf.range(0, first)))
 
     def _fibers(self, y: Any, kwargs: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """What each point was made of, with its log determinant; one pair, or several."""
+        """Return each point's preimages, with their log determinants; one pair, or several."""
         kwargs = kwargs or {}
         x = self.bijector.inverse(y, **kwargs)
         ndims = self._event_ndims()

@@ -120,12 +120,12 @@ class VectorDiffeomixture(Distribution):
 
     @property
     def mixture_distribution(self) -> Any:
-        """What chooses points."""
+        """The distribution of the choice of points."""
         return self._mixture_distribution
 
     @property
     def distribution(self) -> Any:
-        """That of the numbers."""
+        """The distribution of the numbers."""
         return self._distribution
 
     @property
@@ -135,12 +135,12 @@ class VectorDiffeomixture(Distribution):
 
     @property
     def endpoint_affine(self) -> list[Any]:
-        """What happens to vectors at both ends."""
+        """The affine transformations at both ends."""
         return self._endpoint_affine
 
     @property
     def interpolated_affine(self) -> list[Any]:
-        """What happens to vectors at each point."""
+        """The affine transformations at each point."""
         return self._interpolated_affine
 
     def _batch_shape_tensor(self) -> Any:
@@ -170,7 +170,7 @@ class VectorDiffeomixture(Distribution):
         return weight * (first - second) + second
 
     def _sample_weights(self, n: Any, seed: Any) -> Any:
-        """How much of the first end each sample has, [n] or [n, batch]."""
+        """Return each sample's weight of the first end, [n] or [n, batch]."""
         choice, none = self.mixture_distribution, np.int32([])
         size: Any = self.batch_shape.num_elements()
         if size is None:
@@ -219,7 +219,10 @@ class VectorDiffeomixture(Distribution):
         return add(self._mean_of_covariance(True), self._covariance_of_mean(True))
 
     def _mean_of_covariance(self, diag_only: bool) -> Any:
-        """The part of the covariance that is within points; only its diagonal if so asked."""
+        """Return the part of the covariance that is within points.
+
+        Only its diagonal if so asked.
+        """
         multiple, diag, full = self._summed_squares(diag_only)
         variance = self.distribution.variance()
         if multiple is not None:
@@ -270,7 +273,10 @@ class VectorDiffeomixture(Distribution):
         return multiple, diag, full
 
     def _covariance_of_mean(self, diag_only: bool) -> Any:
-        """The part of the covariance that is between points; only its diagonal if so asked."""
+        """Return the part of the covariance that is between points.
+
+        Only its diagonal if so asked.
+        """
         p = self._expanded_probs()
         if not diag_only:
             p = p[..., tf.newaxis, :]
@@ -282,7 +288,7 @@ class VectorDiffeomixture(Distribution):
         return found
 
     def _expanded_mean(self) -> Any:
-        """The mean of the numbers, with the dimensions of batch and events."""
+        """Return the mean of the numbers, with the dimensions of batch and events."""
         shape = joined_vectors(self.batch_shape_tensor(), self.event_shape_tensor())
         mean = tf.reshape(self.distribution.mean(), shape=tf.ones_like(shape, dtype=tf.int32))
         mean = tf.tile(mean, multiples=shape)
@@ -290,7 +296,7 @@ class VectorDiffeomixture(Distribution):
         return mean
 
     def _expanded_probs(self) -> Any:
-        """The probabilities of points, with dimensions of 1 for events."""
+        """Return the probabilities of points, with dimensions of 1 for events."""
         choice = self.mixture_distribution
         p = choice.probs
         count = dimension_value(p.shape.with_rank_at_least(1)[-1])
@@ -311,7 +317,7 @@ def _only_two(count: int) -> NotImplementedError:
 
 
 def _ends(loc: Any, scale: Any, validate_args: bool) -> tuple[list[Any], Sequence[Any]]:
-    """What is added and what multiplies at each end, checked."""
+    """Return the shifts and scales of both ends, checked."""
     if not scale or len(scale) < 2:
         raise ValueError(
             "Must specify list (or list-like object) of scale LinearOperators, one for each "
@@ -346,5 +352,5 @@ def _affine(locs: Any, scales: Any, validate_args: bool, name: str) -> list[Any]
 
 
 def _squared(x: Any, diag_only: bool) -> Any:
-    """A vector by itself: element by element, or as a matrix."""
+    """Return a vector by itself: element by element, or as a matrix."""
     return tf.square(x) if diag_only else x[..., :, tf.newaxis] * x[..., tf.newaxis, :]

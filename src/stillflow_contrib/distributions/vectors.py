@@ -23,7 +23,7 @@ from stillflow_contrib.distributions.stretched import StretchedDistribution
 
 
 class _Vectors(StretchedDistribution):
-    """What `VectorLaplaceLinearOperator` and `VectorExponentialLinearOperator` have in common."""
+    """Base of `VectorLaplaceLinearOperator` and `VectorExponentialLinearOperator`."""
 
     def _start(self, given: dict[str, Any], name: str) -> None:
         """Finishes construction, inside of the scope."""
@@ -42,7 +42,7 @@ class _Vectors(StretchedDistribution):
         self._parameters = given
 
     def _numbers(self, dtype: Any, allow_nan_stats: bool) -> Any:
-        """The distribution of the independent numbers."""
+        """Return the distribution of the independent numbers."""
         raise NotImplementedError
 
 
@@ -114,7 +114,7 @@ class VectorExponentialLinearOperator(_Vectors):
         return Exponential(rate=tf.ones([], dtype=dtype), allow_nan_stats=allow_nan_stats)
 
     def _of_equal_numbers(self, numbers: Any) -> Any:
-        """What becomes of vectors of ones or zeros."""
+        """Return the images of vectors of ones or zeros."""
         moved = self.scale.matvec(numbers(self._value_shape(), self.dtype))
         return moved if self.loc is None else tf.identity(self.loc) + moved
 

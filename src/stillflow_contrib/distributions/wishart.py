@@ -108,19 +108,19 @@ class _WishartLinearOperator(Distribution):
 
     @property
     def cholesky_input_output_matrices(self) -> bool:
-        """Whether samples, means and values are Cholesky factors."""
+        """True if samples, means and values are Cholesky factors."""
         return self._cholesky_input_output_matrices
 
     @property
     def dimension(self) -> Any:
-        """How many rows matrices have, as a number of their type."""
+        """The number of rows of matrices, in their dtype."""
         return self._dimension
 
     def _square(self) -> Any:
         return self.scale_operator.matmul(self.scale_operator.to_dense(), adjoint_arg=True)
 
     def scale(self) -> Any:
-        """The scale, or its Cholesky factor, as `cholesky_input_output_matrices` says."""
+        """Return the scale, or its Cholesky factor, as `cholesky_input_output_matrices` says."""
         if self._cholesky_input_output_matrices:
             return self.scale_operator.to_dense()
         return self._square()
@@ -178,7 +178,7 @@ class _WishartLinearOperator(Distribution):
         return result
 
     def _solved(self, root: Any) -> Any:
-        """The inverse of the operator times Cholesky factors of values."""
+        """Return the inverse of the operator times Cholesky factors of values."""
         batch, event = self.batch_shape_tensor(), self.event_shape_tensor()
         ndims = tf.rank(root)
         samples = ndims - tf.shape(batch)[0] - 2
@@ -230,7 +230,7 @@ class _WishartLinearOperator(Distribution):
         return factor * self._square()
 
     def mean_log_det(self, name: str = "mean_log_det") -> Any:
-        """The mean of the logarithm of determinants."""
+        """Return the mean of the logarithm of determinants."""
         with self._name_scope(name):
             return (
                 self._multi_digamma(0.5 * self.df, self.dimension)
@@ -239,7 +239,7 @@ class _WishartLinearOperator(Distribution):
             )
 
     def log_normalization(self, name: str = "log_normalization") -> Any:
-        """The logarithm of what densities are divided by."""
+        """Return the logarithm of what densities are divided by."""
         with self._name_scope(name):
             return (
                 self.df * self.scale_operator.log_abs_determinant()
@@ -248,7 +248,7 @@ class _WishartLinearOperator(Distribution):
             )
 
     def _multi_gamma_sequence(self, a: Any, p: Any, name: str = "multi_gamma_sequence") -> Any:
-        """The arguments a, a - 1/2, ... of the p gamma functions of a multivariate one."""
+        """Return the arguments a, a - 1/2, ... of the p gamma functions of a multivariate one."""
         with self._name_scope(name, values=[a, p]):
             zero = tf.constant(0.0, dtype=self.dtype)
             steps = tf.linspace(zero, 0.5 - 0.5 * p, tf.cast(p, tf.int32))

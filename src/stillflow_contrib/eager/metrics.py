@@ -40,7 +40,7 @@ class Metric(Trackable):
             self.call = tf.contrib.eager.defun(self.call)  # type: ignore[method-assign]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Updates the variables, which the first call makes; gives what `call` does."""
+        """Update the variables, which the first call makes; give what `call` does."""
         if not self._built:
             with tf.variable_scope(self._scope), self._home.as_default():
                 self.build(*args, **kwargs)
@@ -57,7 +57,7 @@ class Metric(Trackable):
         return self._vars
 
     def init_variables(self) -> Any:
-        """Sets the variables to what they were at first; in a graph, an operation that does."""
+        """Set the variables to what they were at first; in a graph, an operation that does."""
         if not tf.executing_eagerly():
             return tf.group([variable.initializer for variable in self._vars])
         for variable in self._vars:
@@ -65,23 +65,26 @@ class Metric(Trackable):
         return None
 
     def build(self, *args: Any, **kwargs: Any) -> None:
-        """Makes the variables, for the arguments of the first call."""
+        """Make the variables, for the arguments of the first call."""
         raise NotImplementedError("Metrics must define a build() member function")
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Updates the variables."""
+        """Update the variables."""
         raise NotImplementedError("Metrics must define a call() member function")
 
     def result(self) -> Any:
-        """The value of the metric."""
+        """Return the value of the metric."""
         raise NotImplementedError("Metrics must define a result() member function")
 
     def value(self) -> Any:
-        """The result; where operations run when they are called, the function that gives it."""
+        """Return the result.
+
+        Where operations run when they are called, the function that gives it.
+        """
         return self.result if tf.executing_eagerly() else self.result()
 
     def aggregate(self, metrics: Any) -> None:
-        """Adds the variables of other metrics of this class to those of this one.
+        """Add the variables of other metrics of this class to those of this one.
 
         Raises:
           TypeError: if one is of another class.
@@ -101,7 +104,7 @@ class Metric(Trackable):
     def add_variable(
         self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None
     ) -> Any:
-        """Makes a variable; for `build`.
+        """Make a variable; for `build`.
 
         Raises:
           RuntimeError: if it is called elsewhere.
@@ -141,7 +144,7 @@ class Mean(Metric):
         self.dtype = dtype
 
     def build(self, *args: Any, **kwargs: Any) -> None:
-        """Makes the sums of values and of weights."""
+        """Make the sums of values and of weights."""
         del args, kwargs
         self.numer, self.denom = (
             self.add_variable(name, (), self.dtype, tf.zeros_initializer)
@@ -149,7 +152,7 @@ class Mean(Metric):
         )
 
     def call(self, values: Any, weights: Any = None) -> Any:
-        """Adds values, each with a weight, by default 1; gives the arguments."""
+        """Add values, each with a weight, by default 1; give the arguments."""
         if weights is None:
             self.denom.assign_add(tf.cast(tf.identity(tf.size(values)), self.dtype))
             values = tf.reduce_sum(values)
@@ -162,7 +165,7 @@ class Mean(Metric):
         return values, weights
 
     def result(self, write_summary: Any = True) -> Any:
-        """The mean; written as a summary too, if summaries are recorded."""
+        """Return the mean; written as a summary too, if summaries are recorded."""
         mean = self.numer / self.denom
 
         def written() -> Any:
@@ -182,7 +185,7 @@ class _Matches(Mean):
         super().__init__(name=name, dtype=dtype)
 
     def _add(self, labels: Any, predictions: Any, matches: Any, weights: Any) -> Any:
-        """Adds matches; gives the arguments of the call."""
+        """Add matches; give the arguments of the call."""
         super().call(tf.cast(matches, self.dtype), weights=weights)
         return (labels, predictions) if weights is None else (labels, predictions, weights)
 
@@ -196,20 +199,20 @@ def _check_same_shape(labels: Any, predictions: Any) -> None:
 
 @export("contrib.eager.metrics.Accuracy")
 class Accuracy(_Matches):
-    """How often predicted numbers of classes are right."""
+    """Share of right predictions of class numbers."""
 
     def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:  # type: ignore[override]
-        """Adds labels and predictions of the same shape and type."""
+        """Add labels and predictions of the same shape and type."""
         _check_same_shape(labels, predictions)
         return self._add(labels, predictions, tf.equal(labels, predictions), weights)
 
 
 @export("contrib.eager.metrics.CategoricalAccuracy")
 class CategoricalAccuracy(_Matches):
-    """How often the most probable class is the one whose label is 1."""
+    """Share of examples whose most probable class has the label 1."""
 
     def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:  # type: ignore[override]
-        """Adds one-hot labels, and probabilities of the same shape."""
+        """Add one-hot labels, and probabilities of the same shape."""
         _check_same_shape(labels, predictions)
         labels, predictions = tf.argmax(labels, axis=-1), tf.argmax(predictions, axis=-1)
         return self._add(labels, predictions, tf.equal(labels, predictions), weights)
@@ -217,7 +220,7 @@ class CategoricalAccuracy(_Matches):
 
 @export("contrib.eager.metrics.BinaryAccuracy")
 class BinaryAccuracy(_Matches):
-    """How often predictions are on the right side of a threshold.
+    """Share of predictions on the right side of a threshold.
 
     Args:
       threshold: above it a prediction is 1, else 0.
@@ -230,7 +233,7 @@ class BinaryAccuracy(_Matches):
         self.threshold = threshold
 
     def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:  # type: ignore[override]
-        """Adds labels, 0 or 1, and predictions of the same shape and type."""
+        """Add labels, 0 or 1, and predictions of the same shape and type."""
         _check_same_shape(labels, predictions)
         predictions = tf.convert_to_tensor(predictions) > self.threshold  # type: ignore[operator]
         labels = tf.cast(labels, tf.bool)
@@ -239,10 +242,10 @@ class BinaryAccuracy(_Matches):
 
 @export("contrib.eager.metrics.SparseAccuracy")
 class SparseAccuracy(_Matches):
-    """How often the most probable class is the one that a label names."""
+    """Share of examples whose most probable class is the label."""
 
     def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:  # type: ignore[override]
-        """Adds numbers of classes, and probabilities with a dimension more."""
+        """Add numbers of classes, and probabilities with a dimension more."""
         tf.assert_equal(
             tf.shape(labels), tf.shape(predictions)[0],
             message="First axis of labels and predictions is unequal",

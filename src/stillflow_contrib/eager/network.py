@@ -1,4 +1,4 @@
-"""`tfe.Network`: layers put together, with their variables in nested variable scopes."""
+"""`tfe.Network`: a network of layers, with their variables in nested variable scopes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Network(Layer):
         return name
 
     def _finalize_name(self, parent_network: Any) -> None:
-        """Makes a name that is free in another network, or in the graph."""
+        """Make a name that is free in another network, or in the graph."""
         if not self._name:
             if parent_network:
                 taken: Any = parent_network._owned_layers
@@ -221,7 +221,7 @@ class Network(Layer):
         self._non_network_sublayers.append(layer)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """A layer by its name, the first that has it, or by its place.
+        """Return a layer by its name, the first that has it, or by its place.
 
         Raises:
           ValueError: if there is none, or if both or neither are given.
@@ -319,7 +319,7 @@ class Sequential(Network):
             self.add(layer_func)
 
     def add(self, layer_func: Any) -> None:
-        """Adds a layer or function at the end.
+        """Add a layer or function at the end.
 
         Raises:
           TypeError: for anything else.
@@ -337,7 +337,7 @@ class Sequential(Network):
         self._layers_funcs.append(("training" in args, layer_func))
 
     def call(self, inputs: Any, training: Any = None) -> Any:
-        """What the last layer gives.
+        """Return the output of the last layer.
 
         Args:
           inputs: of the first.

@@ -21,7 +21,7 @@ _INSTEAD = "Please inherit from tf.keras.Model instead of tfe.Network, and use t
 
 @dataclass
 class _Names:
-    """How names of variables become those in checkpoints.
+    """Map from names of variables to names in checkpoints.
 
     Attributes:
       map_func: the function.
@@ -48,7 +48,7 @@ class _Names:
     def add(
         self, found: dict[str, Any], name: str, variable: Any, explain: Callable[..., str]
     ) -> None:
-        """Adds a variable to those of a name, which have to be the same."""
+        """Add a variable to those of a name, which have to be the same."""
         first = found.setdefault(name, variable)
         if first is not variable:
             make = explain if self.is_given else _default_conflict
@@ -116,7 +116,7 @@ def _session() -> Any:
 def save_network_checkpoint(
     network: Network, save_path: str, global_step: Any = None, map_func: _MapFunc | None = None
 ) -> str | None:
-    """Saves the variables of a network.
+    """Save the variables of a network.
 
     Args:
       network: the network, which was called before.

@@ -31,7 +31,7 @@ class Saver:
         self._saver = tf.train.Saver(var_list=var_list)
 
     def save(self, file_prefix: str, global_step: Any = None) -> str:
-        """Writes a checkpoint.
+        """Write a checkpoint.
 
         Args:
           file_prefix: what the files' names begin with.
@@ -46,17 +46,17 @@ class Saver:
         return path
 
     def restore(self, file_prefix: str) -> None:
-        """Reads a checkpoint.
+        """Read a checkpoint.
 
         Raises:
-          tf.errors.OpError: if there is none, or it lacks a variable.
+          tf.errors.OpError: if there is none, or a variable is missing in it.
         """
         self._saver.restore(None, file_prefix)
 
 
 @export("contrib.eager.get_optimizer_variables")
 def get_optimizer_variables(optimizer: Any) -> list[Any]:
-    """The variables that an optimizer has for itself."""
+    """Return the variables that an optimizer has for itself."""
     return list(optimizer.variables())
 
 
@@ -65,7 +65,7 @@ def get_optimizer_variables(optimizer: Any) -> list[Any]:
 def restore_variables_on_create(
     save_path: str | None, map_func: Callable[[str], str] | None = None
 ) -> Iterator[None]:
-    """A context in which variables begin with the values that a checkpoint has for their names.
+    """Return a context in which variables start with a checkpoint's values for their names.
 
     Args:
       save_path: of the checkpoint; None for nothing.
@@ -73,7 +73,7 @@ def restore_variables_on_create(
 
     Raises:
       ValueError: where operations are added to graphs, or if `map_func` is not callable.
-      NotFoundError: if the checkpoint lacks a variable.
+      NotFoundError: if a variable is missing in the checkpoint.
     """
     if not tf.executing_eagerly():
         raise ValueError(

@@ -12,7 +12,7 @@ from stillflow.variables.variable_scope import with_variable_store
 
 @export("contrib.eager.EagerVariableStore")
 class EagerVariableStore:
-    """Keeps what `tf.get_variable` makes, where operations run when they are called.
+    """Store of `tf.get_variable`'s variables in eager execution.
 
     Args:
       store: where variables are kept; a new one by default.
@@ -30,7 +30,7 @@ class EagerVariableStore:
         self._store = VariableStore(keeps_eager=True) if store is None else store
 
     def as_default(self) -> Any:
-        """A context in which variables are found and kept here."""
+        """Return a context in which variables are found and kept here."""
         return with_variable_store(self._store)
 
     def variables(self) -> list[Any]:
@@ -38,15 +38,15 @@ class EagerVariableStore:
         return sorted(self._store._vars.values(), key=lambda variable: str(variable.name))
 
     def trainable_variables(self) -> list[Any]:
-        """The trainable ones, by name."""
+        """Return the trainable ones, by name."""
         return [variable for variable in self.variables() if variable.trainable]
 
     def non_trainable_variables(self) -> list[Any]:
-        """The others, by name."""
+        """Return the others, by name."""
         return [variable for variable in self.variables() if not variable.trainable]
 
     def copy(self) -> EagerVariableStore:
-        """A store with copies of the variables."""
+        """Return a store with copies of the variables."""
         other = EagerVariableStore()
         for key, variable in self._store._vars.items():
             other._store._vars[key] = ResourceVariable(

@@ -39,7 +39,7 @@ def export_saved_model_for_mode(
     checkpoint_path: Any = None,
     mode: str = ModeKeys.PREDICT,
 ) -> Any:
-    """Writes a SavedModel of a mode: see `tf.estimator.Estimator.export_saved_model`."""
+    """Write a SavedModel of a mode: see `tf.estimator.Estimator.export_saved_model`."""
     return estimator.export_saved_model(
         export_dir_base, input_receiver_fn, assets_extra=assets_extra, as_text=as_text,
         checkpoint_path=checkpoint_path, experimental_mode=mode,
@@ -56,7 +56,7 @@ def export_all_saved_models(
     as_text: bool = False,
     checkpoint_path: Any = None,
 ) -> Any:
-    """Writes a SavedModel of several modes: see `tf.estimator.Estimator`."""
+    """Write a SavedModel of several modes: see `tf.estimator.Estimator`."""
     return estimator.experimental_export_all_saved_models(
         export_dir_base, input_receiver_fn_map, assets_extra=assets_extra, as_text=as_text,
         checkpoint_path=checkpoint_path,

@@ -26,7 +26,7 @@ class _ClippedByNorm(WrappingOptimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Applies the clipped gradients."""
+        """Apply the clipped gradients."""
         gradients, variables = zip(*grads_and_vars)
         gradients, _ = tf.clip_by_global_norm(gradients, self._clip_norm)
         pairs = list(zip(gradients, variables))
@@ -35,7 +35,7 @@ class _ClippedByNorm(WrappingOptimizer):
 
 @export("contrib.estimator.clip_gradients_by_norm")
 def clip_gradients_by_norm(optimizer: Any, clip_norm: Any) -> Optimizer:
-    """An optimizer that scales gradients down to a norm of all of them together.
+    """Return an optimizer that scales gradients down to a norm of all of them together.
 
     Args:
       optimizer: what applies them.
@@ -48,12 +48,12 @@ def clip_gradients_by_norm(optimizer: Any, clip_norm: Any) -> Optimizer:
 def forward_features(
     estimator: Any, keys: Any = None, sparse_default_values: Any = None
 ) -> Estimator:
-    """An estimator like another one, whose predictions have features among them.
+    """Return an estimator like another one, with features added to its predictions.
 
     Args:
       estimator: which is left as it is.
       keys: the features' keys: one, a list, or all if None.
-      sparse_default_values: {key: what stands where a sparse feature has no value}.
+      sparse_default_values: {key: value of a sparse feature's empty cells}.
 
     Raises:
       TypeError: if `keys` are no strings.

@@ -25,7 +25,7 @@ def multi_class_head(
     loss_fn: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Head:
-    """A head that predicts one of more than two classes.
+    """Return a head that predicts one of more than two classes.
 
     Args:
       n_classes: how many.
@@ -50,7 +50,7 @@ def binary_classification_head(
     loss_fn: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Head:
-    """A head that predicts one of two classes.
+    """Return a head that predicts one of two classes.
 
     Args:
       thresholds: at which probabilities accuracy, precision and recall are measured besides.
@@ -73,7 +73,7 @@ def regression_head(
     inverse_link_fn: Callable[[Any], Any] | None = None,
     name: str | None = None,
 ) -> Head:
-    """A head that predicts numbers.
+    """Return a head that predicts numbers.
 
     Args:
       label_dimension: how many numbers an example has.
@@ -96,7 +96,7 @@ def poisson_regression_head(
     compute_full_loss: bool = True,
     name: str | None = None,
 ) -> Head:
-    """A head that predicts counts; logits are logarithms of their expectations.
+    """Return a head that predicts counts; logits are logarithms of their expectations.
 
     Args:
       compute_full_loss: whether the loss has the term that logits do not change.
@@ -115,7 +115,7 @@ def poisson_regression_head(
 def logistic_regression_head(
     weight_column: Any = None, loss_reduction: str = _MEAN, name: str | None = None
 ) -> Head:
-    """A head that predicts probabilities.
+    """Return a head that predicts probabilities.
 
     Args:
       weight_column, loss_reduction, name: as of `regression_head`.

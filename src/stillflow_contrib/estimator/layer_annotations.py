@@ -17,7 +17,7 @@ from stillflow.ops.nn.activations import relu
 
 
 def _of_model(original: Estimator, model_dir: Any, config: Any, warm_start_from: Any) -> Estimator:
-    """An estimator, of no class of its own, with the model of another."""
+    """Return an estimator, of no class of its own, with the model of another."""
 
     def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
         return original.model_fn(features, labels, mode, config)
@@ -41,7 +41,7 @@ def DNNClassifierWithLayerAnnotations(
     warm_start_from: Any = None,
     loss_reduction: Any = Reduction.SUM,
 ) -> Estimator:
-    """An `Estimator` with the model of `tf.estimator.DNNClassifier`, whose arguments it takes."""
+    """Return an `Estimator` with the model and arguments of `tf.estimator.DNNClassifier`."""
     original = DNNClassifier(
         hidden_units, feature_columns, model_dir, n_classes, weight_column, label_vocabulary,
         optimizer, activation_fn, dropout, input_layer_partitioner, config, warm_start_from,
@@ -65,7 +65,7 @@ def DNNRegressorWithLayerAnnotations(
     warm_start_from: Any = None,
     loss_reduction: Any = Reduction.SUM,
 ) -> Estimator:
-    """An `Estimator` with the model of `tf.estimator.DNNRegressor`, whose arguments it takes."""
+    """Return an `Estimator` with the model and arguments of `tf.estimator.DNNRegressor`."""
     original = DNNRegressor(
         hidden_units, feature_columns, model_dir, label_dimension, weight_column, optimizer,
         activation_fn, dropout, input_layer_partitioner, config, warm_start_from, loss_reduction,

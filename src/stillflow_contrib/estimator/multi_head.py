@@ -17,7 +17,7 @@ from stillflow.train.global_step import get_global_step
 
 @export("contrib.estimator.multi_head")
 def multi_head(heads: Sequence[Any], head_weights: Any = None) -> Head:
-    """A head of several others, whose losses are added up.
+    """Return a head of several others, whose losses are added up.
 
     Args:
       heads: heads with names.
@@ -62,7 +62,7 @@ class _MultiHead(Head):
             return tf.add_n([tf.multiply(loss, weight) for loss, weight in pairs])
 
     def create_loss(self, features: Any, mode: Any, logits: Any, labels: Any) -> LossSpec:
-        """The sum of the heads' losses; the other parts are dicts by their names."""
+        """Return the sum of the heads' losses; the other parts are dicts by their names."""
         of_heads = self._of_heads(logits)
         unreduced, weights, processed, losses = {}, {}, {}, []
         for i, head in enumerate(self._heads):
@@ -81,7 +81,7 @@ class _MultiHead(Head):
         self, features: Any, mode: Any, logits: Any, labels: Any = None, optimizer: Any = None,
         train_op_fn: Any = None,
     ) -> EstimatorSpec:  # fmt: skip
-        """What a model function returns; see `Head`.
+        """Return the `EstimatorSpec` for a model function; see `Head`.
 
         Raises:
           ValueError: if labels are no dict, for other modes, or if both or neither of optimizer

@@ -41,7 +41,7 @@ def multi_label_head(
     classes_for_class_based_metrics: Any = None,
     name: str | None = None,
 ) -> Head:
-    """A head that predicts several classes, of which an example has any number.
+    """Return a head that predicts several classes, of which an example has any number.
 
     Args:
       n_classes: how many there are, more than 1; each has a logit.

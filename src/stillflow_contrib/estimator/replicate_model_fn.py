@@ -38,7 +38,7 @@ def replicate_model_fn(
     loss_reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     devices: Sequence[str] | None = None,
 ) -> Callable[..., Any]:
-    """A model function that builds a tower of another on each device, for a part of the batch.
+    """Return a model function with a tower on each device, for a part of the batch.
 
     Args:
       model_fn: the other; its optimizers are `TowerOptimizer`s.
@@ -116,7 +116,7 @@ def _split_batch(features: Any, labels: Any, count: int, device: str) -> tuple[A
 
 
 def _places(worker: str, variables: str) -> Callable[[Any], str]:
-    """Where operations go: variables to one device, all others to the tower's."""
+    """Return the device function: variables to one device, all others to the tower's."""
 
     def choose(op: Any) -> str:
         default = variables if op.type in _VARIABLES else worker
@@ -131,7 +131,7 @@ def _towers(
     model_fn: Callable[..., Any], loss_reduction: str, devices: list[str], variables: str,
     features: Any, labels: Any, mode: Any, params: Any, config: Any,
 ) -> list[Any]:  # fmt: skip
-    """What the model function returns in each tower, with its share of the loss."""
+    """Return the model function's results in each tower, with its share of the loss."""
     known = fn_args(model_fn)
     optional = {
         name: copy.deepcopy(value)
@@ -187,7 +187,7 @@ def _evaluated(specs: list[Any], device: str) -> EstimatorSpec:
 
 
 def _reduced_metrics(towers: int) -> Any:
-    """Adds what the other towers have measured to the first one, and sets theirs to zero."""
+    """Add what the other towers have measured to the first one, and set theirs to zero."""
     variables = get_collection(GraphKeys.METRIC_VARIABLES)
     count = len(variables) // towers
     if len(variables) % towers != 0:
@@ -219,7 +219,7 @@ def _predicted(specs: list[Any], device: str) -> EstimatorSpec:
 
 
 def _joined_outputs(towers: list[Any]) -> Any:
-    """What is served, of all towers."""
+    """Return the exported outputs of all towers."""
     first = towers[0]
     if isinstance(first, PredictOutput):
         return PredictOutput(_joined([each.outputs for each in towers]))

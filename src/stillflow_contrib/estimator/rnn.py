@@ -40,7 +40,7 @@ def _cell(units: int, cell_type: Any) -> Any:
 
 
 def _cell_function(rnn_cell_fn: Any, num_units: Any, cell_type: Any) -> Callable[[Any], Any]:
-    """What makes the cell for a mode: the program's function, or layers of cells of one type.
+    """Return the creator of cells for a mode: the program's, or layers of cells of one type.
 
     Raises:
       ValueError: if both are given.
@@ -59,7 +59,7 @@ def _cell_function(rnn_cell_fn: Any, num_units: Any, cell_type: Any) -> Callable
 
 
 def _last_outputs(outputs: Any, lengths: Any) -> Any:
-    """Of outputs [batch, steps, n] those of the last step of each sequence."""
+    """Return the last step of each sequence of outputs [batch, steps, n]."""
     with tf.name_scope("select_last_activations", values=[outputs, lengths]):
         shape = tf.shape(outputs)
         batch, steps, width = shape[0], shape[1], shape[2]
@@ -107,7 +107,7 @@ class _Recurrent(Estimator):
     """An estimator of a head over a recurrent network.
 
     Args:
-      head: what makes predictions of logits.
+      head: makes predictions of logits.
       given: the constructor's arguments.
     """
 
@@ -146,10 +146,10 @@ class RNNClassifier(_Recurrent):
 
     Args:
       sequence_feature_columns: columns of sequences, of which the steps' inputs are made.
-      context_feature_columns: columns of whole examples, put beside every step.
+      context_feature_columns: columns of whole examples, appended to every step.
       num_units: the sizes of the layers of cells.
       cell_type: "basic_rnn" (by default), "lstm", "gru", or a class of cells.
-      rnn_cell_fn: in place of both: makes a cell for a mode.
+      rnn_cell_fn: instead of both: makes a cell for a mode.
       model_dir: of checkpoints and events.
       n_classes: how many there are.
       weight_column: the key of the feature that weights examples, or a numeric column.
@@ -160,7 +160,7 @@ class RNNClassifier(_Recurrent):
       config: a `RunConfig`.
 
     Raises:
-      ValueError: for both a function for cells and sizes or types, and for what heads refuse.
+      ValueError: for both a function for cells and sizes or types, and for heads' errors.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ _METHODS = {
 
 @export("contrib.estimator.SavedModelEstimator")
 class SavedModelEstimator(Estimator):
-    """Trains, evaluates and predicts by the graphs of a SavedModel, from its variables on.
+    """Estimator with the graphs of a SavedModel, which starts from its variables.
 
     Args:
       saved_model_dir: what `experimental_export_all_saved_models` has written.
@@ -90,7 +90,7 @@ class SavedModelEstimator(Estimator):
         return signatures[key]
 
     def _create_and_assert_global_step(self, graph: Any) -> None:
-        """The graph that is read has it."""
+        """Do nothing: the loaded graph has it."""
 
     def _model_fn_from_saved_model(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
         if mode not in self._available_modes:
@@ -131,7 +131,7 @@ class SavedModelEstimator(Estimator):
 
 
 def _input_map(signature: Any, features: Any, labels: Any) -> dict[str, Any]:
-    """The inputs of a graph, by the names of its placeholders.
+    """Return the inputs of a graph, by the names of its placeholders.
 
     Raises:
       ValueError: if one is missing, or of another type or shape.
@@ -164,7 +164,7 @@ def _check_like(tensor: Any, info: Any, name: str) -> None:
 
 
 def _parts(mode: str, outputs: dict[str, Any], method: str) -> tuple[Any, Any, Any]:
-    """The loss, predictions and metrics out of a signature's outputs."""
+    """Return the loss, predictions and metrics out of a signature's outputs."""
     if mode == ModeKeys.PREDICT:
         return None, outputs, None
     if method != _METHODS[mode]:

@@ -20,14 +20,14 @@ towers_moved = deprecated(
 
 
 def scaled_loss(loss: Any, loss_reduction: str | None, towers: int) -> Any:
-    """A tower's share of a loss: divided by the number of towers unless losses are sums."""
+    """Return a tower's share of a loss: divided by the number of towers unless losses are sums."""
     if loss is None or towers == 1 or loss_reduction == Reduction.SUM:
         return loss
     return tf.div(loss, 1.0 * towers, name="averaged_loss")
 
 
 def sum_on_device(values: Sequence[Any], device: str, name: str | None = None) -> Any:
-    """The sum of tensors or of slices, on a device.
+    """Return the sum of tensors or of slices, on a device.
 
     Raises:
       ValueError: if slices shall have a name.
@@ -46,7 +46,7 @@ def sum_on_device(values: Sequence[Any], device: str, name: str | None = None) -
 
 
 class _PerGraphState:
-    """What the towers of a graph have in common while they are built."""
+    """Shared state of a graph's towers while they are built."""
 
     def __init__(self) -> None:
         self.count = 1
@@ -59,7 +59,7 @@ class _PerGraphState:
 
     @contextmanager
     def tower(self, number: int, var_scope: Any, name_scope: str) -> Iterator[None]:
-        """A scope in which a tower is built."""
+        """Return a scope in which a tower is built."""
         if number == 0:
             self.scopes_of_first = (var_scope, name_scope)
         self._current = number
@@ -73,7 +73,7 @@ class _PerGraphState:
         self._collected.setdefault(self._current, []).append(grads_and_vars)
 
     def latest(self) -> list[Any]:
-        """The gradients of this call in all towers."""
+        """Return the gradients of this call in all towers."""
         call = len(self._collected[self._current]) - 1
         return [pair for tower in range(self._current + 1) for pair in self._collected[tower][call]]
 
@@ -84,7 +84,7 @@ class _PerGraphState:
 
 @export("contrib.estimator.TowerOptimizer")
 class TowerOptimizer(Optimizer):
-    """Applies the sums of the gradients of all towers of `replicate_model_fn`.
+    """Optimizer that applies the sums of the gradients of all towers of `replicate_model_fn`.
 
     Args:
       optimizer_or_optimizer_fn: an optimizer, or a function that makes it.
@@ -98,15 +98,15 @@ class TowerOptimizer(Optimizer):
 
     @staticmethod
     def has_been_used() -> bool:
-        """Whether an optimizer of this kind was asked for something in the graph."""
+        """Return True if an optimizer of this kind was used in the graph."""
         return TowerOptimizer._graph_state().optimizer_used
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the other optimizer."""
+        """Return a slot of the other optimizer."""
         return self._get_optimizer().get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """The names of its slots."""
+        """Return the names of its slots."""
         return self._get_optimizer().get_slot_names(*args, **kwargs)
 
     def get_name(self, *args: Any, **kwargs: Any) -> Any:
@@ -118,7 +118,7 @@ class TowerOptimizer(Optimizer):
         return self._get_optimizer().variables(*args, **kwargs)
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> Any:
-        """The gradients of this tower's share of the loss."""
+        """Return the gradients of this tower's share of the loss."""
         state = self._graph_state()
         loss = scaled_loss(loss, state.loss_reduction, state.count)
         return self._get_optimizer().compute_gradients(loss, *args, **kwargs)
@@ -126,7 +126,7 @@ class TowerOptimizer(Optimizer):
     def apply_gradients(  # type: ignore[override]
         self, grads_and_vars: Any, global_step: Any = None, **kwargs: Any
     ) -> Any:
-        """In the last tower, the operation that applies all towers' gradients; else nothing."""
+        """Apply all towers' gradients in the last tower; do nothing in the others."""
         state = self._graph_state()
         if state.count == 1:
             return self._get_optimizer().apply_gradients(grads_and_vars, global_step, **kwargs)

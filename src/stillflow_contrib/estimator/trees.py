@@ -18,7 +18,7 @@ from stillflow.graph.export import export
 
 
 def _repeated(input_fn: Callable[[], Any]) -> Callable[[], Any]:
-    """The same input, again and again."""
+    """Return the same input, again and again."""
 
     def repeated() -> Any:
         result = input_fn()

@@ -29,7 +29,7 @@ def _beside(tensor: Any) -> Any:
 
 
 def check_settings(initial_clusters: Any, distance_metric: str, known: Any) -> None:
-    """Refuses unknown names of ways to begin and of distances."""
+    """Raise an error for unknown initializations and distances."""
     if isinstance(initial_clusters, str) and initial_clusters not in known:
         raise ValueError(f"Unsupported initialization algorithm '{initial_clusters}'")
     if distance_metric not in (SQUARED_EUCLIDEAN_DISTANCE, COSINE_DISTANCE):
@@ -49,7 +49,7 @@ class KMeans:
       use_mini_batch: whether inputs are batches, whose points move centers by and by.
       mini_batch_steps_per_iteration: after how many batches the moved centers count.
       random_seed: of the initial centers.
-      kmeans_plus_plus_num_retries: how often "kmeans_plus_plus" draws a center anew.
+      kmeans_plus_plus_num_retries: number of redraws of a center by "kmeans_plus_plus".
       kmc2_chain_length: how many points "kmc2" draws a center from.
 
     Raises:
@@ -82,7 +82,7 @@ class KMeans:
 
     @property
     def _waits(self) -> bool:
-        """Whether moved centers count only after some batches."""
+        """True if moved centers count only after some batches."""
         return self._use_mini_batch and self._steps > 1
 
     @property
@@ -90,7 +90,7 @@ class KMeans:
         return self._cosine and (not self._use_mini_batch or self._waits)
 
     def training_graph(self) -> tuple[Any, Any, Any, Any, Any, Any]:
-        """Builds the graph.
+        """Build the graph.
 
         Returns:
           The distances of each input's points to all centers, the numbers of their clusters, the
@@ -141,7 +141,7 @@ class KMeans:
         return centers, initialized, counts, moved, steps_left
 
     def _infer(self, inputs: list[Any], centers: Any) -> Any:
-        """The scores of each input, the nearest distances, and the clusters."""
+        """Return the scores of each input, the nearest distances, and the clusters."""
         scores = [self._scores(each, centers) for each in inputs]
         if self._cosine and not self._keeps_unit_length:
             with _beside(centers):
@@ -166,7 +166,7 @@ class KMeans:
             )
 
     def _synchronize(self, steps_left: Any, centers: Any, moved: Any, counts: Any) -> Any:
-        """Makes the moved centers count, once in some batches."""
+        """Make the moved centers count, once in some batches."""
         if not self._waits:
             return tf.no_op()
 
@@ -185,7 +185,7 @@ class KMeans:
             return tf.cond(steps_left <= 0, begin_anew, lambda: tf.assign_sub(steps_left, 1))
 
     def _average(self, inputs: list[Any], num_clusters: Any, clusters: Any, centers: Any) -> Any:
-        """Moves each center to the mean of its points."""
+        """Move each center to the mean of its points."""
         sums, counts = [], []
         epsilon = tf.constant(_EPSILON, dtype=inputs[0].dtype)
         for each, cluster in zip(inputs, clusters):
@@ -218,7 +218,7 @@ def _unit_length(points: Any) -> Any:
 
 
 def _move(inputs: list[Any], clusters: Any, centers: Any, counts: Any) -> Any:
-    """Moves centers towards the points of a batch, the less the more points they have had."""
+    """Move centers towards the points of a batch, the less the more points they have had."""
     updates = []
     for points, cluster in zip(inputs, clusters):
         with _beside(points):

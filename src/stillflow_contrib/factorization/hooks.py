@@ -40,7 +40,7 @@ class InitializeClustersHook(SessionRunHook):
 
 
 class LossRelativeChangeHook(SessionRunHook):
-    """Stops when the loss changes by less than a share of it.
+    """Hook that stops when the relative change of the loss is small.
 
     Args:
       loss: a scalar.
@@ -57,7 +57,7 @@ class LossRelativeChangeHook(SessionRunHook):
         return SessionRunArgs(self._loss)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Compares it with that of the step before."""
+        """Compare it with that of the step before."""
         loss, before = run_values.results, self._before
         if before and abs(loss - before) / (1 + abs(before)) < self._tolerance:
             run_context.request_stop()

@@ -14,7 +14,7 @@ from stillflow.ops.clustering import (
 
 
 class InitialClusters:
-    """Builds what chooses centers among the inputs, if need be batch after batch.
+    """Choice of initial centers among the inputs, batch after batch if necessary.
 
     Args:
       inputs: points, a list of [n, width].
@@ -45,7 +45,7 @@ class InitialClusters:
         self._num_data = tf.add_n([tf.shape(each)[0] for each in inputs])
 
     def op(self) -> Any:
-        """The operation that chooses centers."""
+        """Return the operation that chooses centers."""
         return tf.cond(
             tf.equal(self._num_remaining, 0),
             lambda: tf.assert_equal(self._initialized, True),
@@ -64,14 +64,14 @@ class InitialClusters:
         return tf.nn.l2_normalize(points, dim=1) if self._cosine else points
 
     def _assign(self, centers: Any) -> Any:
-        """Sets the centers."""
+        """Set the centers."""
         assigned = tf.assign(self._centers, centers, validate_shape=False)
         if self._moved is not self._centers:
             assigned = tf.assign(self._moved, assigned, validate_shape=False)
         return assigned
 
     def _left(self, assigned: Any) -> Any:
-        """How many centers are still to choose."""
+        """Return the number of centers still to choose."""
         return self._num_clusters - tf.shape(assigned)[0]
 
     def _add(self) -> Any:
@@ -118,7 +118,7 @@ class InitialClusters:
         )  # fmt: skip
 
     def _add_by_chains(self) -> Any:
-        """Adds a center of each run of `chain_length` points."""
+        """Add a center of each run of `chain_length` points."""
         points = self._inputs[0]
         runs = tf.cast(tf.shape(points)[0] / self._chain_length, dtype=tf.int32)
         number = tf.maximum(tf.minimum(self._num_remaining, runs), 1)

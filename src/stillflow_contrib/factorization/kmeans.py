@@ -22,7 +22,7 @@ from stillflow_contrib.factorization.hooks import InitializeClustersHook, LossRe
 
 @export("contrib.factorization.KMeansClustering")
 class KMeansClustering(Estimator):
-    """Finds clusters of points.
+    """Estimator of clusters of points.
 
     Args:
       num_clusters: how many clusters there are.
@@ -33,7 +33,7 @@ class KMeansClustering(Estimator):
       random_seed: of the initial centers.
       use_mini_batch: whether a step has a batch of the points, not all of them.
       mini_batch_steps_per_iteration: after how many batches the moved centers count.
-      kmeans_plus_plus_num_retries: how often `KMEANS_PLUS_PLUS_INIT` draws a center anew.
+      kmeans_plus_plus_num_retries: number of redraws of a center by `KMEANS_PLUS_PLUS_INIT`.
       relative_tolerance: training stops when the loss changes by less than this share.
       config: a `RunConfig`.
       feature_columns: columns that make points of features.
@@ -89,19 +89,19 @@ class KMeansClustering(Estimator):
             yield result[predict_key]
 
     def predict_cluster_index(self, input_fn: Callable[[], Any]) -> Iterator[Any]:
-        """Gives the number of each point's cluster."""
+        """Return the number of each point's cluster."""
         return self._predict_one_key(input_fn, self.CLUSTER_INDEX)
 
     def score(self, input_fn: Callable[[], Any]) -> Any:
-        """The sum of the distances of points to their nearest centers."""
+        """Return the sum of the distances of points to their nearest centers."""
         return self.evaluate(input_fn=input_fn, steps=1)[self.SCORE]
 
     def transform(self, input_fn: Callable[[], Any]) -> Iterator[Any]:
-        """Gives the distances of each point to all centers."""
+        """Return the distances of each point to all centers."""
         return self._predict_one_key(input_fn, self.ALL_DISTANCES)
 
     def cluster_centers(self) -> Any:
-        """The centers [clusters, width]."""
+        """Return the centers [clusters, width]."""
         return self.get_variable_value(self.CLUSTER_CENTERS_VAR_NAME)
 
 
@@ -110,7 +110,7 @@ class KMeans(KMeansClustering):
     """`KMeansClustering` for `tf.estimator`.
 
     Args:
-      seed: of the initial centers, beside the graph's own.
+      seed: of the initial centers, in addition to the graph's own.
       num_clusters, model_dir, ...: as of `KMeansClustering`.
     """
 
@@ -138,13 +138,13 @@ class KMeans(KMeansClustering):
         )  # fmt: skip
 
     def transform(self, input_fn: Callable[[], Any]) -> Iterator[Any]:
-        """Gives the distances of each point to all centers; not their squares."""
+        """Return the distances of each point to all centers; not their squares."""
         for distances in super().transform(input_fn):
             yield np.sqrt(distances) if self._squared else distances
 
 
 def _points(features: Any, feature_columns: Any) -> Any:
-    """The points: what columns make of features, or all features side by side."""
+    """Return the points: what columns make of features, or all features side by side."""
     if isinstance(features, dict) and feature_columns:
         return tf.feature_column.input_layer(features, feature_columns)
     return side_by_side(features)

@@ -61,27 +61,33 @@ class GMM(Estimator):
     def predict_assignments(
         self, input_fn: Any = None, batch_size: int | None = None, outputs: Any = None
     ) -> Iterator[Any]:
-        """Gives the likeliest distribution of each point; the arguments are those of `predict`."""
+        """Return the most likely distribution of each point.
+
+        The arguments are those of `predict`.
+        """
         for result in self.predict(input_fn=input_fn, batch_size=batch_size, outputs=outputs):
             yield result[self.ASSIGNMENTS]
 
     def score(
         self, input_fn: Any = None, batch_size: int | None = None, steps: int | None = None
     ) -> Any:
-        """The logarithm of the summed likelihoods of points; the arguments are `evaluate`'s."""
+        """Return the logarithm of the summed likelihoods of points.
+
+        The arguments are `evaluate`'s.
+        """
         results = self.evaluate(input_fn=input_fn, batch_size=batch_size, steps=steps)
         return np.log(np.sum(np.exp(results[self.SCORES])))
 
     def weights(self) -> Any:
-        """The weights [num_clusters] of the last checkpoint."""
+        """Return the weights [num_clusters] of the last checkpoint."""
         return load_variable(self.model_dir, GmmAlgorithm.CLUSTERS_WEIGHT)
 
     def clusters(self) -> Any:
-        """The means [num_clusters, width] of the last checkpoint."""
+        """Return the means [num_clusters, width] of the last checkpoint."""
         return np.squeeze(load_variable(self.model_dir, GmmAlgorithm.CLUSTERS_VARIABLE), 1)
 
     def covariances(self) -> Any:
-        """The covariances [num_clusters, width, width] of the last checkpoint, or variances."""
+        """Return the last checkpoint's covariances [num_clusters, width, width], or variances."""
         return load_variable(self.model_dir, GmmAlgorithm.CLUSTERS_COVS_VARIABLE)
 
 

@@ -19,7 +19,10 @@ _LEAST_VARIANCE = 1e-3
 
 
 def covariance(points: Any, diag: bool) -> Any:
-    """The covariance [width, width] of points [n, width]; with `diag` the variances [1, width]."""
+    """Return the covariance [width, width] of points [n, width].
+
+    With `diag` the variances [1, width].
+    """
     count = tf.cast(tf.shape(points)[0], tf.float32)
     points -= tf.reduce_mean(points, 0, keepdims=True)
     if diag:
@@ -28,7 +31,7 @@ def covariance(points: Any, diag: bool) -> Any:
 
 
 def _random_points(data: list[Any], number: int, seed: int) -> Any:
-    """Some of the points."""
+    """Return some of the points."""
     count = tf.add_n([tf.shape(each)[0] for each in data])
     with tf.control_dependencies([tf.assert_less_equal(number, count)]):
         indices = tf.random_uniform(
@@ -92,7 +95,7 @@ class GmmAlgorithm:
         self._initialized = tf.Variable(False, dtype=tf.bool, name="initialized")
 
     def _initializers(self, data: list[Any], initial_means: Any) -> list[Any]:
-        """What sets the means, and what the covariances, unless they are set."""
+        """Return the initializers of means and covariances that are not set."""
         if initial_means is None:
             initial_means = _random_points(data, self._num_classes, self._random_seed)
         means = tf.expand_dims(initial_means, 1)
@@ -115,27 +118,27 @@ class GmmAlgorithm:
             return tf.cond(initialized, tf.no_op, lambda: assigned).op
 
     def init_ops(self) -> Any:
-        """The operation that sets means and covariances."""
+        """Return the operation that sets means and covariances."""
         return tf.group(*self._init_ops)
 
     def training_ops(self) -> Any:
-        """The operation of a step."""
+        """Return the operation of a step."""
         return tf.group(*self._train_ops)
 
     def is_initialized(self) -> Any:
-        """A bool variable: whether means and covariances are set."""
+        """Return a bool variable: whether means and covariances are set."""
         return self._initialized
 
     def alphas(self) -> Any:
-        """The variable of weights [num_classes]."""
+        """Return the variable of weights [num_classes]."""
         return self._alpha
 
     def clusters(self) -> Any:
-        """The variable of means [num_classes, 1, width]."""
+        """Return the variable of means [num_classes, 1, width]."""
         return self._means
 
     def covariances(self) -> Any:
-        """The variable of covariances [num_classes, width, width], or variances."""
+        """Return the variable of covariances [num_classes, width, width], or variances."""
         return self._covs
 
     def assignments(self) -> list[Any]:
@@ -143,15 +146,15 @@ class GmmAlgorithm:
         return [tf.argmax(shares, 1) for shares in self._shares]
 
     def scores(self) -> Any:
-        """The logarithm of each point's likelihood."""
+        """Return the logarithm of each point's likelihood."""
         return self._scores
 
     def log_likelihood_op(self) -> Any:
-        """The logarithm of the likelihood, a scalar."""
+        """Return the logarithm of the likelihood, a scalar."""
         return self._log_likelihood
 
     def _define(self, data: list[Any]) -> None:
-        """Builds a step, shard by shard, and the likelihoods."""
+        """Build a step, shard by shard, and the likelihoods."""
         self._shares: list[Any] = []  # of each distribution in each point, [n, num_classes]
         log_points = []  # the logarithms of points' likelihoods, [n, 1]
         sums = []  # of shares, of shares times points, of those times points
@@ -172,7 +175,7 @@ class GmmAlgorithm:
         self._scores = tf.squeeze(tf.reduce_logsumexp(by_class, axis=2, keepdims=True), axis=0)
 
     def _full_logs(self, shard: Any) -> Any:
-        """The logarithms of densities [n, num_classes] at points [1, n, width]."""
+        """Return the logarithms of densities [n, num_classes] at points [1, n, width]."""
         shift = shard - self._means
         root = tf.cholesky(self._covs + self._min_var)
         log_det = 2.0 * tf.reduce_sum(tf.log(tf.matrix_diag_part(root)), 1)
@@ -184,7 +187,7 @@ class GmmAlgorithm:
         return -0.5 * (distances + constant + log_det)
 
     def _diag_logs(self, shard: Any) -> Any:
-        """The same, of variances."""
+        """Return the same, of variances."""
         log_det = tf.reduce_sum(tf.log(self._covs + _LEAST_VARIANCE), 1, keepdims=True)
         squares = tf.squared_difference(shard, self._means)
         precisions = tf.expand_dims(1.0 / (self._covs + _LEAST_VARIANCE), 2)
@@ -193,7 +196,7 @@ class GmmAlgorithm:
         return -0.5 * (constant + tf.transpose(log_det) + distances)
 
     def _sums(self, shard: Any, shares: Any) -> tuple[Any, Any, Any]:
-        """Sums over points [1, n, width]: of shares, of those times points, and times squares."""
+        """Return sums over points [1, n, width]: of shares, times points, and times squares."""
         points_in = tf.reduce_sum(shares, 0, keepdims=True)
         points = tf.matmul(shares, tf.squeeze(shard, [0]), transpose_a=True)
         points = tf.expand_dims(points, 1)
@@ -209,7 +212,7 @@ class GmmAlgorithm:
         return points_in, points, tf.matmul(weighted, repeated)
 
     def _maximize(self, counts: list[Any], points: list[Any], squares: list[Any]) -> list[Any]:
-        """What sets weights, means and covariances to those of the points by their shares."""
+        """Return the updates of weights, means and covariances to those of the points by shares."""
         with tf.control_dependencies(self._shares):
             in_class = tf.squeeze(tf.add_n(counts), axis=[0])
             if "w" in self._params:
@@ -246,7 +249,7 @@ def gmm(
     inp: Any, initial_clusters: Any, num_clusters: int, random_seed: int,
     covariance_type: str = FULL_COVARIANCE, params: str = "wmc",
 ) -> tuple[Any, Any, list[Any], Any, Any, Any]:  # fmt: skip
-    """Builds the graph of a mixture of normal distributions.
+    """Build the graph of a mixture of normal distributions.
 
     Args:
       inp: points float [n, width], or a list of such tensors.

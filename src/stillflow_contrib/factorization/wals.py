@@ -94,21 +94,21 @@ class WALSMatrixFactorization(Estimator):
         return [self.get_variable_value(name) for name in names]
 
     def get_row_factors(self) -> list[Any]:
-        """The factors of rows in the last checkpoint, an array of each shard."""
+        """Return the factors of rows in the last checkpoint, an array of each shard."""
         return self._factors("row")
 
     def get_col_factors(self) -> list[Any]:
-        """The factors of columns in the last checkpoint, an array of each shard."""
+        """Return the factors of columns in the last checkpoint, an array of each shard."""
         return self._factors("col")
 
     def get_projections(self, input_fn: Callable[[], Any]) -> Iterator[Any]:
-        """Gives the factors that each row, or column, of the input would have."""
+        """Return the factors that each row, or column, of the input would have."""
         results = self.predict(input_fn=input_fn)
         return (result[self.PROJECTION_RESULT] for result in results)
 
 
 def _model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> ModelFnOps:
-    """Builds the model of a `WALSMatrixFactorization`, whose arguments are `params`."""
+    """Build the model of a `WALSMatrixFactorization`, whose arguments are `params`."""
     assert labels is None
     trains = mode == ModeKeys.TRAIN
     model = WALSModel(
@@ -151,7 +151,7 @@ class _Progress:
         scalar("completed_sweeps", self.completed_sweeps)
 
     def after(self, update: Any, entries: Any, count: int, name: str) -> tuple[Any, Any]:
-        """What forgets which rows are updated, and what updates some and remembers them."""
+        """Return operations that clear the updated rows, and that update some and record them."""
         none = tf.fill(dims=[count], value=False)
         with tf.colocate_with(none):
             processed = _variable(none, f"processed_{name}")

@@ -14,7 +14,7 @@ COMPLETED_SWEEPS = "completed_sweeps"
 
 
 class SweepHook(SessionRunHook):
-    """Says whether rows or columns are trained, and prepares each sweep over them.
+    """Hook that alternates sweeps of rows and columns, and prepares each sweep.
 
     Args:
       is_row_sweep_var: whether rows are.
@@ -67,13 +67,13 @@ class IncrementGlobalStepHook(SessionRunHook):
         self._count = None if step is None else assign_add(step, 1, name="global_step_incr").op
 
     def before_run(self, run_context: Any) -> None:
-        """Counts a step."""
+        """Count a step."""
         if self._count is not None:
             run_context.session.run(self._count)
 
 
 class StopAtSweepHook(SessionRunHook):
-    """Stops after a number of sweeps.
+    """Hook that stops after a number of sweeps.
 
     Args:
       last_sweep: the number.
@@ -83,7 +83,7 @@ class StopAtSweepHook(SessionRunHook):
         self._last_sweep = last_sweep
 
     def begin(self) -> None:
-        """Finds the variable that counts sweeps.
+        """Find the variable that counts sweeps.
 
         Raises:
           RuntimeError: if the graph has none.
@@ -100,6 +100,6 @@ class StopAtSweepHook(SessionRunHook):
         return SessionRunArgs(self._completed)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Stops if it is large enough."""
+        """Stop if it is large enough."""
         if run_values.results >= self._last_sweep:
             run_context.request_stop()

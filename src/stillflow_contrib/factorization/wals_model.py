@@ -11,7 +11,7 @@ from stillflow_contrib.factorization.wals_sides import Side, cached
 
 
 class _Observed(NamedTuple):
-    """What is observed of the rows to be updated, numbered from 0."""
+    """Observed entries of the rows to be updated, numbered from 0."""
 
     entries: Any  # a SparseTensor
     transposed: bool  # whether it has columns where there should be rows
@@ -22,7 +22,7 @@ class _Observed(NamedTuple):
 
 @export("contrib.factorization.WALSModel")
 class WALSModel:
-    """Finds factors U [rows, k] and V [columns, k] whose product U V' is near a sparse matrix A.
+    """Factorization of a sparse matrix A to U [rows, k] and V [columns, k] with U V' near A.
 
     Made as small as possible, for U with V fixed and for V with U fixed in turn, is the sum of
     w (A - U V')^2, with w = `unobserved_weight` where A has no entry and the product of weights of
@@ -90,7 +90,7 @@ class WALSModel:
             self._create_caches(use_factors_weights_cache, use_gramian_cache)
 
     def _create_caches(self, use_factors_weights: bool, use_gramian: bool) -> None:
-        """Makes the copies of workers, and what fills them before rows or columns are updated."""
+        """Make the copies of workers, and what fills them before rows or columns are updated."""
         sides = (self._rows, self._cols)
         fills, lets_go = [], []
         for side in sides:
@@ -178,7 +178,7 @@ class WALSModel:
     def scatter_update(
         cls, factor: list[Any], indices: Any, values: Any, sharding_func: Any, name: Any = None
     ) -> Any:
-        """Writes rows into variables that may be shards.
+        """Write rows into variables that may be shards.
 
         Args:
           factor: the variables.
@@ -221,7 +221,7 @@ class WALSModel:
     def project_row_factors(
         self, sp_input: Any = None, transpose_input: bool = False, projection_weights: Any = None
     ) -> Any:
-        """The factors that rows would have, which need not be those of the model.
+        """Return the factors that rows would have, which need not be those of the model.
 
         Args:
           sp_input: a SparseTensor float [rows, columns].
@@ -237,7 +237,7 @@ class WALSModel:
     def project_col_factors(
         self, sp_input: Any = None, transpose_input: bool = False, projection_weights: Any = None
     ) -> Any:
-        """The factors that columns would have; otherwise as `project_row_factors`."""
+        """Return the factors that columns would have; otherwise as `project_row_factors`."""
         weights = 1 if projection_weights is None else projection_weights
         return self._process(self._cols, self._rows, sp_input, not transpose_input, weights)[0]
 
@@ -276,7 +276,7 @@ class WALSModel:
     def _solve(
         self, left: Side, right: Side, observed: _Observed, factors: Any, gramian: Any, weights: Any
     ) -> tuple[Any, Any, Any]:
-        """The new factors, and the weights of the rows and columns that occur, or None."""
+        """Return the new factors, and the weights of the rows and columns that occur, or None."""
         lhs = self._unobserved_weight * gramian
         if self._regularization_matrix is not None:
             lhs += self._regularization_matrix
@@ -307,7 +307,7 @@ class WALSModel:
         self, left: Side, right: Side, entries: Any, new: Any, factors: Any, gramian: Any,
         count: Any, row_weights: Any, col_weights: Any,
     ) -> tuple[Any, Any, Any]:  # fmt: skip
-        """The loss, its regularization and the sum of weights, as if all rows were like these."""
+        """Return loss, regularization and weights' sum, as if all rows were like these."""
         products = masked_matmul(new, factors, entries.indices, transpose_a=False, transpose_b=True)
         product = tf.SparseTensor(entries.indices, products, entries.dense_shape)
         product_squares = tf.square(product)
@@ -341,7 +341,7 @@ class WALSModel:
 
 
 def _numbered_anew(sp_input: Any, transposed: bool, right: Side) -> tuple[_Observed, Any]:
-    """What is observed with the rows and columns that occur numbered from 0, and their factors."""
+    """Return the entries with consecutive numbers of rows and columns, and their factors."""
     row_ids, col_ids = tf.split(value=sp_input.indices, num_or_size_splits=2, axis=1)
     rows, row_places = tf.unique(row_ids[:, 0])
     cols, col_places = tf.unique(col_ids[:, 0])

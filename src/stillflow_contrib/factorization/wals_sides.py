@@ -1,4 +1,4 @@
-"""What a `WALSModel` keeps of its rows, and of its columns: factors, weights and their copies."""
+"""Rows' and columns' state of a `WALSModel`: factors, weights and their copies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Side:
         self.initialize_update: Any = None
 
     def _sizes(self) -> list[int]:
-        """How many rows each shard has."""
+        """Return the number of rows of each shard."""
         size, more = divmod(self.size, self.shards)
         return [size + 1] * more + [size] * (self.shards - more)
 
@@ -49,7 +49,7 @@ class Side:
             ]  # fmt: skip
 
     def create_weights(self, initial: Any, scoped: bool) -> None:
-        """Makes the variables of weights; none where `initial` is None.
+        """Make the variables of weights; none where `initial` is None.
 
         Raises:
           ValueError: for what is neither numbers that are not negative nor one of them.
@@ -74,7 +74,7 @@ class Side:
             )
 
     def create_factors(self, width: int, initial: Any, scoped: bool) -> None:
-        """Makes the variables of factors [size, width]."""
+        """Make the variables of factors [size, width]."""
         if callable(initial):
             initial = initial()
         random = isinstance(initial, str) and initial == "random"
@@ -89,12 +89,12 @@ class Side:
         self.factors = self._variables("factors", values, scoped)
 
     def create_gramian(self, width: int) -> None:
-        """Makes the variable of the factors' products with each other [width, width]."""
+        """Make the variable of the factors' products with each other [width, width]."""
         zeros = tf.zeros([width, width])
         self.gramian = tf.Variable(zeros, dtype=tf.float32, name=f"{self.name}_gramian")
 
     def form_gramian(self) -> Any:
-        """The operation that computes the gramian of the factors as they are."""
+        """Return the operation that computes the gramian of the factors as they are."""
         parts = []
         for factor in self.factors:
             with tf.colocate_with(factor):
@@ -103,7 +103,7 @@ class Side:
             return tf.assign(self.gramian, tf.add_n(parts)).op
 
     def shard_of(self, ids: Any) -> tuple[Any, Any]:
-        """In which shard rows are, and at which places of it."""
+        """Return the shards of rows, and their places there."""
         size, more = divmod(self.size, self.shards)
         shard = tf.maximum(ids // (size + 1), (ids - more) // size)
         return shard, tf.where_v2(shard < more, ids % (size + 1), (ids - more) % size)

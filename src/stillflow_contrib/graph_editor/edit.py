@@ -1,4 +1,4 @@
-"""Parts of a graph are cut off, put together, passed by."""
+"""Parts of a graph are detached, connected, bypassed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stillflow_contrib.graph_editor.subgraph import SubGraphView, make_view
     "contrib.graph_editor.edit.detach_control_inputs", "contrib.graph_editor.detach_control_inputs"
 )
 def detach_control_inputs(sgv: Any) -> None:
-    """The operations of a view wait for none outside of it.
+    """Remove control inputs of a view's operations from outside.
 
     Args:
       sgv: The view, or what `make_view` takes.
@@ -51,7 +51,7 @@ def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
 
 @export("contrib.graph_editor.edit.detach_inputs", "contrib.graph_editor.detach_inputs")
 def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView, list[Tensor]]:
-    """A view takes placeholders in place of its inputs.
+    """Replace a view's inputs by placeholders.
 
     Args:
       sgv: The view, or what `make_view` takes.
@@ -100,7 +100,7 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[SubGraphView,
 def detach(
     sgv: Any, control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None
 ) -> tuple[Any, list[Tensor], list[Tensor]]:
-    """A view is cut off from the graph, on both sides.
+    """Return a view is cut off from the graph, on both sides.
 
     Args:
       sgv: The view, or what `make_view` takes.
@@ -122,7 +122,7 @@ def detach(
 def connect(
     sgv0: Any, sgv1: Any, disconnect_first: bool = False
 ) -> tuple[SubGraphView, SubGraphView]:
-    """The second view takes the outputs of the first.
+    """Return the second view takes the outputs of the first.
 
     Args:
       sgv0, sgv1: The views, or what `make_view` takes.

@@ -11,7 +11,7 @@ from stillflow_contrib.graph_editor.subgraph import SubGraphView, make_view
 
 
 class _Mode(NamedTuple):
-    """Who gets new inputs: those who took the second tensors, those who took the first."""
+    """Consumers that get new inputs: those of the second tensors, those of the first."""
 
     second: bool
     first: bool
@@ -55,7 +55,7 @@ def _reroute(
 
 
 def _replace(old: Tensor, new: Tensor, users: list[Operation]) -> int:
-    """Gives operations one tensor in place of another; how many inputs that were."""
+    """Replace a tensor in its consumers; return the number of inputs."""
     places = [
         (op, index) for op in users for index, tensor in enumerate(op.inputs) if tensor is old
     ]
@@ -90,7 +90,7 @@ def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = 
 
 
 def _remapped(view: SubGraphView, other: SubGraphView) -> SubGraphView:
-    """A view with the inputs of another, also where these pass through."""
+    """Return a view with the inputs of another, also where these pass through."""
     result = view.copy()
     result._input_ts = list(other._input_ts)
     result._passthrough_ts = list(other._passthrough_ts)
@@ -98,7 +98,7 @@ def _remapped(view: SubGraphView, other: SubGraphView) -> SubGraphView:
 
 
 def _pass_through(result: SubGraphView, view: SubGraphView) -> None:
-    """Puts into a remapped view's outputs what stands now where its passthroughs stood."""
+    """Replace passthroughs in a remapped view's outputs by their present tensors."""
     old = dict(zip(view._input_ts, result._input_ts))
     through = frozenset(view._passthrough_ts)
     result._output_ts = [
@@ -156,7 +156,7 @@ def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 
 @export("contrib.graph_editor.reroute.reroute_inputs", "contrib.graph_editor.reroute_inputs")
 def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
-    """The second view takes the inputs of the first; see `swap_inputs`."""
+    """Return the second view takes the inputs of the first; see `swap_inputs`."""
     return _reroute_inputs(sgv0, sgv1, _REROUTE)
 
 
@@ -194,7 +194,7 @@ def _check_op(op: Any) -> None:
     "contrib.graph_editor.remove_control_inputs",
 )
 def remove_control_inputs(op: Any, cops: Any) -> None:
-    """An operation does no longer wait for some others.
+    """Remove control inputs of an operation.
 
     Args:
       op: The operation.
@@ -218,7 +218,7 @@ def remove_control_inputs(op: Any, cops: Any) -> None:
     "contrib.graph_editor.reroute.add_control_inputs", "contrib.graph_editor.add_control_inputs"
 )
 def add_control_inputs(op: Any, cops: Any) -> None:
-    """An operation waits for some others.
+    """Add control inputs to an operation.
 
     Args:
       op: The operation.

@@ -1,4 +1,4 @@
-"""Which operations and tensors of a graph are meant: by name, by scope, by what leads to what."""
+"""Selection of a graph's operations and tensors: by name, by scope, by dependency."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Filter = Any  # a function of an operation or tensor, or True
 
 @export("contrib.graph_editor.can_be_regex", "contrib.graph_editor.select.can_be_regex")
 def can_be_regex(obj: Any) -> bool:
-    """Whether this is a regular expression, compiled or not."""
+    """Return True if this is a regular expression, compiled or not."""
     return isinstance(obj, (str, re.Pattern))
 
 
 @export("contrib.graph_editor.make_regex", "contrib.graph_editor.select.make_regex")
 def make_regex(obj: Any) -> re.Pattern[str]:
-    """The compiled regular expression.
+    """Return the compiled regular expression.
 
     Raises:
       ValueError: If it is none.
@@ -34,13 +34,13 @@ def make_regex(obj: Any) -> re.Pattern[str]:
 
 
 def _get_input_ts(ops: Any) -> list[Tensor]:
-    """What operations take, each tensor once."""
+    """Return the inputs of operations, each tensor once."""
     found = util.make_list_of_op(ops)
     return list(dict.fromkeys(tensor for op in found for tensor in op.inputs))
 
 
 def _get_output_ts(ops: Any) -> list[Tensor]:
-    """What operations give."""
+    """Return the outputs of operations."""
     return [tensor for op in util.make_list_of_op(ops) for tensor in op.outputs]
 
 
@@ -50,7 +50,7 @@ def _filtered(items: list[Any], positive_filter: Filter) -> list[Any]:
 
 @export("contrib.graph_editor.select.filter_ts", "contrib.graph_editor.filter_ts")
 def filter_ts(ops: Any, positive_filter: Filter) -> list[Tensor]:
-    """The inputs and outputs of operations that a filter lets pass.
+    """Return the inputs and outputs of operations that a filter lets pass.
 
     Args:
       ops: What `make_list_of_op` takes.
@@ -66,14 +66,14 @@ def filter_ts(ops: Any, positive_filter: Filter) -> list[Tensor]:
     "contrib.graph_editor.select.filter_ts_from_regex", "contrib.graph_editor.filter_ts_from_regex"
 )
 def filter_ts_from_regex(ops: Any, regex: Any) -> list[Tensor]:
-    """The inputs and outputs of operations in whose names a regular expression is found."""
+    """Return the inputs and outputs of operations in whose names a regular expression is found."""
     found = make_regex(regex).search
     return filter_ts(ops, lambda tensor: found(tensor.name))
 
 
 @export("contrib.graph_editor.select.filter_ops", "contrib.graph_editor.filter_ops")
 def filter_ops(ops: Any, positive_filter: Filter) -> list[Operation]:
-    """The operations that a filter lets pass.
+    """Return the operations that a filter lets pass.
 
     Args:
       ops: What `make_list_of_op` takes.
@@ -87,14 +87,14 @@ def filter_ops(ops: Any, positive_filter: Filter) -> list[Operation]:
     "contrib.graph_editor.filter_ops_from_regex",
 )
 def filter_ops_from_regex(ops: Any, regex: Any) -> list[Operation]:
-    """The operations in whose names a regular expression is found."""
+    """Return the operations in whose names a regular expression is found."""
     found = make_regex(regex).search
     return filter_ops(ops, lambda op: found(op.name))
 
 
 @export("contrib.graph_editor.select.get_name_scope_ops", "contrib.graph_editor.get_name_scope_ops")
 def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
-    """The operations in a name scope."""
+    """Return the operations in a name scope."""
     return filter_ops_from_regex(ops, f"^{scope.removesuffix('/')}(/.*)?$")
 
 
@@ -102,7 +102,7 @@ def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
 def check_cios(
     control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None
 ) -> tuple[Any, Any]:
-    """Which edges of control count, by three arguments of which the last stands for both others.
+    """Return the control edges from three arguments, the last of which stands for both others.
 
     Returns:
       Whether control inputs count, and the `ControlOutputs`, brought up to date, or None.
@@ -127,7 +127,7 @@ def check_cios(
 def get_ops_ios(
     ops: Any, control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None
 ) -> list[Operation]:
-    """The operations next to some others.
+    """Return the operations next to some others.
 
     Args:
       ops: What `make_list_of_op` takes.
@@ -151,7 +151,7 @@ def get_ops_ios(
     "contrib.graph_editor.select.compute_boundary_ts", "contrib.graph_editor.compute_boundary_ts"
 )
 def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-    """What goes into operations, comes out of them, and goes from one to another.
+    """Return the tensors into, out of, and between operations.
 
     Returns:
       Three lists of tensors; what is used both inside and outside is in the last two.
@@ -182,7 +182,7 @@ def get_within_boundary_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Operation]:
-    """The operations that can be reached, in any direction, without crossing a boundary.
+    """Return the operations that can be reached, in any direction, without crossing a boundary.
 
     Args:
       ops: Where to look; what `make_list_of_op` takes.
@@ -218,7 +218,7 @@ def _walk(
     within_ops_fn: Any,
     following: Callable[[Operation], Iterable[Operation]],
 ) -> list[Operation]:
-    """The operations that follow others, breadth first."""
+    """Return the operations that follow others, breadth first."""
     seeds = list(seeds) if util.is_iterable(seeds) else [seeds]
     if not seeds:
         return []
@@ -253,7 +253,7 @@ def get_forward_walk_ops(
     stop_at_ts: Any = (),
     control_outputs: Any = None,
 ) -> list[Operation]:
-    """The operations that depend on some others.
+    """Return the operations that depend on some others.
 
     Args:
       seed_ops: These operations, or tensors: then those that take them.
@@ -293,7 +293,7 @@ def get_backward_walk_ops(
     stop_at_ts: Any = (),
     control_inputs: bool = False,
 ) -> list[Operation]:
-    """The operations that some others depend on.
+    """Return the operations that some others depend on.
 
     Args:
       seed_ops: These operations, or tensors: then those that give them.
@@ -310,7 +310,10 @@ def behind(
     seeds: Any, inclusive: bool, within_ops: Any, within_ops_fn: Any, stop_at_ts: Any,
     control_inputs: bool, is_crossed: Callable[[Operation], bool] | None = None,
 ) -> list[Operation]:  # fmt: skip
-    """As `get_backward_walk_ops`; only the inputs of operations that are crossed are followed."""
+    """Walk like `get_backward_walk_ops`.
+
+    Only inputs of operations that are crossed are followed.
+    """
     stops = frozenset(util.make_list_of_t(stop_at_ts))
 
     def following(op: Operation) -> Iterable[Operation]:
@@ -352,7 +355,7 @@ def get_walks_intersection_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Operation]:
-    """The operations between some and others: in a walk forward as well as in one backward.
+    """Return the operations between some and others: in a walk forward as well as in one backward.
 
     Args:
       forward_seed_ops, forward_inclusive: As for `get_forward_walk_ops`.
@@ -382,7 +385,7 @@ def get_walks_union_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Operation]:
-    """The operations in either of two walks; see `get_walks_intersection_ops`."""
+    """Return the operations in either of two walks; see `get_walks_intersection_ops`."""
     forward, backward = _both_walks(
         forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
         within_ops, within_ops_fn, control_inputs, control_outputs, control_ios,

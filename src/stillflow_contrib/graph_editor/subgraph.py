@@ -57,7 +57,7 @@ class SubGraphView:
         return result
 
     def _assign_from(self, other: Any) -> None:
-        """Makes this the same as another view."""
+        """Make this the same as another view."""
         if not isinstance(other, SubGraphView):
             raise TypeError(f"Expected SubGraphView, got: {type(other)}")
         self._graph = other._graph
@@ -75,7 +75,7 @@ class SubGraphView:
     def remap_default(
         self, remove_input_map: bool = True, remove_output_map: bool = True
     ) -> SubGraphView:
-        """A view with all inputs, all outputs, or both."""
+        """Return a view with all inputs, all outputs, or both."""
         result = self.copy()
         inputs, outputs, _ = select.compute_boundary_ts(self._ops)
         if remove_input_map:
@@ -89,7 +89,7 @@ class SubGraphView:
         new_input_indices: Iterable[Any] | None = None,
         new_output_indices: Iterable[Any] | None = None,
     ) -> SubGraphView:
-        """A view with some inputs and outputs.
+        """Return a view with some inputs and outputs.
 
         Args:
           new_input_indices: Which of the inputs; tensors, or their indices. None for all.
@@ -106,21 +106,21 @@ class SubGraphView:
         return result
 
     def remap_inputs(self, new_input_indices: Iterable[Any]) -> SubGraphView:
-        """As `remap`, of inputs."""
+        """Remap the inputs; see `remap`."""
         return self.remap(new_input_indices=new_input_indices)
 
     def remap_outputs(self, new_output_indices: Iterable[Any]) -> SubGraphView:
-        """As `remap`, of outputs."""
+        """Remap the outputs; see `remap`."""
         return self.remap(new_output_indices=new_output_indices)
 
     def remap_outputs_make_unique(self) -> SubGraphView:
-        """A view where each output is there once."""
+        """Return a view where each output is there once."""
         result = self.copy()
         result._output_ts = list(dict.fromkeys(self._output_ts))
         return result
 
     def remap_outputs_to_consumers(self) -> SubGraphView:
-        """A view where each output is there as often as an operation takes it."""
+        """Return a view where each output is there as often as an operation takes it."""
         result = self.remap_outputs_make_unique()
         result._output_ts = [
             tensor for tensor in result._output_ts for _ in range(len(tensor.consumers()))
@@ -128,7 +128,7 @@ class SubGraphView:
         return result
 
     def remove_unused_ops(self, control_inputs: bool = True) -> SubGraphView:
-        """A view without operations that neither depend on an input nor lead to an output.
+        """Return a view without operations that neither depend on an input nor lead to an output.
 
         Args:
           control_inputs: Whether edges of control count too.
@@ -159,17 +159,17 @@ class SubGraphView:
 
     @property
     def inputs(self) -> Sequence[Tensor]:
-        """What goes in."""
+        """The inputs of the view."""
         return util.ListView(self._input_ts)  # type: ignore[return-value]
 
     @property
     def outputs(self) -> Sequence[Tensor]:
-        """What comes out."""
+        """The outputs of the view."""
         return util.ListView(self._output_ts)  # type: ignore[return-value]
 
     @property
     def passthroughs(self) -> Sequence[Tensor]:
-        """What goes through without an operation of these."""
+        """The tensors that pass through without an operation of the view."""
         return util.ListView(self._passthrough_ts)  # type: ignore[return-value]
 
     @property
@@ -183,11 +183,11 @@ class SubGraphView:
         return [tensor for tensor in self._output_ts if tensor not in self._passthrough_ts]
 
     def op(self, op_id: int) -> Operation:
-        """An operation by its place in `ops`."""
+        """Return an operation by its place in `ops`."""
         return self._ops[op_id]
 
     def find_op_by_name(self, op_name: str) -> Operation:
-        """An operation by its name.
+        """Return an operation by its name.
 
         Raises:
           ValueError: If it is not in the view.
@@ -198,11 +198,11 @@ class SubGraphView:
         raise ValueError(f"{op_name} not in subgraph.")
 
     def is_passthrough(self, t: Tensor) -> bool:
-        """Whether a tensor is one of `passthroughs`."""
+        """Return True if a tensor is one of `passthroughs`."""
         return t in self._passthrough_ts
 
     def input_index(self, t: Tensor) -> int:
-        """Where a tensor is in `inputs`.
+        """Return the index of a tensor in `inputs`.
 
         Raises:
           ValueError: If it is not there.
@@ -210,7 +210,7 @@ class SubGraphView:
         return self._index(t, self._input_ts, "inputs")
 
     def output_index(self, t: Tensor) -> int:
-        """Where a tensor is in `outputs`.
+        """Return the index of a tensor in `outputs`.
 
         Raises:
           ValueError: If it is not there.
@@ -223,7 +223,7 @@ class SubGraphView:
         return ts.index(tensor)
 
     def consumers(self) -> list[Operation]:
-        """The operations outside of the view that take its outputs."""
+        """Return the operations outside of the view that take its outputs."""
         inside = frozenset(self._ops)
         users = (op for tensor in self._output_ts for op in tensor.consumers())
         return list(dict.fromkeys(op for op in users if op not in inside))
@@ -274,7 +274,7 @@ def _check_graph(view: Any, graph: Any) -> SubGraphView:
     "contrib.graph_editor.subgraph.make_view",
 )
 def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
-    """A view of operations.
+    """Return a view of operations.
 
     Args:
       *args, **kwargs: As for `select_ops_and_ts`; or a view, which is given back.
@@ -295,7 +295,7 @@ def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
     "contrib.graph_editor.subgraph.make_view_from_scope",
 )
 def make_view_from_scope(scope: str, graph: Any) -> SubGraphView:
-    """A view of the operations in a name scope.
+    """Return a view of the operations in a name scope.
 
     Args:
       scope: The scope.

@@ -17,7 +17,7 @@ from stillflow_contrib.graph_editor.subgraph import SubGraphView, make_view
     "contrib.graph_editor.replace_t_with_placeholder_handler",
 )
 def replace_t_with_placeholder_handler(info: Any, t: Tensor) -> Tensor:
-    """A placeholder for a tensor, where the copy goes.
+    """Return a placeholder for a tensor, where the copy goes.
 
     Args:
       info: What a `Transformer` knows while it copies.
@@ -32,7 +32,7 @@ def replace_t_with_placeholder_handler(info: Any, t: Tensor) -> Tensor:
     "contrib.graph_editor.keep_t_if_possible_handler",
 )
 def keep_t_if_possible_handler(info: Any, t: Tensor) -> Tensor:
-    """The tensor itself if the copy goes into its graph, else a placeholder."""
+    """Return the tensor itself if the copy goes into its graph, else a placeholder."""
     return t if info.graph is info.graph_ else replace_t_with_placeholder_handler(info, t)
 
 
@@ -41,7 +41,7 @@ def keep_t_if_possible_handler(info: Any, t: Tensor) -> Tensor:
     "contrib.graph_editor.assign_renamed_collections_handler",
 )
 def assign_renamed_collections_handler(info: Any, elem: Any, elem_: Any) -> None:
-    """Puts a copy into the collections of the original; those of one's own are renamed.
+    """Put a copy into the collections of the original; those of one's own are renamed.
 
     Args:
       info: What a `Transformer` knows while it copies.
@@ -61,7 +61,7 @@ def assign_renamed_collections_handler(info: Any, elem: Any, elem_: Any) -> None
 def transform_op_if_inside_handler(
     info: Any, op: Operation, keep_if_possible: bool = True
 ) -> Operation | None:
-    """The copy of an operation that is copied; else itself if it may stay, or None.
+    """Return the copy of an operation that is copied; else itself if it may stay, or None.
 
     Args:
       info: What a `Transformer` knows while it copies.
@@ -81,7 +81,7 @@ def copy_op_handler(
     copy_shape: bool = False,
     nodedef_fn: Callable[[Any], Any] | None = None,
 ) -> tuple[Operation, list[Tensor]]:
-    """Copies an operation.
+    """Copy an operation.
 
     Args:
       info: What a `Transformer` knows while it copies.
@@ -115,7 +115,7 @@ def copy_op_handler(
 
 @export("contrib.graph_editor.transform.TransformerInfo", "contrib.graph_editor.TransformerInfo")
 class TransformerInfo:
-    """What has become of what in a copy.
+    """Map from original to copied elements.
 
     Args:
       info: What the `Transformer` knew.
@@ -137,7 +137,7 @@ class TransformerInfo:
         raise TypeError(f"Expected a tf.Tensor or a tf.Operation, got a {type(top)}")
 
     def transformed(self, original: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
-        """The copies of nested tensors and operations.
+        """Return the copies of nested tensors and operations.
 
         Args:
           original: The originals.
@@ -154,7 +154,7 @@ class TransformerInfo:
         return util.transform_tree(original, copied)
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
-        """The originals of nested copies; as `transformed`, the other way round."""
+        """Return the originals of nested copies; as `transformed`, the other way round."""
 
         def source(top: Any) -> Any:
             for original, copied in self._copies(top).items():
@@ -180,7 +180,7 @@ class TransformerInfo:
 
 
 class _Copying:
-    """What is known while copying; handlers get this as `info`, what ends in _ is of the copy."""
+    """State of a copy; handlers get this as `info`, names that end in _ are of the copy."""
 
     def __init__(self, sgv: SubGraphView, dst_graph: Graph, dst_scope: str, src_scope: str) -> None:
         assert sgv.graph is not None
@@ -200,7 +200,7 @@ class _Copying:
         self.stand_ins: list[tuple[Tensor, Tensor, Operation]] = []
 
     def new_name(self, name: str) -> str:
-        """The name of a copy, relative to its scope what that of the original is to its own.
+        """Return the name of a copy, relative to its scope what that of the original is to its own.
 
         Raises:
           ValueError: If the original is not in the scope that is copied from.
@@ -212,7 +212,7 @@ class _Copying:
 
 @export("contrib.graph_editor.transform.Transformer", "contrib.graph_editor.Transformer")
 class Transformer:
-    """Copies a view. What it does with each thing is a function that can be replaced.
+    """Copier of a view. Its handlers of each kind of element can be replaced.
 
     Attributes:
       transform_op_handler: Of info, an operation, the copy's inputs: the copy and its outputs.
@@ -244,7 +244,7 @@ class Transformer:
         src_scope: str = "",
         reuse_dst_scope: bool = False,
     ) -> tuple[SubGraphView, TransformerInfo]:
-        """Copies a view.
+        """Copy a view.
 
         Args:
           sgv: The view, or what `make_view` takes.
@@ -285,7 +285,7 @@ class Transformer:
                 self.assign_collections_handler(info, tensor, copied)
 
     def _input(self, info: _Copying, tensor: Tensor, op: Operation) -> Tensor:
-        """What the copy of an operation takes in place of a tensor."""
+        """Return the input of an operation's copy for a tensor."""
         if tensor in info.transformed_ts:
             return info.transformed_ts[tensor]
         if tensor in info.sgv_inputs_set:
@@ -323,7 +323,7 @@ def _close_cycles(info: _Copying) -> None:
 
 
 def _copied_view(info: _Copying) -> SubGraphView:
-    """A view of the copy, its inputs and outputs in the order of the original's."""
+    """Return a view of the copy, its inputs and outputs in the order of the original's."""
     made = SubGraphView(list(info.transformed_ops.values()))
 
     def common(originals: Any, there: Any) -> list[Tensor]:
@@ -341,7 +341,7 @@ def copy(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> tuple[SubGraphView, TransformerInfo]:
-    """Copies a view; placeholders stand for its inputs.
+    """Copy a view, with placeholders for its inputs.
 
     Args:
       sgv: The view, or what `make_view` takes.
@@ -371,7 +371,7 @@ def copy_with_input_replacements(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> tuple[SubGraphView, TransformerInfo]:
-    """Copies a view with other inputs.
+    """Copy a view with other inputs.
 
     Args:
       sgv: The view, or what `make_view` takes.
@@ -422,7 +422,7 @@ def graph_replace(
 
     Args:
       target_ts: Nested tensors.
-      replacement_ts: For tensors they depend on, what stands in their place.
+      replacement_ts: For tensors they depend on, the replacements.
       dst_scope, src_scope, reuse_dst_scope: As for `copy`.
 
     Returns:

@@ -16,7 +16,7 @@ _PREFIX = "geph"
 
 @export("contrib.graph_editor.util.concatenate_unique")
 def concatenate_unique(la: list[Any], lb: Iterable[Any]) -> list[Any]:
-    """Adds to `la` what it lacks of `lb`, and gives it back."""
+    """Add to `la` the missing items of `lb`, and return it."""
     seen = set(la)
     for item in lb:
         if item not in seen:
@@ -53,7 +53,7 @@ class ListView:
 
 @export("contrib.graph_editor.util.is_iterable")
 def is_iterable(obj: Any) -> bool:
-    """Whether there is more than one thing in `obj`; a tensor is one thing."""
+    """Return True if `obj` holds several objects; a tensor is one object."""
     if isinstance(obj, Tensor):
         return False
     try:
@@ -65,7 +65,7 @@ def is_iterable(obj: Any) -> bool:
 
 @export("contrib.graph_editor.util.flatten_tree")
 def flatten_tree(tree: Any, leaves: list[Any] | None = None) -> list[Any]:
-    """The leaves of nested dicts and lists, after those in `leaves`."""
+    """Return the leaves of nested dicts and lists, after those in `leaves`."""
     leaves = [] if leaves is None else leaves
     if is_iterable(tree):
         for child in tree.values() if isinstance(tree, dict) else tree:
@@ -77,7 +77,7 @@ def flatten_tree(tree: Any, leaves: list[Any] | None = None) -> list[Any]:
 
 @export("contrib.graph_editor.util.transform_tree")
 def transform_tree(tree: Any, fn: Callable[[Any], Any], iterable_type: Any = tuple) -> Any:
-    """The same nested structure with `fn` of each leaf.
+    """Return the same nested structure with `fn` of each leaf.
 
     Args:
       tree: Dicts, tuples, named tuples, lists; of other iterables becomes an `iterable_type`.
@@ -96,7 +96,7 @@ def transform_tree(tree: Any, fn: Callable[[Any], Any], iterable_type: Any = tup
 
 @export("contrib.graph_editor.util.check_graphs")
 def check_graphs(*args: Any) -> None:
-    """Refuses views of several graphs.
+    """Raise an error for views of several graphs.
 
     Raises:
       ValueError: If there are some.
@@ -110,7 +110,7 @@ def check_graphs(*args: Any) -> None:
 
 @export("contrib.graph_editor.util.get_unique_graph")
 def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = False) -> Any:
-    """The graph that operations or tensors are in.
+    """Return the graph that operations or tensors are in.
 
     Args:
       tops: The operations and tensors, or the graph itself.
@@ -165,7 +165,7 @@ def make_list_of_op(
       ops: Operations, one, or a graph.
       check_graph: Whether all have to be in one graph.
       allow_graph: Whether it may be a graph.
-      ignore_ts: Whether tensors are left out instead of refused.
+      ignore_ts: True to leave tensors out instead of raising an error.
 
     Raises:
       TypeError: If it is something else.
@@ -176,7 +176,7 @@ def make_list_of_op(
 
 @export("contrib.graph_editor.get_tensors", "contrib.graph_editor.util.get_tensors")
 def get_tensors(graph: Any) -> list[Tensor]:
-    """The tensors of a graph.
+    """Return the tensors of a graph.
 
     Raises:
       TypeError: If it is none.
@@ -196,13 +196,13 @@ def make_list_of_t(
 
 @export("contrib.graph_editor.get_generating_ops", "contrib.graph_editor.util.get_generating_ops")
 def get_generating_ops(ts: Any) -> list[Operation]:
-    """The operations that give tensors, one each."""
+    """Return the operations that give tensors, one each."""
     return [tensor.op for tensor in make_list_of_t(ts, allow_graph=False)]
 
 
 @export("contrib.graph_editor.get_consuming_ops", "contrib.graph_editor.util.get_consuming_ops")
 def get_consuming_ops(ts: Any) -> list[Operation]:
-    """The operations that take tensors."""
+    """Return the operations that take tensors."""
     ops: list[Operation] = []
     for tensor in make_list_of_t(ts, allow_graph=False):
         concatenate_unique(ops, tensor.consumers())
@@ -211,7 +211,7 @@ def get_consuming_ops(ts: Any) -> list[Operation]:
 
 @export("contrib.graph_editor.ControlOutputs", "contrib.graph_editor.util.ControlOutputs")
 class ControlOutputs:
-    """Which operations of a graph have to wait for which.
+    """Consumers of a graph's operations by control edges.
 
     Args:
       graph: The graph.
@@ -229,7 +229,7 @@ class ControlOutputs:
         self.update()
 
     def update(self) -> ControlOutputs:
-        """Takes in what has been added to the graph, and gives this back."""
+        """Update from the graph, and return this."""
         if self._version != self._graph.version:
             self._control_outputs.clear()
             for op in self._graph.get_operations():
@@ -239,11 +239,11 @@ class ControlOutputs:
         return self
 
     def get_all(self) -> dict[Operation, list[Operation]]:
-        """For each operation that others wait for, these."""
+        """Return for each operation with control outputs these operations."""
         return self._control_outputs
 
     def get(self, op: Operation) -> Sequence[Operation]:
-        """The operations that wait for one."""
+        """Return the operations that wait for one."""
         return self._control_outputs.get(op, ())
 
     @property
@@ -254,25 +254,25 @@ class ControlOutputs:
 
 @export("contrib.graph_editor.util.scope_finalize")
 def scope_finalize(scope: str) -> str:
-    """A scope with a slash at its end, unless it is empty."""
+    """Return a scope with a slash at its end, unless it is empty."""
     return scope if not scope or scope.endswith("/") else scope + "/"
 
 
 @export("contrib.graph_editor.util.scope_dirname")
 def scope_dirname(scope: str) -> str:
-    """A name up to its last slash."""
+    """Return a name up to its last slash."""
     return scope[: scope.rfind("/") + 1]
 
 
 @export("contrib.graph_editor.util.scope_basename")
 def scope_basename(scope: str) -> str:
-    """A name behind its last slash."""
+    """Return a name behind its last slash."""
     return scope[scope.rfind("/") + 1 :]
 
 
 @export("contrib.graph_editor.placeholder_name", "contrib.graph_editor.util.placeholder_name")
 def placeholder_name(t: Any = None, scope: str | None = None, prefix: str = _PREFIX) -> str:
-    """The name of a placeholder that stands for a tensor.
+    """Return the name of a placeholder that stands for a tensor.
 
     Args:
       t: The tensor; None for a name without one.
@@ -301,7 +301,10 @@ def placeholder_name(t: Any = None, scope: str | None = None, prefix: str = _PRE
 def make_placeholder_from_tensor(
     t: Tensor, scope: str | None = None, prefix: str = _PREFIX
 ) -> Tensor:
-    """A placeholder of a tensor's type and shape, in the default graph; see `placeholder_name`."""
+    """Return a placeholder of a tensor's type and shape, in the default graph.
+
+    See `placeholder_name`.
+    """
     return placeholder(t.dtype, t.get_shape(), placeholder_name(t, scope, prefix))
 
 
@@ -313,13 +316,13 @@ def make_placeholder_from_tensor(
 def make_placeholder_from_dtype_and_shape(
     dtype: Any, shape: Any = None, scope: str | None = None, prefix: str = _PREFIX
 ) -> Tensor:
-    """A placeholder of a type and shape, in the default graph; see `placeholder_name`."""
+    """Return a placeholder of a type and shape, in the default graph; see `placeholder_name`."""
     return placeholder(dtype, shape, placeholder_name(scope=scope, prefix=prefix))
 
 
 @export("contrib.graph_editor.util.get_predefined_collection_names")
 def get_predefined_collection_names() -> list[str]:
-    """The collections that TensorFlow itself names."""
+    """Return the collections that TensorFlow itself names."""
     return [getattr(GraphKeys, key) for key in dir(GraphKeys) if not key.startswith("__")]
 
 
@@ -327,7 +330,7 @@ def get_predefined_collection_names() -> list[str]:
 def find_corresponding_elem(
     target: Any, dst_graph: Graph, dst_scope: str = "", src_scope: str = ""
 ) -> Any:
-    """The tensor or operation of another graph that has the same name there.
+    """Return the tensor or operation of another graph that has the same name there.
 
     Args:
       target: The tensor or operation here.

@@ -15,7 +15,7 @@ from stillflow.platform import tf_logging
 
 
 class _Grid(NamedTuple):
-    """Which dimensions there are, and which of them are what."""
+    """Dimensions of the grid, and their roles."""
 
     num_dims: int
     inputs: list[int]
@@ -49,7 +49,7 @@ def _warn_of_joined(cell: Any, what: str) -> None:
 
 
 class _Step:
-    """What has been computed in a step, by dimension."""
+    """Values computed in a step, by dimension."""
 
     def __init__(self, c_prev: list[Any], m_prev: list[Any]) -> None:
         self.c_prev, self.m_prev = c_prev, m_prev
@@ -57,7 +57,7 @@ class _Step:
         self.states: list[Any] = [None] * len(m_prev)
 
     def output(self, i: int) -> Any:
-        """The output of a dimension, or what went in as long as there is none."""
+        """Return the output of a dimension, or what went in as long as there is none."""
         return self.m_prev[i] if self.outputs[i] is None else self.outputs[i]
 
 
@@ -71,7 +71,7 @@ class GridRNNCell(RNNCell):
       input_dims: those that take inputs, one or a list.
       output_dims: those that give outputs.
       priority_dims: those that are computed last, with the outputs of the others.
-      non_recurrent_dims: those that have a dense layer in place of a cell.
+      non_recurrent_dims: those that have a dense layer instead of a cell.
       tied: whether all dimensions share one cell.
       cell_fn: makes a cell of a number of units; an `LSTMCell` by default.
       non_recurrent_fn: the activation of dense layers, `tf.nn.relu` by default.
@@ -123,7 +123,7 @@ class GridRNNCell(RNNCell):
         return self._cell_state_size() * recurrents
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        """The outputs of the output dimensions, and the states of the recurrent ones.
+        """Return the outputs of the output dimensions, and the states of the recurrent ones.
 
         Args:
           inputs: [batch, depth], cut into as many pieces as there are input dimensions; no depth
@@ -179,7 +179,7 @@ class GridRNNCell(RNNCell):
         return c_prev, m_prev
 
     def _project_input(self, inputs: Any, step: _Step, with_c: bool) -> None:
-        """Inputs, through a matrix each, are what input dimensions had before."""
+        """Set the previous values of input dimensions to the projected inputs."""
         dims = self._grid.inputs
         if not dims or inputs is None or tf.dimension_value(inputs.shape.with_rank(2)[1]) <= 0:
             return
@@ -201,7 +201,7 @@ class GridRNNCell(RNNCell):
         return total
 
     def _propagate(self, dims: list[int], step: _Step, first_call: bool) -> None:
-        """Computes some dimensions, from what all others have given so far."""
+        """Compute some dimensions, from what all others have given so far."""
         if not dims:
             return
         if self._grid.num_dims > 1:

@@ -12,7 +12,7 @@ from stillflow.ops.image.components import image_connected_components_op
 
 
 def _numbers_of(ids: Any) -> Any:
-    """What each of distinct ids becomes: 1, 2, ... in order, and 0 stays 0."""
+    """Return consecutive numbers of distinct ids: 1, 2, ... in order, and 0 stays 0."""
     zero = tf.where_v2(tf.equal(ids, 0))[:, 0]
     numbers = tf.range(tf.shape(ids)[0] - tf.shape(zero)[0]) + 1
 

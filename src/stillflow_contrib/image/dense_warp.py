@@ -20,7 +20,7 @@ def _sizes(grid: Any) -> list[Any]:
 
 
 def _along(queries: Any, size: Any, grid_type: Any) -> tuple[Any, Any, Any]:
-    """For places along one dimension the pixels before and after, and the latter's weight."""
+    """Return the pixels before and after places along one dimension, and the latter's weight."""
     dtype = queries.dtype
     last = tf.cast(size - 2, dtype)
     first = tf.constant(0.0, dtype=dtype)
@@ -55,7 +55,7 @@ class _Pixels:
 def interpolate_bilinear(
     grid: Any, query_points: Any, name: str = "interpolate_bilinear", indexing: str = "ij"
 ) -> Tensor:
-    """The values of a grid between its points, interpolated linearly.
+    """Return the values of a grid between its points, interpolated linearly.
 
     Args:
       grid: `[batch, height, width, channels]`.
@@ -106,7 +106,7 @@ def interpolate_bilinear(
 
 @export("contrib.image.dense_image_warp")
 def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> Tensor:
-    """The image whose pixel at (y, x) is the given one's at (y, x) - flow[y, x].
+    """Return the image whose pixel at (y, x) is the given one's at (y, x) - flow[y, x].
 
     Args:
       image: `[batch, height, width, channels]`, floating-point, at least two pixels high and wide.

@@ -26,12 +26,12 @@ def _for_each(batch: Any, places: np.ndarray, dtype: Any) -> Any:
 
 
 def get_grid_locations(height: int, width: int) -> np.ndarray:
-    """The place of each pixel, `[height, width, 2]`."""
+    """Return the place of each pixel, `[height, width, 2]`."""
     return _lattice(height, width, height, width)
 
 
 def get_boundary_locations(height: int, width: int, points_per_edge: int) -> np.ndarray:
-    """The corners of an image, and so many points along each of its edges between them."""
+    """Return the corners of an image, and so many points along each of its edges between them."""
     lattice = _lattice(height, width, points_per_edge + 2, points_per_edge + 2)
     y, x = lattice[..., 0], lattice[..., 1]
     on_border = (x == 0) | (x == width - 1) | (y == 0) | (y == height - 1)

@@ -14,7 +14,7 @@ _EPSILON = 1e-10  # keeps roots and logarithms differentiable at 0
 
 
 def _distances_between(x: Any, y: Any) -> Any:
-    """The squared distances `[batch, points of x, points of y]`."""
+    """Return the squared distances `[batch, points of x, points of y]`."""
     x_squared = tf.reduce_sum(tf.square(x), 2)
     y_squared = tf.reduce_sum(tf.square(y), 2)
     x_squared, y_squared = tf.expand_dims(x_squared, 2), tf.expand_dims(y_squared, 1)
@@ -23,14 +23,14 @@ def _distances_between(x: Any, y: Any) -> Any:
 
 
 def _distances_among(x: Any) -> Any:
-    """The squared distances `[batch, points, points]`."""
+    """Return the squared distances `[batch, points, points]`."""
     products = tf.matmul(x, x, adjoint_b=True)
     squared = tf.expand_dims(tf.matrix_diag_part(products), 2)
     return squared - 2 * products + tf.transpose(squared, [0, 2, 1])
 
 
 def _phi(squared: Any, order: int) -> Any:
-    """The radial basis function of squared distances."""
+    """Return the radial basis function of squared distances."""
     with tf.name_scope("phi"):
         if order == 1:
             return tf.sqrt(tf.maximum(squared, _EPSILON))
@@ -49,7 +49,7 @@ def _with_ones(points: Any, dtype: Any) -> Any:
 
 
 def _solve(points: Any, values: Any, order: int, regularization: float) -> tuple[Any, Any]:
-    """The weights of the basis functions, and those of the linear part."""
+    """Return the weights of the basis functions, and those of the linear part."""
     batch, count, _ = tf.unstack(tf.shape(points), num=3)
     dimensions = points.shape[-1]
     if dimension_value(dimensions) is None:
@@ -88,7 +88,9 @@ def interpolate_spline(
     regularization_weight: float = 0.0,
     name: str = "interpolate_spline",
 ) -> Tensor:
-    """The values at points of a smooth function through given ones; outside, it is extrapolated.
+    """Return the values at points of a smooth function through given ones.
+
+    Outside, it is extrapolated.
 
     Args:
       train_points: `[batch, points, dimensions]`, floating-point.

@@ -90,7 +90,7 @@ def translate(
 def angles_to_projective_transforms(
     angles: Any, image_height: Any, image_width: Any, name: str | None = None
 ) -> Tensor:
-    """The transforms that turn images, `[count, 8]`.
+    """Return the transforms that turn images, `[count, 8]`.
 
     Args:
       angles: in radians, of rank 0 or 1.
@@ -121,7 +121,7 @@ def angles_to_projective_transforms(
 
 @export("contrib.image.translations_to_projective_transforms")
 def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
-    """The transforms that move images, `[count, 8]`.
+    """Return the transforms that move images, `[count, 8]`.
 
     Args:
       translations: `[2]` or `[count, 2]`, how far to the right and down.

@@ -61,7 +61,7 @@ def adjust_hsv_in_yiq(
     scale_value: Any = 1,
     name: str | None = None,
 ) -> Tensor:
-    """Turns hues, and scales saturation and values, in the colour space YIQ.
+    """Turn hues, and scales saturation and values, in the colour space YIQ.
 
     Args:
       image: `[..., height, width, 3]`, red, green and blue.

@@ -12,7 +12,7 @@ from stillflow.ops.input_pipeline import obtain_next_op
 
 @export("contrib.input_pipeline.obtain_next")
 def obtain_next(string_list_tensor: Any, counter: Any) -> Any:
-    """The next element of a list, and the first one after the last.
+    """Return the next element of a list, and the first one after the last.
 
     Args:
       string_list_tensor: strings [n].
@@ -25,7 +25,7 @@ def obtain_next(string_list_tensor: Any, counter: Any) -> Any:
 
 
 def _repeated(strings: list[str], shuffle: bool, seed: Any, num_epochs: int | None) -> list[str]:
-    """The list as often as there are epochs, shuffled anew for each."""
+    """Return the list repeated for each epoch, shuffled each time."""
     if shuffle and seed:
         random.seed(seed)
     found: list[str] = []
@@ -39,7 +39,7 @@ def _repeated(strings: list[str], shuffle: bool, seed: Any, num_epochs: int | No
 def seek_next(
     string_list: list[str], shuffle: bool = False, seed: Any = None, num_epochs: int | None = None
 ) -> Any:
-    """The next element of a list, which variables keep together with the place in it.
+    """Return the next element of a list, which variables keep together with the place in it.
 
     Args:
       string_list: the list.

@@ -29,7 +29,7 @@ _ERROR = (
 
 
 def _scaled(scale: Any, weights: Sequence[float], slopes: Sequence[Any], name: Any = None) -> Any:
-    """The weighted sum of slopes, times the scale."""
+    """Return the weighted sum of slopes, times the scale."""
     with tf.name_scope(name, "scaled_dot_product", [scale, weights, slopes]) as scope:
         terms = [
             (scale * weight) * slope
@@ -49,7 +49,7 @@ def _weighted(weights: Iterable[Any], values: Iterable[Any]) -> Any:
 def runge_kutta_step(
     func: Callable[[Any, Any], Any], y0: Any, f0: Any, t0: Any, dt: Any
 ) -> tuple[Any, Any, Any, list[Any]]:
-    """A step of fifth order.
+    """Return a step of fifth order.
 
     Args:
       func: the derivative of `y` at `(y, t)`.
@@ -75,7 +75,7 @@ def runge_kutta_step(
 
 
 def fitted(y0: Any, y1: Any, slopes: list[Any], dt: Any) -> list[Any]:
-    """The coefficients of a polynomial of fourth order through a step, highest power first."""
+    """Return the coefficients of a quartic polynomial through a step, highest power first."""
     with tf.name_scope("interp_fit_rk"):
         dt = tf.cast(dt, y0.dtype)
         middle = y0 + _scaled(dt, _MIDDLE, slopes)
@@ -91,7 +91,7 @@ def fitted(y0: Any, y1: Any, slopes: list[Any], dt: Any) -> list[Any]:
 
 
 def evaluated(coefficients: Sequence[Any], t0: Any, t1: Any, t: Any) -> Tensor:
-    """The polynomial of a step from `t0` to `t1` at the time `t`, which must lie in it."""
+    """Return the polynomial of a step from `t0` to `t1` at the time `t`, which must lie in it."""
     with tf.name_scope("interp_evaluate"):
         t0, t1, t = (tf.convert_to_tensor(time) for time in (t0, t1, t))
         dtype = coefficients[0].dtype

@@ -13,13 +13,13 @@ _Derivative = Callable[[Any, Any], Any]
 
 
 def _midpoint(func: _Derivative, t: Any, dt: Any, y: Any) -> Any:
-    """The change of a step by the slope in its middle."""
+    """Return the change of a step by the slope in its middle."""
     length = tf.cast(dt, y.dtype)
     return length * func(y + func(y, t) * length / 2, t + dt / 2)
 
 
 def _runge_kutta_4(func: _Derivative, t: Any, dt: Any, y: Any) -> Any:
-    """The change of a step by the slopes at its ends and twice in its middle."""
+    """Return the change of a step by the slopes at its ends and twice in its middle."""
     first = func(y, t)
     middle = t + dt / 2
     length = tf.cast(dt, y.dtype)
@@ -35,7 +35,7 @@ _METHODS = {"midpoint": _midpoint, "rk4": _runge_kutta_4}
 def _solved(
     change: Callable[..., Any], func: _Derivative, y0: Any, t: Any, dt: Any, steps: Any
 ) -> Any:
-    """The values at all times; `dt` and `steps` are those of each interval."""
+    """Return the values at all times; `dt` and `steps` are those of each interval."""
     count = tf.size(t)
     now = t[0]
     solution = tf.TensorArray(y0.dtype, count).write(0, y0)

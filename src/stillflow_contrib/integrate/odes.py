@@ -42,7 +42,10 @@ class _Solver:
         self._first_step = 1.0 if first_step is None else first_step
 
     def solve(self, y0: Any, full_output: bool, name: str) -> Any:
-        """The values at all times; with what `odeint` says of the steps if it is asked for."""
+        """Return the values at all times.
+
+        With what `odeint` says of the steps if it is asked for.
+        """
         t = self.t
         with tf.name_scope(name, "dopri5", [y0, t, self.rtol, self.atol, *self._given]) as scope:
             self._convert()
@@ -92,7 +95,7 @@ class _Solver:
             return solution.write(i, y), history, step, i + 1
 
     def _advance(self, step: Any, history: Any, count: Any) -> Any:
-        """Tries a step, and takes it if its error is small enough."""
+        """Try a step, and accept it if its error is small enough."""
         y0, f0, _, t0, dt, coefficients = step
         with tf.name_scope("assertions"):
             checks = [

@@ -1,4 +1,4 @@
-"""What maps dense features to others, whose inner products approximate a kernel."""
+"""Maps of dense features to others, whose inner products approximate a kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class DenseKernelMapper(abc.ABC):
 
     @abc.abstractmethod
     def map(self, input_tensor: Any) -> Any:
-        """The mapped features, `[batch, output_dim]`, of `input_tensor`."""
+        """Return the mapped features, `[batch, output_dim]`, of `input_tensor`."""
         raise NotImplementedError(f"map is not implemented for {self}.")
 
     @property
@@ -26,4 +26,4 @@ class DenseKernelMapper(abc.ABC):
     @property
     @abc.abstractmethod
     def output_dim(self) -> int:
-        """How many features come out."""
+        """The number of output features."""

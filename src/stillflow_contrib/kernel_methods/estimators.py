@@ -20,7 +20,7 @@ from stillflow_contrib.learn.model_fn_ops import ModelFnOps
 def _mapped(
     features: Any, feature_columns: Any, kernel_mappers: dict[Any, Any] | None
 ) -> tuple[Any, Any]:
-    """Features and columns, those that the mappers make among them."""
+    """Return features and columns, including those that the mappers make."""
     if kernel_mappers is None:
         return features, feature_columns
     mapped_features = {}
@@ -45,7 +45,7 @@ def _mapped(
 def _kernel_model_fn(
     features: Any, labels: Any, mode: str, params: dict[str, Any], config: Any = None
 ) -> ModelFnOps:
-    """Builds the model of a `KernelLinearClassifier`, whose arguments are `params`."""
+    """Build the model of a `KernelLinearClassifier`, whose arguments are `params`."""
     features, columns = _mapped(features, params["feature_columns"], params["kernel_mappers"])
     # Columns may be given as an iterator, which a second call would find empty.
     params["feature_columns"] = columns

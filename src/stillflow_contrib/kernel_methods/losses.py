@@ -17,7 +17,7 @@ def sparse_multiclass_hinge_loss(
     loss_collection: str | None = tf.GraphKeys.LOSSES,
     reduction: str = tf.losses.Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """By how much the label's logit fails to exceed each other one by 1, at most.
+    """Return the maximum amount by which the label's logit fails to exceed each other by 1.
 
     Args:
       labels: numbers of classes, int32 or int64, `[batch]` or `[batch, 1]`.
@@ -84,7 +84,7 @@ def _flat_weights(weights: Any, labels: Any, labels_rank: int) -> Any:
 
 
 def _margins(labels: Any, logits: Any, batch_size: Any, num_classes: Any) -> Any:
-    """By how much each logit, 1 added, exceeds the label's, which has nothing added."""
+    """Return the margins of each logit plus 1 over the label's logit."""
     rows = tf.reshape(tf.range(batch_size), shape=[batch_size, 1])
     columns = tf.reshape(tf.cast(labels, rows.dtype), shape=[batch_size, 1])
     indices = tf.concat([rows, columns], axis=1)

@@ -46,16 +46,16 @@ class RandomFourierFeatureMapper(DenseKernelMapper):
 
     @property
     def input_dim(self) -> int:
-        """How many features go in."""
+        """The number of input features."""
         return self._input_dim
 
     @property
     def output_dim(self) -> int:
-        """How many features come out."""
+        """The number of output features."""
         return self._output_dim
 
     def map(self, input_tensor: Any) -> Any:
-        """The features of each row.
+        """Return the features of each row.
 
         Args:
           input_tensor: floats `[batch, input_dim]`.

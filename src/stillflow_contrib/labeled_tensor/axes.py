@@ -23,7 +23,7 @@ class Error(TypeError):
 
 
 def check_type(value: Any, allowed: Any, what: str) -> None:
-    """Refuses values of other types.
+    """Raise an error for values of other types.
 
     Raises:
       Error: if `value` is none of them.
@@ -93,7 +93,7 @@ class Axis:
         return self.dimension if self.labels is None else self.labels
 
     def index(self, value: Any) -> int:
-        """The place of a label.
+        """Return the place of a label.
 
         Raises:
           ValueError: if there are no labels.
@@ -123,7 +123,7 @@ class Axis:
 
 @export("contrib.labeled_tensor.as_axis")
 def as_axis(axis_data: Any) -> Axis:
-    """An `Axis` of one, or of a name with a value.
+    """Return an `Axis` of one, or of a name with a value.
 
     Raises:
       TypeError: for anything else.
@@ -186,7 +186,7 @@ class Axes(Mapping[str, Axis]):
 
 
 def listed(axes: Mapping[str, Axis], indent: int) -> str:
-    """The axes, one a line."""
+    """Return the axes, one a line."""
     each = [f"('{axis.name}', {axis.value!r})" for axis in axes.values()]
     return (",\n" + " " * indent).join(each)
 
@@ -212,5 +212,5 @@ def concat_axes(axes: Sequence[Axis]) -> Axis:
 
 
 def size_or_rest(axis: Axis) -> int:
-    """The size, as `tf.reshape` takes it: -1 if it is not known."""
+    """Return the size, as `tf.reshape` takes it: -1 if it is not known."""
     return -1 if axis.size is None else axis.size

@@ -24,7 +24,7 @@ class AxisOrderError(ValueError):
 
 
 def get_axis_order() -> list[str] | None:
-    """The order of the scope that is entered, if there is one."""
+    """Return the order of the scope that is entered, if there is one."""
     found = tf.get_collection(_KEY)
     order: list[str] | None = found[0] if found else None
     return order
@@ -58,7 +58,7 @@ def _relevant(given: Any, axis_order: Collection[str] | None) -> tuple[Any, list
 
 @export("contrib.labeled_tensor.check_axis_order")
 def check_axis_order(labeled_tensor: Any, axis_order: Collection[str] | None = None) -> None:
-    """Checks that axes are in an order, by default that of the scope.
+    """Check that axes are in an order, by default that of the scope.
 
     Raises:
       AxisOrderError: if they are not, or there is no order.
@@ -80,7 +80,7 @@ def check_axis_order(labeled_tensor: Any, axis_order: Collection[str] | None = N
 def impose_axis_order(
     labeled_tensor: Any, axis_order: Collection[str] | None = None, name: str | None = None
 ) -> Any:
-    """The tensor with its axes in an order, by default that of the scope.
+    """Return the tensor with its axes in an order, by default that of the scope.
 
     Raises:
       AxisOrderError: if there is no order.
@@ -91,7 +91,7 @@ def impose_axis_order(
 
 
 def consistent_ordering(a: list[str], b: list[str]) -> list[str] | None:
-    """An order in which both lists are in theirs; None if there is none."""
+    """Return an order in which both lists are in theirs; None if there is none."""
     ordering = []
     i = j = 0
     while i < len(a) and j < len(b):

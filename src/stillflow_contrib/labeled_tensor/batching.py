@@ -12,7 +12,7 @@ from stillflow_contrib.labeled_tensor.core import LabeledTensor, convert_to_labe
 
 
 def _batch_axes(axes: Axes, size: int | None, enqueue_many: bool) -> Axes:
-    """The axes of a batch, "batch" the first of them."""
+    """Return the axes of a batch, "batch" the first of them."""
     if enqueue_many:
         if not axes or next(iter(axes)) != "batch":
             raise ValueError(

@@ -26,7 +26,7 @@ _BOTH_WAYS = {
 
 
 def _operators(cls: Any) -> Any:
-    """Gives a class the operators of Python."""
+    """Give a class the operators of Python."""
 
     def unary(name: str) -> Callable[[Any], Any]:
         return lambda self: getattr(tf.contrib.labeled_tensor, name)(self)
@@ -118,7 +118,7 @@ class LabeledTensor:
         return self._tensor.name
 
     def get_shape(self) -> Any:
-        """The static shape."""
+        """Return the static shape."""
         return self._tensor.get_shape()
 
     def __getitem__(self, key: Any) -> LabeledTensor:
@@ -151,7 +151,7 @@ tf.register_tensor_conversion_function(LabeledTensor, _converted)
 
 @export("contrib.labeled_tensor.convert_to_labeled_tensor")
 def convert_to_labeled_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A `LabeledTensor` of one, or of a scalar.
+    """Return a `LabeledTensor` of one, or of a scalar.
 
     Args:
       value: a labeled tensor, or a scalar: a tensor, an array, a number or text.
@@ -179,7 +179,7 @@ def convert_to_labeled_tensor(value: Any, dtype: Any = None, name: str | None = 
 
 @export("contrib.labeled_tensor.identity")
 def identity(labeled_tensor: Any, name: str | None = None) -> LabeledTensor:
-    """The same values and axes, by an operation of its own."""
+    """Return the same values and axes, by an operation of its own."""
     with tf.name_scope(name, "lt_identity", [labeled_tensor]) as scope:
         given = convert_to_labeled_tensor(labeled_tensor)
         return LabeledTensor(tf.identity(given.tensor, name=scope), given.axes)
@@ -189,7 +189,7 @@ def identity(labeled_tensor: Any, name: str | None = None) -> LabeledTensor:
 def slice_function(
     labeled_tensor: Any, selection: Mapping[str, Any], name: str | None = None
 ) -> LabeledTensor:
-    """A part of a tensor, by places.
+    """Return a part of a tensor, by places.
 
     Args:
       labeled_tensor: the tensor.
@@ -214,10 +214,10 @@ def slice_function(
 def transpose(
     labeled_tensor: Any, axis_order: Collection[str] | None = None, name: str | None = None
 ) -> LabeledTensor:
-    """The same tensor with its axes in another order, turned round by default.
+    """Return the same tensor with its axes in another order, turned round by default.
 
     Raises:
-      ValueError: if names lack or are too many.
+      ValueError: if names are missing or superfluous.
     """
     with tf.name_scope(name, "lt_transpose", [labeled_tensor]) as scope:
         given = convert_to_labeled_tensor(labeled_tensor)
@@ -238,7 +238,7 @@ def transpose(
 def expand_dims(
     labeled_tensor: Any, axes: Collection[Any], name: str | None = None
 ) -> LabeledTensor:
-    """The same tensor with more axes of size 1.
+    """Return the same tensor with more axes of size 1.
 
     Args:
       labeled_tensor: the tensor.
@@ -267,5 +267,5 @@ def expand_dims(
 
 
 def name_of(axis: Any) -> str:
-    """The name of an axis, of a pair or of a name."""
+    """Return the name of an axis, of a pair or of a name."""
     return axis if isinstance(axis, str) else as_axis(axis).name

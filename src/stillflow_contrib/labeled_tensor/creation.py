@@ -15,7 +15,7 @@ from stillflow_contrib.labeled_tensor.core import LabeledTensor, convert_to_labe
 def constant(
     value: Any, dtype: Any = None, axes: Any = None, name: str | None = None
 ) -> LabeledTensor:
-    """A constant.
+    """Return a constant.
 
     Args:
       value: an array, nested lists, or a scalar, which is repeated.
@@ -50,7 +50,7 @@ def ones_like(labeled_tensor: Any, dtype: Any = None, name: str | None = None) -
 
 @export("contrib.labeled_tensor.cast")
 def cast(labeled_tensor: Any, dtype: Any = None, name: str | None = None) -> LabeledTensor:
-    """The same tensor in another type."""
+    """Return the same tensor in another type."""
     with tf.name_scope(name, "lt_cast", [labeled_tensor]) as scope:
         given = convert_to_labeled_tensor(labeled_tensor)
         return LabeledTensor(tf.cast(given.tensor, dtype=dtype, name=scope), given.axes)
@@ -60,7 +60,7 @@ def cast(labeled_tensor: Any, dtype: Any = None, name: str | None = None) -> Lab
 def verify_tensor_all_finite(
     labeled_tensor: Any, message: str, name: str | None = None
 ) -> LabeledTensor:
-    """The same tensor; running fails with the message if an element is not finite."""
+    """Return the same tensor; running fails with the message if an element is not finite."""
     with tf.name_scope(name, "lt_verify_tensor_all_finite", [labeled_tensor]) as scope:
         given = convert_to_labeled_tensor(labeled_tensor)
         checked = tf.verify_tensor_all_finite(given.tensor, msg=message, name=scope)
@@ -69,7 +69,7 @@ def verify_tensor_all_finite(
 
 @export("contrib.labeled_tensor.placeholder")
 def placeholder(dtype: Any, axes: Collection[Any], name: str | None = None) -> LabeledTensor:
-    """A placeholder; axes are names, of unknown size, and what `as_axis` takes."""
+    """Return a placeholder; axes are names, of unknown size, and what `as_axis` takes."""
     with tf.name_scope(name, "lt_placeholder", []) as scope:
         given = Axes([(axis, None) if isinstance(axis, str) else axis for axis in axes])
         shape = [axis.size for axis in given.values()]
@@ -78,12 +78,12 @@ def placeholder(dtype: Any, axes: Collection[Any], name: str | None = None) -> L
 
 @export("contrib.labeled_tensor.FixedLenFeature")
 class FixedLenFeature:
-    """How a feature is parsed.
+    """Parsing of a feature of fixed length.
 
     Args:
       axes: what `as_axis` takes, of known sizes.
       dtype: its type.
-      default_value: what it is where it lacks.
+      default_value: value of a missing feature.
     """
 
     def __init__(self, axes: Collection[Any], dtype: Any, default_value: Any = None) -> None:
@@ -102,7 +102,7 @@ class FixedLenFeature:
 
     @property
     def default_value(self) -> Any:
-        """What it is where it lacks."""
+        """The value of a missing feature."""
         return self._default_value
 
 
@@ -121,7 +121,7 @@ def parse_example(
     serialized: Any, features: Mapping[str, FixedLenFeature], name: str | None = None,
     example_names: Any = None,
 ) -> dict[str, LabeledTensor]:  # fmt: skip
-    """Parses serialized `tf.train.Example`s.
+    """Parse serialized `tf.train.Example`s.
 
     Args:
       serialized: a labeled tensor of one axis, strings.
@@ -148,7 +148,7 @@ def parse_single_example(
     serialized: Any, features: Mapping[str, FixedLenFeature], name: str | None = None,
     example_names: Any = None,
 ) -> dict[str, LabeledTensor]:  # fmt: skip
-    """Parses one serialized `tf.train.Example`, a scalar; see `parse_example`."""
+    """Parse one serialized `tf.train.Example`, a scalar; see `parse_example`."""
     given = convert_to_labeled_tensor(serialized)
     parsed = tf.parse_single_example(given.tensor, _unlabeled(features), name, example_names)
     return {key: LabeledTensor(value, features[key].axes) for key, value in parsed.items()}

@@ -13,7 +13,7 @@ from stillflow_contrib.labeled_tensor.core import LabeledTensor, convert_to_labe
 
 @export("contrib.labeled_tensor.define_unary_op")
 def define_unary_op(op_name: str, elementwise_function: Callable[..., Any]) -> Any:
-    """A function of labeled tensors, from one of tensors.
+    """Return a function of labeled tensors, from one of tensors.
 
     Args:
       op_name: its name.
@@ -32,7 +32,7 @@ def define_unary_op(op_name: str, elementwise_function: Callable[..., Any]) -> A
 
 @export("contrib.labeled_tensor.define_binary_op")
 def define_binary_op(op_name: str, elementwise_function: Callable[..., Any]) -> Any:
-    """A function of two labeled tensors, from one of tensors.
+    """Return a function of two labeled tensors, from one of tensors.
 
     Args:
       op_name: its name.

@@ -17,7 +17,7 @@ from stillflow_contrib.labeled_tensor.shapes import pack, unpack
 
 
 def _shared_axis(a: Any, b: Any) -> str:
-    """The axis that is summed over."""
+    """Return the axis that is summed over."""
     ranks = f"{len(a.axes)!r} and {len(b.axes)!r}"
     if len(a.axes) > 2 or len(b.axes) > 2:
         raise NotImplementedError(
@@ -49,7 +49,7 @@ def _shared_axis(a: Any, b: Any) -> str:
 
 @export("contrib.labeled_tensor.matmul")
 def matmul(a: Any, b: Any, name: str | None = None) -> LabeledTensor:
-    """The product of vectors or matrices, summed over the axis that both have.
+    """Return the product of vectors or matrices, summed over the axis that both have.
 
     Raises:
       NotImplementedError: for more than two axes, or two that both have.
@@ -85,7 +85,7 @@ def matmul(a: Any, b: Any, name: str | None = None) -> LabeledTensor:
 
 @export("contrib.labeled_tensor.map_fn")
 def map_fn(fn: Callable[[Any], Any], labeled_tensor: Any, name: str | None = None) -> LabeledTensor:
-    """A function of each part along the first axis.
+    """Return a function of each part along the first axis.
 
     Args:
       fn: of a labeled tensor; gives one.
@@ -110,7 +110,7 @@ def foldl(
     fn: Callable[[Any, Any], Any], labeled_tensor: Any, initial_value: Any,
     name: str | None = None,
 ) -> LabeledTensor:  # fmt: skip
-    """A function of its own result and the next part along the first axis.
+    """Return a function of its own result and the next part along the first axis.
 
     Args:
       fn: of two labeled tensors; gives one of the axes of the first.

@@ -14,7 +14,7 @@ from stillflow_contrib.labeled_tensor.core import LabeledTensor, convert_to_labe
 def squeeze(
     labeled_tensor: Any, axis_names: Collection[str] | None = None, name: str | None = None
 ) -> LabeledTensor:
-    """A tensor without axes of size 1: those named, or all.
+    """Return a tensor without axes of size 1: those named, or all.
 
     Raises:
       ValueError: if an axis is not there, or larger.
@@ -51,7 +51,7 @@ def _kept(axes: Any) -> dict[str, Any]:
 
 @export("contrib.labeled_tensor.define_reduce_op")
 def define_reduce_op(op_name: str, reduce_fn: Callable[..., Any]) -> Any:
-    """A reduction of labeled tensors, from one of tensors.
+    """Return a reduction of labeled tensors, from one of tensors.
 
     Args:
       op_name: its name.

@@ -37,7 +37,7 @@ def _labelled_axis(given: Any, name: str) -> Axis:
 
 
 def _places(axis: Axis, labels: slice) -> slice:
-    """From a label up to another one, which is part of it."""
+    """Return the slice from a label up to and including another one."""
     start = None if labels.start is None else axis.index(labels.start)
     stop = None if labels.stop is None else axis.index(labels.stop) + 1
     if labels.step is not None:
@@ -49,7 +49,7 @@ def _places(axis: Axis, labels: slice) -> slice:
 def select(
     labeled_tensor: Any, selection: Mapping[str, Any], name: str | None = None
 ) -> LabeledTensor:
-    """A part of a tensor, by labels.
+    """Return a part of a tensor, by labels.
 
     Args:
       labeled_tensor: the tensor.
@@ -90,7 +90,7 @@ def select(
 
 @export("contrib.labeled_tensor.boolean_mask")
 def boolean_mask(labeled_tensor: Any, mask: Any, name: str | None = None) -> LabeledTensor:
-    """What is true of a mask along the first axis.
+    """Return the rows whose mask is True, along the first axis.
 
     Raises:
       NotImplementedError: for masks of several axes.
@@ -132,7 +132,7 @@ def random_crop(
     labeled_tensor: Any, shape_map: Mapping[str, int], seed: int | None = None,
     name: str | None = None,
 ) -> LabeledTensor:  # fmt: skip
-    """A part of a tensor, anywhere.
+    """Return a part of a tensor, anywhere.
 
     Args:
       labeled_tensor: the tensor.

@@ -84,7 +84,7 @@ def pack(
 def unpack(
     labeled_tensor: Any, axis_name: str | None = None, name: str | None = None
 ) -> list[LabeledTensor]:
-    """The parts of a tensor along an axis, by default the first.
+    """Return the parts of a tensor along an axis, by default the first.
 
     Raises:
       ValueError: if the axis is not there.
@@ -173,7 +173,7 @@ def _check_contained(names: Collection[str], given: Any, what: str) -> None:
 def tile(
     labeled_tensor: Any, multiples: Mapping[str, Any], name: str | None = None
 ) -> LabeledTensor:
-    """A tensor repeated along axes without labels.
+    """Return a tensor repeated along axes without labels.
 
     Args:
       labeled_tensor: the tensor.
@@ -199,7 +199,7 @@ def pad(
     labeled_tensor: Any, paddings: Mapping[str, tuple[Any, Any]], mode: str = "CONSTANT",
     name: str | None = None,
 ) -> LabeledTensor:  # fmt: skip
-    """A tensor with more before and behind.
+    """Return a tensor with more before and behind.
 
     Args:
       labeled_tensor: the tensor.
@@ -231,7 +231,7 @@ class ReshapeCoder:
 
     Args:
       existing_axis_names: names of axes that stand side by side.
-      new_axes: what stands in their place; see `reshape`.
+      new_axes: the new axes; see `reshape`.
       name: of the operations.
     """
 
@@ -244,7 +244,7 @@ class ReshapeCoder:
         self._existing: list[Axis] | None = None
 
     def encode(self, labeled_tensor: Any) -> LabeledTensor:
-        """The tensor with the new axes.
+        """Return the tensor with the new axes.
 
         Raises:
           ValueError: if the old ones are others than those of a call before.
@@ -262,7 +262,7 @@ class ReshapeCoder:
             return reshaped
 
     def decode(self, labeled_tensor: Any) -> LabeledTensor:
-        """The tensor with the old axes.
+        """Return the tensor with the old axes.
 
         Raises:
           ValueError: if nothing was encoded before.

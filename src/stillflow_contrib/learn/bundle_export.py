@@ -33,7 +33,7 @@ def _part(predictions: Any, key: str) -> Any:
 
 @_UNNEEDED
 def generic_signature_fn(examples: Any, unused_features: Any, predictions: Any) -> _Signatures:
-    """The signature of a model that gives predictions.
+    """Return the signature of a model that gives predictions.
 
     Args:
       examples: the tensor of serialized `Example`s.
@@ -55,7 +55,7 @@ def generic_signature_fn(examples: Any, unused_features: Any, predictions: Any) 
 def classification_signature_fn(
     examples: Any, unused_features: Any, predictions: Any
 ) -> _Signatures:
-    """The signature of a model that gives classes; otherwise as `generic_signature_fn`."""
+    """Return the signature of a model that gives classes; otherwise as `generic_signature_fn`."""
     _check(examples)
     classes = _part(predictions, "classes")
     return exporter.classification_signature(examples, classes_tensor=classes), {}
@@ -65,7 +65,10 @@ def classification_signature_fn(
 def classification_signature_fn_with_prob(
     examples: Any, unused_features: Any, predictions: Any
 ) -> _Signatures:
-    """The signature of a model that gives probabilities; otherwise as `generic_signature_fn`."""
+    """Return the signature of a model that gives probabilities.
+
+    Otherwise as `generic_signature_fn`.
+    """
     _check(examples)
     probabilities = _part(predictions, "probabilities")
     return exporter.classification_signature(examples, scores_tensor=probabilities), {}
@@ -73,7 +76,7 @@ def classification_signature_fn_with_prob(
 
 @_UNNEEDED
 def regression_signature_fn(examples: Any, unused_features: Any, predictions: Any) -> _Signatures:
-    """The signature of a model that gives numbers; otherwise as `generic_signature_fn`."""
+    """Return the signature of a model that gives numbers; otherwise as `generic_signature_fn`."""
     _check(examples)
     signature = exporter.regression_signature(input_tensor=examples, output_tensor=predictions)
     return signature, {}
@@ -83,7 +86,7 @@ def regression_signature_fn(examples: Any, unused_features: Any, predictions: An
 def logistic_regression_signature_fn(
     examples: Any, unused_features: Any, predictions: Any
 ) -> _Signatures:
-    """The signature of a model that gives the probability of the second of two classes."""
+    """Return the signature of a model that gives the probability of the second of two classes."""
     _check(examples)
     probabilities = _part(predictions, "probabilities")
     shape = probabilities.get_shape()
@@ -115,7 +118,7 @@ def export_estimator(
     estimator: Any, export_dir: Any, signature_fn: Any = None, input_fn: Any = parse_features,
     default_batch_size: int | None = 1, exports_to_keep: int | None = None,
 ) -> None:  # fmt: skip
-    """Exports a model; the arguments are those of `Estimator.export`."""
+    """Export a model; the arguments are those of `Estimator.export`."""
     export_bundle(
         estimator, export_dir, signature_fn, input_fn, default_batch_size, exports_to_keep
     )
@@ -124,7 +127,7 @@ def export_estimator(
 def _inputs(
     estimator: Any, input_fn: Any, batch_size: int | None, key: str | None, of_examples: bool
 ) -> tuple[Any, Any]:
-    """The tensor of examples, or None, and the features."""
+    """Return the tensor of examples, or None, and the features."""
     if of_examples:
         examples = tf.placeholder(tf.string, shape=[batch_size], name="input_example_tensor")
         return examples, (input_fn or parse_features)(estimator, examples)
@@ -159,7 +162,7 @@ def export_bundle(
     prediction_key: str | None = None,
     checkpoint_path: Any = None,
 ) -> bytes:
-    """Exports a model, as `Estimator.export` says."""
+    """Export a model, as `Estimator.export` says."""
     if input_fn is None and not use_deprecated_input_fn:
         raise ValueError("input_fn must be defined.")
     checkpoint_path = checkpoint_path or latest_checkpoint(estimator.model_dir)
@@ -180,7 +183,7 @@ def export_bundle(
 
 
 def _saver() -> Any:
-    """The first saver that the graph lists, or one of all variables."""
+    """Return the first saver that the graph lists, or one of all variables."""
     listed = tf.get_collection(tf.GraphKeys.SAVERS)
     if listed:
         return listed[0]

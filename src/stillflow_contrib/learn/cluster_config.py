@@ -1,4 +1,4 @@
-"""What TF_CONFIG tells `tf.contrib.learn`: a cluster, the task of this process, its environment."""
+"""TF_CONFIG in `tf.contrib.learn`: a cluster, the task of this process, its environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stillflow.train.cluster_spec import ClusterSpec
 
 
 class Environment:
-    """Where a program runs, which decides how it finds its cluster."""
+    """Environments of a program, which decide how it finds its cluster."""
 
     CLOUD = "cloud"
     GOOGLE = "google"
@@ -72,12 +72,12 @@ class ClusterConfig:
 
     @staticmethod
     def get_task_id() -> int:
-        """The index of this task in its job; 0 if TF_CONFIG names none."""
+        """Return the index of this task in its job; 0 if TF_CONFIG names none."""
         return int(tf_config().get("task", {}).get("index") or 0)
 
 
 def tf_config() -> dict[str, Any]:
-    """The environment variable TF_CONFIG, decoded; {} if it is not set."""
+    """Return the environment variable TF_CONFIG, decoded; {} if it is not set."""
     settings: dict[str, Any] = json.loads(os.environ.get("TF_CONFIG") or "{}")
     return settings
 

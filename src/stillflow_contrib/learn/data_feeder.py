@@ -22,7 +22,7 @@ _SEED = 42  # every feeder shuffles alike
 def setup_train_data_feeder(
     x: Any, y: Any, batch_size: int | None = None, shuffle: bool = True, epochs: int | None = None
 ) -> DataFeeder | StreamingDataFeeder:
-    """A feeder of arrays, data frames, or what iterators give.
+    """Return a feeder of arrays, data frames, or what iterators give.
 
     Raises:
       ValueError: if `x` is an iterator and `y` is not, or the batch size is not positive.
@@ -71,13 +71,13 @@ class DataFeeder:
         return np.arange(self._length)
 
     def input_builder(self) -> tuple[Any, Any]:
-        """Makes the placeholders: of features, and of labels (None if there are none)."""
+        """Make the placeholders: of features, and of labels (None if there are none)."""
         self._input = _by_name(_feature_placeholder, self._x, "input")
         self._output = _by_name(_label_placeholder, self._y, "output")
         return self._input, self._output
 
     def get_feed_dict_fn(self) -> Callable[[], dict[str, Any]]:
-        """A function that gives the next batch, {name of placeholder: values}.
+        """Return a function that gives the next batch, {name of placeholder: values}.
 
         It raises StopIteration when all epochs are done.
         """
@@ -125,14 +125,14 @@ class StreamingDataFeeder:
         self._batch_size = batch_size or 1
 
     def input_builder(self) -> tuple[Any, Any]:
-        """Makes the placeholders: of features, and of labels (None if there are none)."""
+        """Make the placeholders: of features, and of labels (None if there are none)."""
         x, y = self._first
         self._input = _by_name(_feature_placeholder, _arrays(x), "input")
         self._output = _by_name(_label_placeholder, y, "output")
         return self._input, self._output
 
     def get_feed_dict_fn(self) -> Callable[[], dict[str, Any]]:
-        """A function that gives the next batch, {name of placeholder: values}.
+        """Return a function that gives the next batch, {name of placeholder: values}.
 
         The last one may be smaller; then it raises StopIteration.
         """
@@ -151,7 +151,7 @@ class StreamingDataFeeder:
 
 
 def _stacked(examples: Sequence[Any]) -> Any:
-    """A batch of examples, each an array or {name: array}."""
+    """Return a batch of examples, each an array or {name: array}."""
     if isinstance(examples[0], dict):
         return {name: _stacked([each[name] for each in examples]) for name in examples[0]}
     return np.stack([np.asarray(example) for example in examples])

@@ -68,7 +68,7 @@ _AS_IT_IS = (GraphRewriteSpec((names.SERVING,), ()),)
 
 @export("contrib.learn.BaseEstimator")
 class BaseEstimator(Parametrized, Evaluable, Trainable):
-    """Trains and uses a model that subclasses build.
+    """Estimator whose model subclasses build.
 
     Args:
       model_dir: the folder of checkpoints and event files; that of `config`, or a temporary one,
@@ -118,11 +118,11 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         return self._model_dir
 
     def get_variable_value(self, name: str) -> Any:
-        """The value of a variable in the latest checkpoint."""
+        """Return the value of a variable in the latest checkpoint."""
         return load_variable(self.model_dir, name)
 
     def get_variable_names(self) -> list[str]:
-        """The names of the variables in the latest checkpoint."""
+        """Return the names of the variables in the latest checkpoint."""
         return [name for name, _ in list_variables(self.model_dir)]
 
     @_WITH_LABELS
@@ -172,7 +172,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         self, x: Any = None, y: Any = None, input_fn: Any = None, steps: int | None = 1,
         batch_size: int | None = None, monitors: Any = None,
     ) -> Any:  # fmt: skip
-        """As `fit`, by default one step."""
+        """Fit like `fit`, by default one step."""
         logging.warning(
             "The current implementation of partial_fit is not optimized for use in a loop. "
             "Consider using fit() instead."
@@ -188,7 +188,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         name: str | None = None, checkpoint_path: Any = None, hooks: Any = None,
         log_progress: bool = True,
     ) -> Any:  # fmt: skip
-        """Runs metrics over the input.
+        """Run metrics over the input.
 
         Args:
           x, y: features and labels as arrays.
@@ -227,7 +227,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         self, x: Any = None, input_fn: Any = None, batch_size: int | None = None,
         outputs: Any = None, as_iterable: bool = True, iterate_batches: bool = False,
     ) -> Any:  # fmt: skip
-        """Gives predictions.
+        """Return predictions.
 
         Args:
           x: features as arrays.
@@ -254,24 +254,24 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
 
     @abc.abstractmethod
     def _get_train_ops(self, features: Any, labels: Any) -> ModelFnOps:
-        """Builds what trains."""
+        """Build what trains."""
 
     @abc.abstractmethod
     def _get_predict_ops(self, features: Any) -> ModelFnOps:
-        """Builds what predicts."""
+        """Build what predicts."""
 
     def _get_eval_ops(self, features: Any, labels: Any, metrics: Any) -> ModelFnOps:
-        """Builds what evaluates."""
+        """Build what evaluates."""
         raise NotImplementedError("_get_eval_ops not implemented in BaseEstimator")
 
     def _check_inputs(self, features: Any, labels: Any) -> None:
-        """Refuses what is unlike the input of an earlier call."""
+        """Raise an error for input that differs from that of an earlier call."""
         self._features_info = _checked("Features", "features", features, self._features_info)
         if labels is not None:
             self._labels_info = _checked("Labels", "labels", labels, self._labels_info)
 
     def _begin(self, graph: Graph) -> Any:
-        """What every graph begins with: the seed and the global step."""
+        """Set up a graph with its seed and global step."""
         set_random_seed(self._config.tf_random_seed)
         return create_global_step(graph)
 
@@ -327,7 +327,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
         default_batch_size: int | None = 1, exports_to_keep: int | None = None,
         checkpoint_path: Any = None,
     ) -> Any:  # fmt: skip
-        """Writes a bundle, as programs served them before there were SavedModels.
+        """Write a bundle, as programs served them before there were SavedModels.
 
         Args:
           export_dir: the folder of all exports of the model.
@@ -389,7 +389,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
 
 @export("contrib.learn.Estimator")
 class Estimator(BaseEstimator):
-    """Trains and uses the model that a function builds.
+    """Estimator of a model function.
 
     Args:
       model_fn: called with features, labels and, if it has such arguments, `mode`, `params`,
@@ -475,7 +475,7 @@ class Estimator(BaseEstimator):
         graph_rewrite_specs: Any = _AS_IT_IS,
         strip_default_attrs: bool = False,
     ) -> bytes:  # fmt: skip
-        """Writes a SavedModel into a new folder, named by the time.
+        """Write a SavedModel into a new folder, named by the time.
 
         Args:
           export_dir_base: the folder it is made in.

@@ -42,7 +42,7 @@ def export_savedmodel(
     assets_extra: Any, as_text: bool, checkpoint_path: Any, specs: Any,
     strip_default_attrs: bool,
 ) -> bytes:  # fmt: skip
-    """As `Estimator.export_savedmodel`; the folder has its name only once it is whole."""
+    """Export like `Estimator.export_savedmodel`; the folder is renamed when it is complete."""
     if not specs or specs[0].transforms:
         raise ValueError("The first element of graph_rewrite_specs must specify no transforms.")
     path = timestamped_directory(base)
@@ -78,7 +78,7 @@ def export_savedmodel(
 
 
 def _add_rewritten(builder: Any, inputs: Any, outputs: Any, spec: Any) -> None:
-    """Adds the exported graph once more, after transforms."""
+    """Add the exported graph once more, after transforms."""
     fed = [tensor.name for tensors in inputs.values() for tensor in tensors.values()]
     fetched = [tensor.name for _, tensors in outputs.values() for tensor in tensors.values()]
     graphs = builder._saved_model.meta_graphs

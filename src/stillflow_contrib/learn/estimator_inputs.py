@@ -9,7 +9,7 @@ from stillflow_contrib.learn.data_feeder import setup_train_data_feeder
 
 
 def verify_input_args(x: Any, y: Any, input_fn: Any, feed_fn: Any, batch_size: Any) -> None:
-    """Refuses input that is given twice or not at all.
+    """Raise an error for input that is given twice or not at all.
 
     Raises:
       ValueError: if it is.
@@ -31,7 +31,7 @@ def verify_input_args(x: Any, y: Any, input_fn: Any, feed_fn: Any, batch_size: A
 def array_input(
     x: Any, y: Any, batch_size: int | None, shuffle: bool = False, epochs: int | None = 1
 ) -> tuple[Any, Any]:
-    """An input function and a function that feeds its placeholders, from arrays or iterators.
+    """Return an input function and a feed function of placeholders, from arrays or iterators.
 
     Raises:
       ValueError: if `x` is None or a tensor, or it is an iterator and `y` is not.

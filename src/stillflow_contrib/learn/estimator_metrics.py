@@ -10,7 +10,7 @@ from stillflow_contrib.learn.metric_spec import MetricSpec
 
 
 def make_metrics_ops(metrics: Any, features: Any, labels: Any, predictions: Any) -> dict[str, Any]:
-    """Calls what a program gave as metrics.
+    """Return calls what a program gave as metrics.
 
     Args:
       metrics: {name: `MetricSpec`}; functions of predictions and labels, under a name or a pair
@@ -59,7 +59,7 @@ def make_metrics_ops(metrics: Any, features: Any, labels: Any, predictions: Any)
 
 
 def split_metrics(metrics: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """What a round runs (None if nothing), and the values to read at the end."""
+    """Return the fetches of a round (None if none), and the final values."""
     updates, values = [], {}
     for name, metric in metrics.items():
         values[name] = metric

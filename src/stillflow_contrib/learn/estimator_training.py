@@ -16,7 +16,7 @@ from stillflow.train.scaffold import Scaffold
 def train(
     config: Any, session_config: Any, model_dir: str, model: Any, hooks: list[Any], step: Any
 ) -> Any:
-    """Makes steps until a hook or the input ends it.
+    """Make steps until a hook or the input ends it.
 
     Args:
       config: the settings of the run.

@@ -33,7 +33,7 @@ _STEPS_PER_WORKER = 8000.0
 
 
 class _EvaluatingListener(CheckpointSaverListener):
-    """Evaluates and exports each checkpoint when it is saved."""
+    """Listener that evaluates and exports each checkpoint when it is saved."""
 
     def __init__(self, eval_fn: Any, export_fn: Any, model_dir: str) -> None:
         self._eval_fn = eval_fn
@@ -58,7 +58,7 @@ class _EvaluatingListener(CheckpointSaverListener):
 
 @export("contrib.learn.Experiment")
 class Experiment:
-    """Trains, evaluates and exports an estimator, in one process or as a task of a cluster.
+    """Experiment: trains, evaluates and exports an estimator, locally or in a cluster.
 
     Args:
       estimator: one of `tf.estimator`, or what is `Trainable` and `Evaluable`.
@@ -145,11 +145,11 @@ class Experiment:
         return self._eval_steps
 
     def extend_train_hooks(self, additional_hooks: Any) -> None:
-        """Adds monitors and hooks of training."""
+        """Add monitors and hooks of training."""
         self._train_monitors.extend(additional_hooks)
 
     def reset_export_strategies(self, new_export_strategies: Any = None) -> Any:
-        """Replaces the strategies of exports; returns those before."""
+        """Replace the strategies of exports; return those before."""
         before = self._export_strategies
         self._export_strategies = _strategies(new_export_strategies)
         return before
@@ -189,7 +189,7 @@ class Experiment:
         return self._call_train(max_steps=self._train_steps, hooks=[*self._train_monitors, *hooks])
 
     def evaluate(self, delay_secs: float | None = None, name: str | None = None) -> Any:
-        """Evaluates the latest checkpoint, after a delay; returns {metric: value}."""
+        """Evaluate the latest checkpoint, after a delay; return {metric: value}."""
         self._wait(delay_secs)
         return self._call_evaluate(name=name or "one_pass")
 
@@ -205,7 +205,7 @@ class Experiment:
         "run evaluation every time there is a new checkpoint.",
     )
     def local_run(self) -> Any:
-        """As `train_and_evaluate`, every `local_eval_frequency` steps."""
+        """Train and evaluate like `train_and_evaluate`, every `local_eval_frequency` steps."""
         before = self._min_eval_frequency
         self._min_eval_frequency = self._local_eval_frequency or 0
         try:
@@ -218,7 +218,7 @@ class Experiment:
         evaluate_checkpoint_only_once: bool = True, continuous_eval_predicate_fn: Any = None,
         name: str = "continuous",
     ) -> None:  # fmt: skip
-        """Evaluates and exports new checkpoints until training or the predicate ends it."""
+        """Evaluate and exports new checkpoints until training or the predicate ends it."""
         self._continuous_eval(
             self._eval_input_fn, name, delay_secs, throttle_delay_secs,
             evaluate_checkpoint_only_once, continuous_eval_predicate_fn,
@@ -228,7 +228,7 @@ class Experiment:
         self, delay_secs: float | None = None, throttle_delay_secs: float | None = None,
         continuous_eval_predicate_fn: Any = None, name: str = "continuous_on_train_data",
     ) -> None:  # fmt: skip
-        """As `continuous_eval` with the input of training, without exports."""
+        """Evaluate like `continuous_eval` with the input of training, without exports."""
         self._continuous_eval(
             self._train_input_fn, name, delay_secs, throttle_delay_secs,
             predicate=continuous_eval_predicate_fn, exports=False,
@@ -341,7 +341,7 @@ class Experiment:
         ]  # fmt: skip
 
     def run_std_server(self) -> None:
-        """Serves this task of the cluster, for ever."""
+        """Serve this task of the cluster, forever."""
         self._start_server().join()
 
     def test(self) -> Any:
@@ -426,7 +426,7 @@ def _strategies(given: Any) -> tuple[ExportStrategy, ...]:
 
 
 def _predicate(given: Any) -> Callable[[Any, Any], Any]:
-    """A predicate of results and a checkpoint; one of results alone is asked with these."""
+    """Return a predicate of results and a checkpoint; one of results alone is asked with these."""
     if given is None:
         return lambda eval_results, checkpoint_path: True
     if not callable(given):

@@ -23,7 +23,7 @@ def make_export_strategy(
     exports_to_keep: int | None = 5,
     strip_default_attrs: bool | None = None,
 ) -> ExportStrategy:
-    """A strategy by which an `Experiment` exports its model for serving.
+    """Return a strategy by which an `Experiment` exports its model for serving.
 
     Args:
       serving_input_fn: gives the features and what they are made from.

@@ -41,7 +41,7 @@ class ExportStrategy(_Fields):
     def export(
         self, estimator: Any, export_path: Any, checkpoint_path: Any = None, eval_result: Any = None
     ) -> Any:
-        """Calls the function; returns what it returns.
+        """Return calls the function; returns what it returns.
 
         Raises:
           ValueError: if it takes results, and no checkpoint.

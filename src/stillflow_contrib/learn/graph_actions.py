@@ -27,14 +27,14 @@ DEPRECATED = deprecated(
 
 
 def checkpoint_saver(graph: Any, keep_checkpoint_max: int = 5) -> Saver | None:
-    """A saver of all that a graph has to save; None if there is nothing."""
+    """Return a saver of all that a graph has to save; None if there is nothing."""
     saved = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
     saved = saved + graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)
     return Saver(saved, sharded=True, max_to_keep=keep_checkpoint_max) if saved else None
 
 
 def restore_from(session: Session, path: Any, saver: Saver | None) -> None:
-    """Sets variables to those of a checkpoint."""
+    """Set variables to those of a checkpoint."""
     logging.info("Loading model from checkpoint: %s.", path)
     if saver is None:
         logging.info("No variables found in graph, not creating Saver() object.")
@@ -47,7 +47,7 @@ def restore_from(session: Session, path: Any, saver: Saver | None) -> None:
 def run_feeds(
     output_dict: dict[str, Any], feed_dicts: Iterable[Any], restore_checkpoint_path: Any = None
 ) -> list[dict[str, Any]]:
-    """Runs tensors once for each of some feeds.
+    """Run tensors once for each of some feeds.
 
     Args:
       output_dict: {name: tensor}.
@@ -85,7 +85,7 @@ def run_n(
     output_dict: dict[str, Any], feed_dict: Any = None, restore_checkpoint_path: Any = None,
     n: int = 1,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """As `run_feeds`, `n` times with the same feed."""
+    """Run like `run_feeds`, `n` times with the same feed."""
     return run_feeds(  # type: ignore[no-any-return]
         output_dict, itertools.repeat(feed_dict, n), restore_checkpoint_path
     )
@@ -96,7 +96,7 @@ def run_n(
 def infer(
     restore_checkpoint_path: Any, output_dict: dict[str, Any], feed_dict: Any = None
 ) -> dict[str, Any]:
-    """Runs tensors once, with variables from a checkpoint.
+    """Run tensors once, with variables from a checkpoint.
 
     Args:
       restore_checkpoint_path: the values of variables; they are initialized if None.

@@ -34,18 +34,18 @@ def evaluate(
     feed_fn: Callable[[], Any] | None = None,
     max_steps: int | None = None,
 ) -> tuple[Any, Any]:
-    """Evaluates a graph, and writes summaries of the results.
+    """Evaluate a graph, and write summaries of the results.
 
     Args:
       graph: with everything that is run.
       output_dir: the folder of the summaries.
       checkpoint_path: a folder or a checkpoint; variables are initialized if there is none.
       eval_dict: {name: tensor}; numbers become summaries.
-      update_op: what is run at each step; the tensors themselves if None.
+      update_op: fetched at each step; the tensors themselves if None.
       global_step_tensor: the graph's own if None.
       supervisor_master: of the session.
       log_every_steps: how often results are logged.
-      feed_fn: gives what is fed at each step; StopIteration ends the evaluation.
+      feed_fn: returns the feeds of each step; StopIteration ends the evaluation.
       max_steps: how many steps; the end of the input decides if None.
 
     Returns:
@@ -100,7 +100,7 @@ class _Evaluation:
         self.results: Any = None
 
     def run(self, feed_fn: Callable[[], Any] | None, max_steps: int | None) -> None:
-        """Takes steps until there are enough, or the input ends."""
+        """Run steps until there are enough, or the input ends."""
         while max_steps is None or self._step < max_steps:
             self._step += 1
             began = time.time()
@@ -117,7 +117,7 @@ class _Evaluation:
                 )  # fmt: skip
 
     def complete(self) -> None:
-        """Gets the results of the last step, unless they are there."""
+        """Fetch the results of the last step, unless they exist."""
         if self.results is None or self._step != self._results_step:
             self._evaluate()
 
@@ -127,7 +127,7 @@ class _Evaluation:
 
 
 def _first(key: str, make: Callable[[], Any]) -> Any:
-    """The first of a collection, to which what `make` gives is added if it is empty."""
+    """Return the first of a collection, to which what `make` gives is added if it is empty."""
     found = tf.get_collection(key)
     if found:
         return found[0]
@@ -143,7 +143,7 @@ def _saver() -> Any:
 
 
 def _recovered(master: str, saver: Any, checkpoint: Any) -> tuple[Any, bool]:
-    """A session with the variables of a checkpoint, and whether these are all."""
+    """Return a session with the variables of a checkpoint, and whether these are all."""
     keys = tf.GraphKeys
     local_init_op = _first(
         keys.LOCAL_INIT_OP,

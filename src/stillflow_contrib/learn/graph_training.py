@@ -43,12 +43,12 @@ def train(
     monitors: Sequence[Any] | None = None,
     max_steps: int | None = None,
 ) -> Any:
-    """Trains a graph, from the latest checkpoint on, and begins anew where it is aborted.
+    """Train a graph from the latest checkpoint on, and restart after an abort.
 
     Args:
       graph: with everything that is run.
       output_dir: the folder of checkpoints and summaries.
-      train_op: what is run at each step; it increments the global step.
+      train_op: fetched at each step; it increments the global step.
       loss_op: a scalar tensor.
       global_step_tensor: the graph's own if None.
       init_op, init_feed_dict, init_fn: how variables are initialized, see `tf.train.Supervisor`.
@@ -58,7 +58,7 @@ def train(
       supervisor_save_model_secs: how often checkpoints are saved.
       keep_checkpoint_max: how many of them are kept.
       supervisor_save_summaries_steps: how often summaries are, by the default monitors.
-      feed_fn: gives what is fed at each step; StopIteration ends the training.
+      feed_fn: returns the feeds of each step; StopIteration ends the training.
       steps: how many more steps; the end of the input decides if this and `max_steps` are None.
       fail_on_nan_loss: whether a loss that is NaN is an error; else it is a warning.
       monitors: what is told of steps; by default those of the loss and of summaries.
@@ -68,7 +68,7 @@ def train(
       The last loss; None if there was no step.
 
     Raises:
-      ValueError: if something lacks, or both numbers of steps are given.
+      ValueError: if an argument is missing, or both numbers of steps are given.
       NanLossDuringTrainingError: for such a loss.
     """
     if steps is not None and max_steps is not None:
@@ -101,7 +101,7 @@ def train(
     while True:
         try:
             return _Training(graph, train_op, loss_op, global_step_tensor, given).run()
-        except tf.errors.AbortedError:  # a parameter server was started anew
+        except tf.errors.AbortedError:  # a parameter server was restarted
             logging.warning("Training got Aborted error. Keep training.")
 
 
@@ -206,7 +206,7 @@ class _Training:
                 logged = last
 
     def _step(self, session: Any, step: int, feeds: Any) -> tuple[dict[Any, Any], bool]:
-        """Runs a step with what monitors ask for; says whether one of them wants to stop."""
+        """Run a step with what monitors ask for; say whether one of them wants to stop."""
         tensors = [self._train_op, self._loss_op]
         for monitor in self._monitors:
             tensors += monitor.step_begin(step)
@@ -225,7 +225,7 @@ class _Training:
         logging.warning(message)
 
     def _finish(self, supervisor: Any, session: Any, failure: BaseException | None) -> None:
-        """Saves the last checkpoint; raises what ended the training, or what went wrong here."""
+        """Save the last checkpoint; raise what ended the training, or what went wrong here."""
         try:
             supervisor.Stop(close_summary_writer=False)
             if self._is_chief:
@@ -248,7 +248,7 @@ class _Training:
 
 
 def _summary_op() -> Any:
-    """What writes all summaries of the graph; None if there are none."""
+    """Return the op that writes all summaries of the graph; None if there are none."""
     key = tf.GraphKeys.SUMMARY_OP
     found = tf.get_collection(key)
     if found:

@@ -1,4 +1,4 @@
-"""Columns of numbers for whatever a model is given."""
+"""Columns of numbers for any features of a model."""
 
 from __future__ import annotations
 

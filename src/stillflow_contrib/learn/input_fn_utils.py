@@ -29,7 +29,7 @@ class InputFnOps(NamedTuple):
 def build_parsing_serving_input_fn(
     feature_spec: dict[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], InputFnOps]:
-    """An input function that parses serialized examples.
+    """Return an input function that parses serialized examples.
 
     Args:
       feature_spec: {name: what `tf.parse_example` takes}.
@@ -51,7 +51,7 @@ def build_parsing_serving_input_fn(
 def build_default_serving_input_fn(
     features: dict[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], InputFnOps]:
-    """An input function of placeholders that are like given tensors.
+    """Return an input function of placeholders that are like given tensors.
 
     Args:
       features: {name: tensor [batch, ...]}.

@@ -1,4 +1,4 @@
-"""What can be trained and evaluated, and how its parameters are read and set."""
+"""Interfaces of training and evaluation, with access to parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NotFittedError(ValueError, AttributeError):
 
 @export("contrib.learn.Trainable")
 class Trainable(abc.ABC):
-    """What can be trained."""
+    """Interface of objects that can be trained."""
 
     @abc.abstractmethod
     def fit(
@@ -28,7 +28,7 @@ class Trainable(abc.ABC):
 
 @export("contrib.learn.Evaluable")
 class Evaluable(abc.ABC):
-    """What can be evaluated."""
+    """Interface of objects that can be evaluated."""
 
     @property
     @abc.abstractmethod
@@ -42,7 +42,7 @@ class Evaluable(abc.ABC):
         batch_size: int | None = None, steps: int | None = None, metrics: Any = None,
         name: str | None = None, checkpoint_path: Any = None, hooks: Any = None,
     ) -> Any:  # fmt: skip
-        """Gives {metric: value}."""
+        """Return {metric: value}."""
         raise NotImplementedError
 
 
@@ -50,7 +50,7 @@ class Parametrized:
     """Parameters as scikit-learn reads and sets them: the attributes that are not private."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with those of parameters, as `name__parameter`, if `deep`."""
+        """Return the parameters; with those of parameters, as `name__parameter`, if `deep`."""
         found: dict[str, Any] = {}
         for name, value in vars(self).items():
             if name.startswith("_") or callable(value):
@@ -62,7 +62,7 @@ class Parametrized:
         return found
 
     def set_params(self, **params: Any) -> Any:
-        """Sets parameters, as `get_params` names them.
+        """Set parameters, as `get_params` names them.
 
         Raises:
           ValueError: if there is no such parameter.

@@ -10,7 +10,7 @@ COLLECTION_DEF_KEY_FOR_INPUT_FEATURE_KEYS = "input_feature_keys"
 
 @export("contrib.learn.ProblemType")
 class ProblemType:
-    """What a model solves; it decides which signature an export gets."""
+    """Types of problems; they decide the signature of an export."""
 
     UNSPECIFIED = 0
     CLASSIFICATION = 1

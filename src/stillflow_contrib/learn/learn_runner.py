@@ -27,7 +27,7 @@ def run(
     experiment_fn: Callable[..., Any], output_dir: str | None = None, schedule: str | None = None,
     run_config: Any = None, hparams: Any = None,
 ) -> Any:  # fmt: skip
-    """Makes an experiment and runs a method of it.
+    """Make an experiment and run a method of it.
 
     Args:
       experiment_fn: called with `output_dir`, or with `run_config` and `hparams`; returns an
@@ -65,7 +65,7 @@ def run(
 @export("contrib.learn.learn_runner.tune")
 @deprecated(None, _INSTEAD)
 def tune(experiment_fn: Callable[..., Any], tuner: Any) -> None:
-    """Gives a tuner the experiment to run, as long as it has another trial.
+    """Give a tuner the experiment to run, as long as it has another trial.
 
     Args:
       experiment_fn: called with `run_config` and `hparams`; returns an `Experiment`.
@@ -78,7 +78,7 @@ def tune(experiment_fn: Callable[..., Any], tuner: Any) -> None:
 def _with_settings(
     experiment_fn: Callable[..., Any], needs_hparams: bool = False
 ) -> Callable[..., Experiment]:
-    """The function, with a check that its estimator has the settings it is called with."""
+    """Return the function, with a check that its estimator has the settings it is called with."""
 
     def checked_fn(run_config: Any, hparams: Any) -> Experiment:
         if not isinstance(run_config, RunConfig):

@@ -70,10 +70,10 @@ class MetricSpec:
         )
 
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
-        """Calls the metric function.
+        """Return calls the metric function.
 
         Args:
-          inputs: features by name, among them that of weights.
+          inputs: features by name, including that of weights.
           labels: a tensor, or tensors by name.
           predictions: a tensor, or tensors by name.
 
@@ -117,7 +117,7 @@ def _chosen(name: str, given: Any, key: str | None) -> Any:
 def _with_named_arguments(
     metric_fn: Callable[..., Any], name: str, needs_labels: bool, needs_weights: bool
 ) -> Callable[..., Any]:
-    """A function of `labels`, `predictions`, `weights` that calls one with names of its own."""
+    """Return a function of `labels`, `predictions`, `weights` that calls one with other names."""
     args = _arguments(metric_fn)
     labels_arg = _matching(name, args, _LABELS, needs_labels)
     predictions_arg = _matching(name, args, _PREDICTIONS)
@@ -173,7 +173,7 @@ def _shown(names: Collection[str]) -> str:
 
 
 def _arguments(fn: Any) -> tuple[str, ...]:
-    """The names of a function's arguments, less those that a partial gives by name."""
+    """Return the names of a function's arguments, less those that a partial gives by name."""
     if hasattr(fn, "func") and hasattr(fn, "keywords"):
         return tuple(name for name in _arguments(fn.func) if name not in fn.keywords)
     return tuple(tf_inspect.getargspec(fn).args)

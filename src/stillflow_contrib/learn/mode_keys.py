@@ -1,4 +1,4 @@
-"""What a function that builds a model is asked to build."""
+"""Modes of a function that builds a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ModeKeys:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Checks a mode.
+        """Check a mode.
 
         Raises:
           ValueError: if it is none of these.

@@ -52,7 +52,7 @@ class ModelFnOps(_Fields):
       mode: a `ModeKeys`.
       predictions: a tensor, or tensors by name; needed to evaluate and to infer.
       loss: a scalar; needed to train and to evaluate.
-      train_op: what makes a step; needed to train.
+      train_op: the training step; needed to train.
       eval_metric_ops: {name: (value, update)}.
       output_alternatives: {name: (`ProblemType`, {name: tensor})} of an export.
       training_chief_hooks: `SessionRunHook`s that run in the chief.
@@ -60,7 +60,7 @@ class ModelFnOps(_Fields):
       scaffold: how variables are initialized and saved.
 
     Raises:
-      ValueError: if what the mode needs lacks, or the loss is no scalar.
+      ValueError: if a value that the mode needs is missing, or the loss is no scalar.
       TypeError: if a hook is none.
     """
 
@@ -92,7 +92,7 @@ class ModelFnOps(_Fields):
         )
 
     def estimator_spec(self, default_serving_output_alternative_key: Any = None) -> EstimatorSpec:
-        """The same for `tf.estimator`.
+        """Return the same for `tf.estimator`.
 
         Args:
           default_serving_output_alternative_key: which output is served by default, if there are

@@ -47,7 +47,7 @@ class RunConfig(ClusterConfig, CoreRunConfig):
       session_creation_timeout_secs: how long a worker waits for the chief.
 
     Raises:
-      ValueError: if TF_CONFIG names another folder, or a task that its cluster lacks.
+      ValueError: if TF_CONFIG names another folder, or a task that is not in its cluster.
     """
 
     _USE_DEFAULT = 0
@@ -93,7 +93,7 @@ class RunConfig(ClusterConfig, CoreRunConfig):
 
     @experimental
     def uid(self, whitelist: Collection[str] | None = None) -> str:
-        """What tells these settings from others.
+        """Return the key of these settings.
 
         Args:
           whitelist: the settings that do not count; those of logging and saving if None.

@@ -26,7 +26,7 @@ class GraphRewriteSpec(NamedTuple):
 
 
 def input_alternatives(inputs: Any) -> tuple[dict[str, Any], Any]:
-    """What an input function returned as {name: inputs} and features.
+    """Return the result of an input function as {name: inputs} and features.
 
     Raises:
       ValueError: if there are no features.
@@ -38,7 +38,7 @@ def input_alternatives(inputs: Any) -> tuple[dict[str, Any], Any]:
 
 
 def output_alternatives(model: Any, default: str | None = None) -> tuple[dict[Any, Any], Any]:
-    """The outputs of a model as {name: (problem type, tensors by name)}, and the default one.
+    """Return a model's outputs as {name: (problem type, tensors by name)}, and the default.
 
     Raises:
       ValueError: if there is no such default, or none is named and there are several.
@@ -72,7 +72,7 @@ def output_alternatives(model: Any, default: str | None = None) -> tuple[dict[An
 def all_signature_defs(
     inputs: dict[str, Any], outputs: dict[Any, Any], default_output: Any
 ) -> dict[str, Any]:
-    """The signatures from each input to each output, and the one that is served by default.
+    """Return the signatures from each input to each output, and the one that is served by default.
 
     Raises:
       ValueError: if there is no default input.

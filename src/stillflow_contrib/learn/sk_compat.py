@@ -15,7 +15,7 @@ from stillflow_contrib.learn.interfaces import Parametrized
 
 @export("contrib.learn.SKCompat")
 class SKCompat(Parametrized):
-    """Trains and uses an estimator with arrays.
+    """Estimator with scikit-learn's interface, which trains and uses another one with arrays.
 
     Args:
       estimator: a `tf.contrib.learn.Estimator`.
@@ -41,7 +41,7 @@ class SKCompat(Parametrized):
         self, x: Any, y: Any, batch_size: int | None = 128, steps: int | None = None,
         metrics: Any = None, name: str | None = None,
     ) -> Any:  # fmt: skip
-        """Evaluates; returns {metric: value}.
+        """Evaluate; return {metric: value}.
 
         Raises:
           ValueError: if `metrics` is no dict.
@@ -57,7 +57,7 @@ class SKCompat(Parametrized):
         return results
 
     def predict(self, x: Any, batch_size: int | None = 128, outputs: Any = None) -> Any:
-        """The predictions of all examples, as an array or as arrays by name."""
+        """Return the predictions of all examples, as an array or as arrays by name."""
         input_fn, feed_fn = array_input(x, None, batch_size)
         batches = list(
             self._estimator._infer_model(

@@ -18,7 +18,7 @@ _LEFT = deprecated(
 
 
 class TargetColumn:
-    """What a model predicts: its loss, its predictions and its metrics.
+    """Target of a model: its loss, its predictions and its metrics.
 
     Args:
       loss_fn: gives the losses of examples, from logits and targets.
@@ -28,7 +28,7 @@ class TargetColumn:
       problem_type: a `ProblemType`.
 
     Raises:
-      ValueError: if a function or number lacks.
+      ValueError: if a function or number is missing.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TargetColumn:
         self.problem_type = problem_type
 
     def logits_to_predictions(self, logits: Any, proba: bool = False) -> Any:
-        """The predictions of logits [n, num_label_columns]; with `proba` probabilities."""
+        """Return the predictions of logits [n, num_label_columns]; with `proba` probabilities."""
         raise NotImplementedError
 
     def get_eval_ops(self, features: Any, logits: Any, labels: Any, metrics: Any = None) -> Any:
@@ -54,14 +54,14 @@ class TargetColumn:
         raise NotImplementedError
 
     def get_weight_tensor(self, features: Any) -> Any:
-        """The weights of examples, float [n], or None."""
+        """Return the weights of examples, float [n], or None."""
         if not self.weight_column_name:
             return None
         weights = tf.cast(features[self.weight_column_name], tf.float32)
         return tf.reshape(weights, shape=(-1,))
 
     def _losses(self, logits: Any, target: Any, features: Any) -> tuple[Any, Any]:
-        """The losses of examples, weighted, and the weights or None."""
+        """Return the losses of examples, weighted, and the weights or None."""
         if isinstance(target, dict):
             target = target[self.label_name]
         losses = self._loss_fn(logits, target)
@@ -74,11 +74,11 @@ class TargetColumn:
     def training_loss(
         self, logits: Any, target: Any, features: Any, name: str = "training_loss"
     ) -> Any:
-        """The sum of weighted losses by the number of examples: a scalar."""
+        """Return the sum of weighted losses by the number of examples: a scalar."""
         return tf.reduce_mean(self._losses(logits, target, features)[0], name=name)
 
     def loss(self, logits: Any, target: Any, features: Any) -> Any:
-        """The sum of weighted losses by that of weights: a scalar."""
+        """Return the sum of weighted losses by that of weights: a scalar."""
         losses, weights = self._losses(logits, target, features)
         if weights is None:
             return tf.reduce_mean(losses, name="loss")
@@ -86,7 +86,7 @@ class TargetColumn:
         return tf.div(total, tf.cast(tf.reduce_sum(weights), tf.float32), name="loss")
 
     def _measured(self, logits: Any, labels: Any, metrics: Any, proba: bool, features: Any) -> Any:
-        """The metrics of predictions."""
+        """Return the metrics of predictions."""
         predictions = self.logits_to_predictions(logits, proba=proba)
         weights = self.get_weight_tensor(features)
         given = {} if weights is None else {"weights": weights}
@@ -141,7 +141,7 @@ class _BinarySvm(_MultiClass):
 
 
 def _metric_name(key: Any) -> tuple[str, str]:
-    """The name of a metric, and what it is of."""
+    """Return the name of a metric, and what it is of."""
     if isinstance(key, str):
         return key, "classes"
     if not isinstance(key, tuple):

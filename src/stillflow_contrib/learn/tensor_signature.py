@@ -1,4 +1,4 @@
-"""What features and labels are like, so that later ones can be checked."""
+"""Signatures of features and labels, to check later ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TensorSignature(_Fields):
         return super().__new__(cls, tensor.dtype, tensor.get_shape(), is_sparse=False)
 
     def is_compatible_with(self, other: TensorSignature) -> bool:
-        """Whether tensors of the two may stand for each other; batches may differ in length."""
+        """Return True if tensors of both are interchangeable; batches may differ in length."""
         if self.is_sparse != other.is_sparse or not self.dtype.is_compatible_with(other.dtype):
             return False
         if self.is_sparse:
@@ -47,13 +47,13 @@ class TensorSignature(_Fields):
         return mine.ndims == others.ndims and bool(mine[1:].is_compatible_with(others[1:]))
 
     def get_placeholder(self) -> Any:
-        """A placeholder for batches of any length."""
+        """Return a placeholder for batches of any length."""
         if self.is_sparse:
             return sparse_placeholder(dtype=self.dtype)
         return placeholder(dtype=self.dtype, shape=[None, *as_shape(self.shape)[1:]])
 
     def get_feature_spec(self) -> Any:
-        """How an `Example` holds it, which knows fewer types."""
+        """Return the spec in an `Example`, which has fewer types."""
         dtype = {dtypes.int32: dtypes.int64, dtypes.float64: dtypes.float32}.get(
             self.dtype, self.dtype
         )
@@ -63,14 +63,14 @@ class TensorSignature(_Fields):
 
 
 def create_signatures(tensors: Any) -> Any:
-    """The signature of a tensor, or of tensors by name; None of None."""
+    """Return the signature of a tensor, or of tensors by name; None of None."""
     if isinstance(tensors, dict):
         return {name: TensorSignature(tensor) for name, tensor in tensors.items()}
     return None if tensors is None else TensorSignature(tensors)
 
 
 def tensors_compatible(tensors: Any, signatures: Any) -> bool:
-    """Whether a tensor, or each of those by name, fits its signature."""
+    """Return True if a tensor, or each of those by name, fits its signature."""
     if tensors is None or signatures is None:
         return tensors is signatures
     if isinstance(tensors, dict) != isinstance(signatures, dict):
@@ -84,7 +84,7 @@ def tensors_compatible(tensors: Any, signatures: Any) -> bool:
 
 
 def create_placeholders_from_signatures(signatures: Any) -> Any:
-    """A placeholder, or placeholders by name; None of None."""
+    """Return a placeholder, or placeholders by name; None of None."""
     if isinstance(signatures, dict):
         return {name: signature.get_placeholder() for name, signature in signatures.items()}
     return None if signatures is None else signatures.get_placeholder()
@@ -93,7 +93,7 @@ def create_placeholders_from_signatures(signatures: Any) -> Any:
 def create_example_parser_from_signatures(
     signatures: Any, examples_batch: Any, single_feature_name: str = "feature"
 ) -> Any:
-    """The tensor, or tensors by name, that serialized `Example`s [n] hold."""
+    """Return the tensor, or tensors by name, that serialized `Example`s [n] hold."""
     single = not isinstance(signatures, dict)
     by_name = {single_feature_name: signatures} if single else signatures
     specs = {name: signature.get_feature_spec() for name, signature in by_name.items()}

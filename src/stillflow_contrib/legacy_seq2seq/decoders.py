@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 def argmax_and_embed(
     embedding: Any, output_projection: Any = None, update_embedding: bool = True
 ) -> Callable[[Any, int], Any]:
-    """A function that embeds the likeliest symbol of an output."""
+    """Return a function that embeds the most likely symbol of an output."""
 
     def loop_function(output: Any, _: int) -> Any:
         if output_projection is not None:
@@ -26,7 +26,7 @@ def argmax_and_embed(
 
 
 def check_projection(projection: Any, num_symbols: int, dtype: Any) -> None:
-    """Checks the shapes of a pair of weights and biases.
+    """Check the shapes of a pair of weights and biases.
 
     Raises:
       ValueError: if they do not fit the number of symbols.
@@ -52,7 +52,7 @@ def rnn_decoder(
     loop_function: Callable[[Any, int], Any] | None = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Applies a cell to a list of inputs, or to what it made of the one before.
+    """Apply a cell to a list of inputs, or to the previous output.
 
     Args:
       decoder_inputs: a list over time of [batch, n].
@@ -97,7 +97,7 @@ def embedding_rnn_decoder(
       num_symbols: how many symbols there are.
       embedding_size: the size of a vector.
       output_projection: weights and biases from outputs to symbols, or None.
-      feed_previous: whether only the first input counts, and others are the likeliest outputs.
+      feed_previous: True if only the first input counts, and others are the most likely outputs.
       update_embedding_for_previous: whether gradients go through those to the embedding.
       scope: a variable scope or its name, "embedding_rnn_decoder" by default.
 

@@ -18,7 +18,7 @@ def sequence_loss_by_example(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The weighted cross entropies of sequences.
+    """Return the weighted cross entropies of sequences.
 
     Args:
       logits: a list over time of [batch, classes].
@@ -66,7 +66,7 @@ def sequence_loss(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The sum of `sequence_loss_by_example` over the batch, or its mean.
+    """Return the sum of `sequence_loss_by_example` over the batch, or its mean.
 
     Args:
       logits, targets, weights, average_across_timesteps, softmax_loss_function: as there.

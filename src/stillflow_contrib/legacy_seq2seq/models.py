@@ -31,7 +31,7 @@ def basic_rnn_seq2seq(
     dtype: Any = float32,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """An encoder and a decoder of the same kind.
+    """Return an encoder and a decoder of the same kind.
 
     Args:
       encoder_inputs, decoder_inputs: lists over time of [batch, n].
@@ -56,7 +56,7 @@ def tied_rnn_seq2seq(
     dtype: Any = float32,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """An encoder and a decoder with the same variables.
+    """Return an encoder and a decoder with the same variables.
 
     Args:
       encoder_inputs, decoder_inputs, cell, dtype: as of `basic_rnn_seq2seq`.
@@ -77,7 +77,7 @@ def _either(
     feed_previous: Any, decoder: Callable[[bool], tuple[list[Any], Any]], count: int,
     structure: Callable[[], Any],
 ) -> tuple[list[Any], Any]:  # fmt: skip
-    """A decoder whose tensor `feed_previous` says where inputs come from.
+    """Return a decoder whose tensor `feed_previous` says where inputs come from.
 
     Args:
       feed_previous: a scalar boolean tensor.
@@ -112,7 +112,7 @@ def embedding_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """An encoder and a decoder of embedded symbols.
+    """Return an encoder and a decoder of embedded symbols.
 
     Args:
       encoder_inputs, decoder_inputs: lists over time of int32 [batch].
@@ -121,7 +121,7 @@ def embedding_rnn_seq2seq(
       embedding_size: the size of a vector.
       output_projection: weights and biases from outputs to symbols; by default the decoder makes
         its own.
-      feed_previous: whether only the first input counts and others are the likeliest outputs; a
+      feed_previous: True if only the first input counts and others are the most likely outputs; a
         bool or a scalar boolean tensor.
       dtype: of the encoder's first state; that of the variable scope by default.
       scope: a variable scope or its name, "embedding_rnn_seq2seq" by default.
@@ -166,7 +166,7 @@ def embedding_tied_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """An encoder and a decoder of embedded symbols with the same variables.
+    """Return an encoder and a decoder of embedded symbols with the same variables.
 
     Args:
       encoder_inputs, decoder_inputs, cell, embedding_size, output_projection, feed_previous,

@@ -19,7 +19,7 @@ from stillflow.util.deprecation import deprecated
 def decode_libsvm(
     content: Any, num_features: int, dtype: Any = None, label_dtype: Any = None
 ) -> tuple[SparseTensor, Any]:
-    """Reads lines such as `1 3:0.5 7:2`: a label, and features by their numbers.
+    """Read lines such as `1 3:0.5 7:2`: a label, and features by their numbers.
 
     Args:
       content: the lines, strings of any shape.

@@ -17,7 +17,7 @@ from stillflow_contrib.linear_optimizer.optimizer import SDCAOptimizer
 def sdca_model_fn(
     features: Any, labels: Any, mode: str, params: dict[str, Any], config: Any = None
 ) -> Any:
-    """The model function of these estimators."""
+    """Return the model function of these estimators."""
     head = params["head"]
     loss_type = loss_of(head)
     if loss_type is None:

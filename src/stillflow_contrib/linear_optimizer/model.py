@@ -80,7 +80,7 @@ class ShardedMutableDenseHashTable(ShardedTable):
 
 @export("contrib.linear_optimizer.SdcaModel")
 class SdcaModel(LinearModel):
-    """Trains the weights of a linear model by dual coordinate ascent.
+    """Linear model whose weights are trained by dual coordinate ascent.
 
     Args:
       examples: a dict of `sparse_features`, a list of `SparseFeatureColumn`; `dense_features`, a
@@ -93,7 +93,7 @@ class SdcaModel(LinearModel):
         `adaptive`.
 
     Raises:
-      ValueError: if something lacks, or for numbers and losses that it does not take.
+      ValueError: if an argument is missing, or for unsupported numbers and losses.
     """
 
     _suffix = "_unshrinked/SDCAOptimizer"

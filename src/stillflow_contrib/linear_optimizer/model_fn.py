@@ -20,12 +20,12 @@ _LOSSES = (
 
 
 def loss_of(head: Any) -> str | None:
-    """The loss of a head; None for others."""
+    """Return the loss of a head; None for others."""
     return next((loss for kind, loss in _LOSSES if isinstance(head, kind)), None)
 
 
 def _add_bias_column(columns: Any, tensors: Any, bias: Any, variables: Any) -> None:
-    """Adds a column of ones, whose weight is the bias.
+    """Add a column of ones, whose weight is the bias.
 
     Args:
       columns: all others.
@@ -63,7 +63,7 @@ def build(
     features: Any, labels: Any, mode: str, params: dict[str, Any], optimizer: SDCAOptimizer,
     loss_type: str,
 ) -> Any:  # fmt: skip
-    """Builds the model.
+    """Build the model.
 
     Args:
       features, labels, mode: as a model function is given them.
@@ -104,7 +104,7 @@ def build(
 
 
 def sdca_model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> Any:
-    """The model function of estimators that are given an `SDCAOptimizer`.
+    """Return the model function of estimators that are given an `SDCAOptimizer`.
 
     Raises:
       ValueError: for other optimizers, or heads of other losses.

@@ -17,7 +17,7 @@ from stillflow_contrib.linear_optimizer.model import SdcaModel, SparseFeatureCol
 
 @export("contrib.linear_optimizer.SDCAOptimizer")
 class SDCAOptimizer:
-    """What `LinearClassifier` and `LinearRegressor` are given to train by `SdcaModel`.
+    """Optimizer of `LinearClassifier` and `LinearRegressor` that uses `SdcaModel`.
 
     Args:
       example_id_column: the feature that tells examples apart, strings [batch].
@@ -50,7 +50,7 @@ class SDCAOptimizer:
         self, columns_to_variables: dict[Any, Any], weight_column_name: str | None,
         loss_type: str, features: dict[Any, Any], targets: Any, global_step: Any,
     ) -> tuple[SdcaModel, Any]:  # fmt: skip
-        """A model of columns, and the operation that trains it.
+        """Return a model of columns, and the operation that trains it.
 
         Args:
           columns_to_variables: the parts of each column's variable.
@@ -101,7 +101,7 @@ class _Columns:
         self.dense_weights: list[Any] = []
 
     def add(self, column: Any, transformed: Any, variables: Any) -> None:
-        """Takes a column in.
+        """Add a column.
 
         Args:
           column: of `tf.contrib.layers`.
@@ -123,7 +123,7 @@ class _Columns:
 
 
 def _matrix(tensor: Any) -> Any:
-    """A feature of numbers as [batch, width]."""
+    """Return a feature of numbers as [batch, width]."""
     check = tf.Assert(
         tf.less_equal(tf.rank(tensor), 2), ["transformed_tensor should have rank at most 2."]
     )
@@ -132,7 +132,7 @@ def _matrix(tensor: Any) -> Any:
 
 
 def _nonzero(matrix: Any) -> SparseFeatureColumn:
-    """What is not zero in a matrix."""
+    """Return the nonzero elements of a matrix."""
     places = tf.where(tf.not_equal(matrix, tf.cast(0.0, matrix.dtype)))
     values = tf.gather_nd(matrix, places)
     examples, features = (

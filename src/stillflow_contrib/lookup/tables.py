@@ -59,7 +59,7 @@ def index_table_from_tensor(
     dtype: Any = tf.string,
     name: str | None = None,
 ) -> Any:
-    """A table of ids by words.
+    """Return a table of ids by words.
 
     Args:
       mapping: [n], the words.
@@ -88,7 +88,7 @@ def index_table_from_tensor(
 def string_to_index(
     tensor: Any, mapping: Any, default_value: Any = -1, name: str | None = None
 ) -> Any:
-    """The ids of words; arguments are those of `index_table_from_tensor`."""
+    """Return the ids of words; arguments are those of `index_table_from_tensor`."""
     table = index_table_from_tensor(mapping=mapping, default_value=default_value, name=name)
     return table.lookup(tensor)
 
@@ -97,7 +97,7 @@ def string_to_index(
 def index_to_string_table_from_tensor(
     mapping: Any, default_value: Any = "UNK", name: str | None = None
 ) -> Any:
-    """A table of words by ids.
+    """Return a table of words by ids.
 
     Args:
       mapping: [n], the words.
@@ -121,7 +121,7 @@ def index_to_string_table_from_tensor(
 def index_to_string(
     tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None
 ) -> Any:
-    """The words of ids; arguments are those of `index_to_string_table_from_tensor`."""
+    """Return the words of ids; arguments are those of `index_to_string_table_from_tensor`."""
     table = index_to_string_table_from_tensor(
         mapping=mapping, default_value=default_value, name=name
     )

@@ -14,7 +14,7 @@ from stillflow.util.deprecation import deprecated
 
 
 def replaced(name: str, note: str = "") -> Callable[[Any], Any]:
-    """Marks a function as replaced by `tf.losses.<name>`; `note` says what is different there."""
+    """Mark a function as replaced by `tf.losses.<name>`; `note` describes the difference."""
     return deprecated("2016-12-30", f"Use tf.losses.{name} instead.{note}")
 
 
@@ -22,7 +22,7 @@ def replaced(name: str, note: str = "") -> Callable[[Any], Any]:
 @replaced("add_loss")
 @add_arg_scope
 def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
-    """Adds a loss to a collection, if one is named."""
+    """Add a loss to a collection, if one is named."""
     if loss_collection:
         tf.add_to_collection(loss_collection, loss)
 
@@ -30,21 +30,21 @@ def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
 @export("contrib.losses.get_losses", "contrib.slim.losses.get_losses")
 @replaced("get_losses")
 def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> Any:
-    """The losses collected so far, those of a name scope if one is given."""
+    """Return the losses collected so far, those of a name scope if one is given."""
     return tf.get_collection(loss_collection, scope)
 
 
 @export("contrib.losses.get_regularization_losses", "contrib.slim.losses.get_regularization_losses")
 @replaced("get_regularization_losses")
 def get_regularization_losses(scope: str | None = None) -> Any:
-    """The losses that regularizers of variables gave, those of a name scope if one is given."""
+    """Return the losses of variables' regularizers, optionally of a name scope only."""
     return tf.get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 @export("contrib.losses.get_total_loss", "contrib.slim.losses.get_total_loss")
 @replaced("get_total_loss")
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:
-    """The sum of all losses.
+    """Return the sum of all losses.
 
     Args:
       add_regularization_losses: whether the losses of regularizers count.
@@ -60,13 +60,13 @@ def get_total_loss(add_regularization_losses: bool = True, name: str = "total_lo
 
 
 def scale_losses(losses: Any, weights: Any) -> Any:
-    """The sum of losses, those of one element of `weights` weighted by it."""
+    """Return the sum of losses, those of one element of `weights` weighted by it."""
     axes = list(range(weights.shape.ndims, losses.shape.ndims))
     return tf.reduce_sum(tf.multiply(tf.reduce_sum(losses, axis=axes), weights))
 
 
 def num_present(losses: Any, weights: Any, per_batch: bool = False) -> Any:
-    """How many losses have a weight other than 0, of each example if `per_batch`."""
+    """Return the number of losses with a weight other than 0, of each example if `per_batch`."""
     ndims = weights.shape.ndims
     if ndims == 0:
         batch_size = tf.reshape(tf.slice(tf.shape(losses), [0], [1]), [])
@@ -82,7 +82,7 @@ def num_present(losses: Any, weights: Any, per_batch: bool = False) -> Any:
 
 
 def require_rank(what: str, tensor: Any) -> None:
-    """Refuses a tensor of unknown rank.
+    """Raise an error for a tensor of unknown rank.
 
     Raises:
       ValueError: naming it.
@@ -94,7 +94,7 @@ def require_rank(what: str, tensor: Any) -> None:
 @export("contrib.losses.compute_weighted_loss", "contrib.slim.losses.compute_weighted_loss")
 @replaced("compute_weighted_loss")
 def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Any:
-    """The mean of the losses that have a weight other than 0, collected.
+    """Return the mean of the losses that have a weight other than 0, collected.
 
     Args:
       losses: of any shape `[batch, ...]`.

@@ -30,7 +30,7 @@ def _as_floats(predictions: Any, labels: Any) -> tuple[Any, Any]:
 def absolute_difference(
     predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
 ) -> Any:
-    """The mean of `|predictions - labels|`.
+    """Return the mean of `|predictions - labels|`.
 
     Args:
       predictions: of any shape `[batch, ...]`.
@@ -59,7 +59,7 @@ def log_loss(
     epsilon: float = 1e-07,
     scope: str | None = None,
 ) -> Any:
-    """The cross entropy of probabilities.
+    """Return the cross entropy of probabilities.
 
     Args:
       predictions: probabilities, of any shape `[batch, ...]`.
@@ -86,7 +86,7 @@ def log_loss(
 def mean_squared_error(
     predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
 ) -> Any:
-    """The mean of `(predictions - labels) ** 2`.
+    """Return the mean of `(predictions - labels) ** 2`.
 
     Args:
       predictions: of any shape `[batch, ...]`.
@@ -113,7 +113,7 @@ def mean_squared_error(
 def mean_pairwise_squared_error(
     predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
 ) -> Any:
-    """The squared difference of differences, over all pairs of elements of an example.
+    """Return the squared difference of differences, over all pairs of elements of an example.
 
     Args:
       predictions: of any shape `[batch, ...]`.
@@ -158,7 +158,7 @@ def cosine_distance(
     scope: str | None = None,
     dim: int | None = None,
 ) -> Any:
-    """The mean of `1 - sum(predictions * labels)` along an axis, for vectors of length 1.
+    """Return the mean of `1 - sum(predictions * labels)` along an axis, for vectors of length 1.
 
     Args:
       predictions: of any shape `[batch, ...]`.

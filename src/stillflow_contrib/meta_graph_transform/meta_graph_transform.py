@@ -36,7 +36,7 @@ def meta_graph_transform(
     tags: Sequence[str],
     checkpoint_path: str | None = None,
 ) -> Any:
-    """Applies graph transforms to a MetaGraphDef.
+    """Apply graph transforms to a MetaGraphDef.
 
     Args:
       base_meta_graph_def: the MetaGraphDef.
@@ -54,7 +54,7 @@ def meta_graph_transform(
 
     Raises:
       InvalidArgumentError: for a transform that there is not, or cannot be applied.
-      UnimplementedError: for one that Stillflow lacks.
+      UnimplementedError: for an unsupported one.
       ValueError: if a node of the saver was removed, or a collection is of another kind.
     """
     base = base_meta_graph_def
@@ -101,7 +101,7 @@ def _node_name(tensor_name: str) -> str:
 
 
 def _get_shared_init_op(initializer_names: Nodes) -> str | None:
-    """The node that initializes sessions, if there is one."""
+    """Return the node that initializes sessions, if there is one."""
     for key in (names.MAIN_OP_KEY, names.LEGACY_INIT_OP_KEY):
         if found := initializer_names.get(key):
             return str(found[0])
@@ -116,7 +116,7 @@ def _do_transforms(
     initializer_names: Nodes, transforms: Sequence[str], saver_def: Any = None,
     checkpoint_path: str | None = None,
 ) -> tuple[Any, Nodes]:  # fmt: skip
-    """The graph after all transforms, and the nodes to be kept that it has."""
+    """Return the graph after all transforms, and the nodes to be kept that it has."""
     graph_def, nodes = _copy(graph_def), dict(initializer_names)
     if not transforms:
         return graph_def, nodes
@@ -143,7 +143,7 @@ def _gtt_transforms(
     graph_def: Any, input_names: Sequence[str], output_names: Sequence[str],
     initializer_names: Nodes, transforms: Sequence[str],
 ) -> Any:  # fmt: skip
-    """The graph after transforms of `TransformGraph`."""
+    """Return the graph after transforms of `TransformGraph`."""
     if not transforms:
         return _copy(graph_def)
     kept = sorted(name for group in initializer_names.values() for name in group)
@@ -156,7 +156,7 @@ def _freeze_transform(
     graph_def: Any, output_names: Sequence[str], initializer_names: Nodes, saver_def: Any,
     checkpoint_path: str | None,
 ) -> tuple[Any, Nodes]:  # fmt: skip
-    """The graph with constants for variables, and which nodes to be kept that leaves."""
+    """Return the graph with constants for variables, and which nodes to be kept that leaves."""
     tables = initializer_names.get(GraphKeys.TABLE_INITIALIZERS, [])
     graph_def = _freeze_graph_with_def_protos(
         graph_def, output_names, tables, _get_shared_init_op(initializer_names), saver_def,
@@ -187,7 +187,7 @@ def _freeze_graph_with_def_protos(
 def _connect_to_shared_init_op(
     graph_def: Any, shared_init_op_name: str | None, nodes_to_connect: Sequence[str]
 ) -> None:
-    """Adds a node that runs others, if there are any."""
+    """Add a node that runs others, if there are any."""
     if nodes_to_connect:
         inputs = [f"^{name}" for name in nodes_to_connect]
         graph_def.node.add(name=shared_init_op_name, op="NoOp", input=inputs)
@@ -197,7 +197,10 @@ def _sparsify_gather_transform(
     graph_def: Any, input_names: Sequence[str], output_names: Sequence[str],
     initializer_names: Nodes, checkpoint_path: str | None,
 ) -> tuple[Any, Nodes]:  # fmt: skip
-    """The graph with tables for sparse weights; what fills them joins what initializes sessions."""
+    """Return the graph with tables for sparse weights.
+
+    What fills them joins what initializes sessions.
+    """
     group = "sparify_gather_init_op"  # so written in TensorFlow
     while _find(graph_def, group) is not None:
         group += "_1"
@@ -231,7 +234,7 @@ def _is_part(name: str) -> bool:
 
 
 def _clean_save_and_restore(graph_def: Any, op: Any, removed_op_names: Collection[str]) -> None:
-    """Takes removed variables from what an operation saves."""
+    """Remove removed variables from a save operation."""
     keys, slices = (
         _find(graph_def, f"{op.name}/{what}") for what in ("tensor_names", "shape_and_slices")
     )
@@ -257,7 +260,7 @@ _add_pruned_collection = retained.copy_collection
 
 
 def _add_pruned_saver(base: Any, target: Any, removed_op_names: Collection[str]) -> None:
-    """Copies the saver; ValueError if a node of its was removed."""
+    """Copy the saver; ValueError if one of its nodes was removed."""
     if base.HasField("saver_def"):
         saver = base.saver_def
         for name in (saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name):
@@ -268,7 +271,7 @@ def _add_pruned_saver(base: Any, target: Any, removed_op_names: Collection[str])
 def _add_pruned_signature(
     base: Any, target: Any, signature_name: str, removed_op_names: Collection[str]
 ) -> None:
-    """Copies a signature, unless one of its tensors was removed."""
+    """Copy a signature, unless one of its tensors was removed."""
     signature = base.signature_def[signature_name]
     tensors = [*signature.inputs.values(), *signature.outputs.values()]
     try:
@@ -280,7 +283,7 @@ def _add_pruned_signature(
 
 
 def _add_new_inits_to_collection(target: Any, updated_initializer_names: Nodes) -> None:
-    """Adds what initializes new tables to the collection of what initializes tables."""
+    """Add what initializes new tables to the collection of what initializes tables."""
     key = GraphKeys.TABLE_INITIALIZERS
     if key in updated_initializer_names:
         new = set(updated_initializer_names[key]) - set(retained.node_names(target, key))

@@ -1,4 +1,4 @@
-"""What the collections of a MetaGraphDef name: nodes to be kept, and what is kept of the rest."""
+"""Collections of a MetaGraphDef: nodes to be kept, and the rest of the collections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NODE = re.compile(r"[/a-zA-Z0-9_]+")
 
 
 def retained_nodes(meta_graph_def: Any) -> dict[str, list[str]]:
-    """The nodes that stay whether or not outputs need them, by their collections.
+    """Return the nodes that stay whether or not outputs need them, by their collections.
 
     These are those of savers, and what initializes variables, tables and sessions.
 
@@ -55,7 +55,7 @@ def retained_nodes(meta_graph_def: Any) -> dict[str, list[str]]:
 
 
 def node_names(meta_graph_def: Any, key: str) -> list[str]:
-    """The nodes in a collection, none if it is not there; ValueError if it holds others."""
+    """Return the nodes in a collection, none if it is not there; ValueError if it holds others."""
     if key not in meta_graph_def.collection_def:
         return []
     nodes = meta_graph_def.collection_def[key].node_list.value
@@ -65,7 +65,10 @@ def node_names(meta_graph_def: Any, key: str) -> list[str]:
 
 
 def _messages(meta_graph_def: Any, key: str) -> list[Any]:
-    """The messages in a collection, none if it is not there; ValueError if it holds others."""
+    """Return the messages in a collection, none if it is not there.
+
+    ValueError if it holds others.
+    """
     if key not in meta_graph_def.collection_def:
         return []
     values = meta_graph_def.collection_def[key].bytes_list.value
@@ -76,12 +79,12 @@ def _messages(meta_graph_def: Any, key: str) -> list[Any]:
 
 
 def is_removed(tensor_name: str, removed: Collection[str]) -> bool:
-    """Whether a tensor is one of a removed node."""
+    """Return True if a tensor is one of a removed node."""
     return tensor_name.partition(":")[0] in removed
 
 
 def require_kept(tensor_name: str, removed: Collection[str]) -> None:
-    """Refuses tensors without a name, and those of removed nodes, with a ValueError."""
+    """Raise ValueError for tensors without a name, and those of removed nodes."""
     if not tensor_name:
         raise ValueError("Tensor name should not be empty")
     if is_removed(tensor_name, removed):
@@ -89,13 +92,13 @@ def require_kept(tensor_name: str, removed: Collection[str]) -> None:
 
 
 def mentions_removed(message: bytes, removed: Iterable[str]) -> bool:
-    """Whether a serialized message has a name that ends with that of a removed node."""
+    """Return True if a serialized message has a name that ends with that of a removed node."""
     ends = tuple(removed)
     return any(name.endswith(ends) for name in _NODE.findall(message.decode("utf-8", "replace")))
 
 
 def copy_collection(base: Any, target: Any, key: str, removed: Collection[str]) -> None:
-    """Copies a collection without what mentions removed nodes.
+    """Copy a collection without items that mention removed nodes.
 
     Args:
       base: the MetaGraphDef that has it.

@@ -29,7 +29,7 @@ def streaming_recall_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Any:
-    """How often the label is among the best `k` predictions, 0 to 1.
+    """Return the share of labels among the best `k` predictions, 0 to 1.
 
     Args:
       predictions: scores of classes, float32 `[batch, number of classes]`.
@@ -60,7 +60,7 @@ def streaming_sparse_precision_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of the best predictions are labels, 0 to 1.
+    """Return the share of the best predictions that are labels, 0 to 1.
 
     Args:
       top_k_predictions: numbers of the best classes, integers, `[..., k]`.
@@ -99,7 +99,7 @@ def sparse_recall_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many of the labels are among the best predictions, 0 to 1.
+    """Return the share of labels among the best predictions, 0 to 1.
 
     Args:
       labels: numbers of classes, int64, `[..., number of labels]`, dense or sparse; or `[...]`.
@@ -140,7 +140,7 @@ def streaming_sparse_average_precision_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean, over the relevant ones of the best predictions, of the precision up to them.
+    """Return the mean, over the relevant ones of the best predictions, of the precision up to them.
 
     Args:
       top_k_predictions: numbers of the best classes, integers, `[..., k]`.

@@ -15,7 +15,7 @@ from stillflow.ops.math.division import div
 
 @export("contrib.metrics.accuracy", "contrib.slim.metrics.accuracy")
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Any:
-    """The share of predictions that are right, in one batch.
+    """Return the share of predictions that are right, in one batch.
 
     Args:
       predictions: of the type and shape of `labels`.
@@ -61,7 +61,7 @@ def f1_score(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The best harmonic mean of precision and recall over all thresholds.
+    """Return the best harmonic mean of precision and recall over all thresholds.
 
     Args:
       labels: the truth, cast to bool, of any shape.

@@ -14,14 +14,14 @@ _GROWTH = 1.5
 
 
 def next_array_size(required_size: Any, growth_factor: float = _GROWTH) -> Any:
-    """The least power of `growth_factor` that is at least `required_size`, int32."""
+    """Return the least power of `growth_factor` that is at least `required_size`, int32."""
     size = tf.log(tf.cast(required_size, tf.float32))
     exponent = tf.ceil(size / tf.log(tf.cast(growth_factor, tf.float32)))
     return tf.cast(tf.ceil(growth_factor**exponent), tf.int32)
 
 
 def _checked_axis(values: Any, axis: int) -> tuple[int, list[int]]:
-    """The axis, not negative, and the sizes along the others.
+    """Return the axis, not negative, and the sizes along the others.
 
     Raises:
       ValueError: if there is no such axis, or one of the sizes is not known.
@@ -44,7 +44,7 @@ def _checked_axis(values: Any, axis: int) -> tuple[int, list[int]]:
 
 
 def _reallocate(array: Any, size: Any, new_size: Any, others: list[int]) -> Any:
-    """Gives the array room for `new_size` rows, and its old rows back."""
+    """Give an array `new_size` rows, and restore its old rows."""
     new_shape = tf.stack([next_array_size(new_size), *others])
     empty = tf.zeros(new_shape, dtype=array.dtype.base_dtype)
     old = array.value()
@@ -57,7 +57,7 @@ def _reallocate(array: Any, size: Any, new_size: Any, others: list[int]) -> Any:
 
 
 def _append(array: Any, size: Any, rows: Any, row_count: Any, others: list[int]) -> Any:
-    """Writes rows behind the first `size` of the array, which grows where it has to."""
+    """Write rows behind the first `size` of the array, which grows where it has to."""
     new_size = size + row_count
     capacity: Any = shape_internal(array, optimize=False)[0]
     ready = tf.cond(
@@ -80,7 +80,7 @@ def streaming_concat(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Joins the values of all batches along an axis.
+    """Join the values of all batches along an axis.
 
     Args:
       values: of known rank, and of known sizes along all axes but one.

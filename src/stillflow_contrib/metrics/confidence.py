@@ -31,7 +31,7 @@ def _by_rising_score(labels: Any, predictions: Any, weights: Any, size: Any) -> 
 
 
 def _placements(labels: Any, weights: Any, segments: Any) -> Any:
-    """How much of the other class lies below each score; half of what is equal counts.
+    """Return the weight of the other class below each score, with half of equal scores.
 
     Args:
       labels, weights, segments: as of `_by_rising_score`.
@@ -53,7 +53,7 @@ def _placements(labels: Any, weights: Any, segments: Any) -> Any:
 
 
 def _area_and_error(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
-    """The area, from the placements of the class of less weight, and its standard error."""
+    """Return the area, from the placements of the class of less weight, and its standard error."""
     size = tf.size(predictions, out_type=tf.int32)
     total_0: Any = tf.reduce_sum(tf.cast(1 - labels, weights.dtype) * weights)
     total_1: Any = tf.reduce_sum(tf.cast(labels, weights.dtype) * weights)
@@ -76,13 +76,13 @@ def _area_and_error(labels: Any, predictions: Any, weights: Any) -> tuple[Any, A
 
 
 def _logistic(x: Any) -> Any:
-    """The inverse of the logit, kept off a division by 0 in the way of the logit here."""
+    """Return the inverse of the logit, kept off a division by 0 in the way of the logit here."""
     inverse: Any = tf.exp(tf.negative(x))
     return 1.0 / (1.0 + inverse + EPSILON)
 
 
 def _unless_certain(area: Any, bound: Any) -> Any:
-    """The bound, or the area where it is 0 or 1."""
+    """Return the bound, or the area where it is 0 or 1."""
     certain = tf.logical_or(tf.equal(area, tf.ones_like(area)), tf.equal(area, tf.zeros_like(area)))
     return tf.where(certain, area, bound)
 
@@ -122,7 +122,9 @@ def auc_with_confidence_intervals(
     updates_collections: Any = (),
     name: str | None = None,
 ) -> tuple[AucData, Any]:
-    """The area under the ROC curve with DeLong's confidence interval; all scores are kept for it.
+    """Return the area under the ROC curve with DeLong's confidence interval.
+
+    All scores are kept for it.
 
     Args:
       labels: 0 or 1, of any shape.

@@ -12,7 +12,7 @@ from stillflow_contrib.metrics.concatenation import streaming_concat
 
 
 def assert_binary(labels: Any) -> list[Any]:
-    """Operations that refuse labels that are not 0 or 1."""
+    """Return assertions that labels are 0 or 1."""
     low, high = (f"labels must be 0 or 1, at least one is {which}" for which in ("<0", ">1"))
     return [
         tf.assert_greater_equal(labels, tf.zeros_like(labels, tf.int64), message=low),
@@ -25,7 +25,7 @@ def _where_else_zero(condition: Any, values: Any, like: Any) -> Any:
 
 
 def _sums_before(values: Any) -> Any:
-    """The sums of the first 0, 1, ... all elements."""
+    """Return the sums of the first 0, 1, ... all elements."""
     return tf.pad(tf.cumsum(values), paddings=[[1, 0]])
 
 
@@ -76,7 +76,7 @@ def streaming_dynamic_auc(
     name: str | None = None,
     weights: Any = None,
 ) -> tuple[Any, Any]:
-    """The area under a curve with a threshold at each score; all scores are kept for it.
+    """Return the area under a curve with a threshold at each score; all scores are kept for it.
 
     Args:
       labels: 0 or 1, of any shape.

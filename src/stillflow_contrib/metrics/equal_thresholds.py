@@ -37,7 +37,7 @@ def _checked(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any
 
 
 def _ratios(buckets: list[Any], dtype: Any, num_thresholds: int) -> PrecisionRecallData:
-    """What follows from the weights of yes and of no in each bucket of scores."""
+    """Return precision and recall from the weights of both labels in each bucket of scores."""
     tp: Any = tf.cumsum(buckets[0], reverse=True, name="tp")
     fp: Any = tf.cumsum(buckets[1], reverse=True, name="fp")
     tn, fn = fp[0] - fp, tp[0] - tp
@@ -62,7 +62,7 @@ def precision_recall_at_equal_thresholds(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> tuple[PrecisionRecallData, Any]:
-    """Counts, precision and recall at thresholds from 0 to 1.
+    """Count, and return precision and recall at thresholds from 0 to 1.
 
     Args:
       labels: the truth, bool, of any shape.

@@ -20,7 +20,7 @@ def auc_using_histogram(
     check_shape: bool = True,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The area under the ROC curve, as exact as the histograms are fine.
+    """Return the area under the ROC curve, as exact as the histograms are fine.
 
     Args:
       boolean_labels: the truth, bool `[batch]`.
@@ -86,7 +86,7 @@ def _histograms(labels: Any, scores: Any, score_range: Any, nbins: int) -> list[
 
 
 def _accumulated(batch: list[Any], nbins: int, collections: Any) -> list[Any]:
-    """The histograms of all batches, and the operation that adds one's."""
+    """Return the histograms of all batches, and the operation that adds one's."""
     with tf.variable_scope(None, "hist_accumulate", batch):
         totals = [
             tf.get_variable(
@@ -104,7 +104,7 @@ def _accumulated(batch: list[Any], nbins: int, collections: Any) -> list[Any]:
 
 
 def _area(true: Any, false: Any, nbins: int) -> Any:
-    """The sum of the curve's trapezoids; it starts at the highest scores."""
+    """Return the sum of the curve's trapezoids; it starts at the highest scores."""
     shares = [tf.truediv(counts, tf.reduce_sum(counts)) for counts in (true, false)]
     rise = tf.reverse(shares[0], [0], name="delta_y_t")
     run = tf.reverse(shares[1], [0], name="delta_x_t")
@@ -116,7 +116,7 @@ def _area(true: Any, false: Any, nbins: int) -> Any:
 
 
 def sums_so_far(steps: Any, length: int) -> Any:
-    """The sums of the first elements: a convolution with ones, as the original graph has it."""
+    """Return running sums: a convolution with ones, as in the original graph."""
     with tf.name_scope("strict_1d_cumsum", values=[steps]):
         if length == 0:
             return tf.constant([])

@@ -20,7 +20,7 @@ def count(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many values there were, or the sum of their weights.
+    """Return the number of values so far, or the sum of their weights.
 
     Args:
       values: of any shape.
@@ -52,7 +52,7 @@ def count(
 
 
 def _moved_mean(mean: Any, weighted: Any, in_batch: Any, counted: Any) -> tuple[Any, Any]:
-    """Moves a mean by a batch.
+    """Move a mean by a batch.
 
     Returns:
       The mean of the batch, and the mean that there was before it.
@@ -70,7 +70,7 @@ def _sample_covariance(comoment: Any, counted: Any, name: str) -> Any:
 def _moved_comoment(
     comoment: Any, means: Any, counted: Any, predictions: Any, labels: Any, weights: Any
 ) -> Any:
-    """Adds a batch to the sum of products of deviations from the means.
+    """Add a batch to the sum of products of deviations from the means.
 
     The batch's own sum is about its own means; the last term moves it to the means of all.
     """
@@ -103,7 +103,7 @@ def streaming_covariance(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The unbiased sample covariance of predictions and labels.
+    """Return the unbiased sample covariance of predictions and labels.
 
     Args:
       predictions: float32, of any shape.
@@ -194,7 +194,7 @@ def streaming_mean_cosine_distance(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean of 1 less the product of vectors of length 1.
+    """Return the mean of 1 less the product of vectors of length 1.
 
     Args:
       predictions: float32, of any shape.

@@ -14,7 +14,7 @@ from stillflow.ops.math.division import div
 
 
 def _counts(labels: Any, predictions: Any, weights: Any, num_thresholds: int) -> Any:
-    """Counts at evenly spaced thresholds, the outermost beyond 0 and 1."""
+    """Return counts at evenly spaced thresholds, the outermost beyond 0 and 1."""
     thresholds = [0.0 - EPSILON, *even_thresholds(num_thresholds), 1.0 + EPSILON]
     return confusion_matrix_at_thresholds(labels, predictions, thresholds, weights, in_range=False)
 
@@ -31,7 +31,7 @@ def recall_at_precision(
     name: str | None = None,
     strict_mode: bool = False,
 ) -> Pair:
-    """The recall at the threshold whose precision is closest to a given one.
+    """Return the recall at the threshold whose precision is closest to a given one.
 
     Args:
       labels: the truth, cast to bool, of any shape.
@@ -82,7 +82,7 @@ def precision_at_recall(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The precision at the highest threshold whose recall is at least a given one.
+    """Return the precision at the highest threshold whose recall is at least a given one.
 
     Args:
       labels: the truth, cast to bool, of any shape.
@@ -131,7 +131,7 @@ def streaming_curve_points(
     curve: str = "ROC",
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The points of a curve of two rates, one for each threshold.
+    """Return the points of a curve of two rates, one for each threshold.
 
     Args:
       labels: the truth, cast to bool, of any shape.

@@ -15,7 +15,7 @@ from stillflow.ops.math.division import div
 
 
 def _rate(which: str, others: str, said: str) -> Callable[..., Pair]:
-    """The share of the count `which` in it and the count `others`."""
+    """Return the share of the count `which` in it and the count `others`."""
 
     def rate(
         predictions: Any,
@@ -70,7 +70,7 @@ streaming_false_negative_rate = export(
 def _rate_at_thresholds(
     which: str, wrong: str, right: str, short: str, said: str
 ) -> Callable[..., Pair]:
-    """The share of the count `wrong` in it and the count `right`, at each threshold."""
+    """Return the share of the count `wrong` in it and the count `right`, at each threshold."""
 
     def rate(
         predictions: Any,

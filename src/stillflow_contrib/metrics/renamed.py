@@ -40,7 +40,7 @@ def _streaming(
     metric: str | None = None,
     note: str | None = None,
 ) -> Callable[..., Any]:
-    """The metric `tf.metrics.<metric>` under the name `streaming_<name>`.
+    """Return the metric `tf.metrics.<metric>` under the name `streaming_<name>`.
 
     Args:
       name: the new name.

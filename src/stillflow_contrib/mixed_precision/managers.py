@@ -1,4 +1,4 @@
-"""What scale a loss has, and how that follows from gradients that overflow or do not."""
+"""Scale of the loss, adapted to gradients that overflow or do not."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from stillflow.graph.export import export
 
 @export("contrib.mixed_precision.LossScaleManager")
 class LossScaleManager(ABC):
-    """Says what scale a loss has; to be derived from."""
+    """Base class of managers of a loss's scale."""
 
     @abstractmethod
     def get_loss_scale(self) -> Any:
-        """The scale, a float32 scalar."""
+        """Return the scale, a float32 scalar."""
 
     @abstractmethod
     def update_loss_scale(self, finite_grads: Any) -> Any:
-        """The operation that updates the scale after a step.
+        """Return the operation that updates the scale after a step.
 
         Args:
           finite_grads: whether all gradients were finite, a bool scalar.
@@ -43,11 +43,11 @@ class FixedLossScaleManager(LossScaleManager):
         self._loss_scale = tf.convert_to_tensor(loss_scale, dtype=tf.float32)
 
     def get_loss_scale(self) -> Any:
-        """The scale, a float32 scalar."""
+        """Return the scale, a float32 scalar."""
         return self._loss_scale
 
     def update_loss_scale(self, finite_grads: Any) -> Any:
-        """An operation that does nothing."""
+        """Return an operation that does nothing."""
         return tf.no_op()
 
 
@@ -81,11 +81,11 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         self._num_bad_steps = _variable("bad_steps", 0, tf.int32)
 
     def get_loss_scale(self) -> Any:
-        """The scale, a float32 variable."""
+        """Return the scale, a float32 variable."""
         return self._loss_scale
 
     def update_loss_scale(self, finite_grads: Any) -> Any:
-        """The operation that counts a step, and lets the scale grow or shrink.
+        """Return the operation that counts a step, and lets the scale grow or shrink.
 
         Args:
           finite_grads: whether all gradients were finite, a bool scalar.
@@ -93,7 +93,7 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         return tf.cond(finite_grads, self._count_good_step, self._count_bad_step)
 
     def _rescale(self, scale: Any) -> Any:
-        """Sets the scale, and starts to count again."""
+        """Set the scale, and start to count again."""
         update = tf.assign(self._loss_scale, scale)
         counts = (self._num_good_steps, self._num_bad_steps)
         return tf.group(update, tf.group(*(tf.assign(count, 0) for count in counts)))

@@ -13,7 +13,7 @@ from stillflow_contrib.mixed_precision.managers import LossScaleManager
 
 @export("contrib.mixed_precision.LossScaleOptimizer")
 class LossScaleOptimizer(Optimizer):
-    """Applies another optimizer to gradients of a scaled loss, unless one is not finite.
+    """Optimizer that applies another one to scaled gradients, unless one is not finite.
 
     Args:
       opt: the other optimizer.
@@ -67,7 +67,7 @@ class LossScaleOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Sequence[Any], global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Applies gradients if all are finite, and updates the scale.
+        """Apply gradients if all are finite, and update the scale.
 
         Args:
           grads_and_vars: pairs as `compute_gradients` gives them.

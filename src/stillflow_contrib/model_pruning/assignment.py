@@ -10,7 +10,7 @@ import stillflow as tf
 
 
 def determine_partitioned_axis(partitioned_variable: Any) -> int:
-    """The axis along which a variable is split.
+    """Return the axis along which a variable is split.
 
     Raises:
       ValueError: if it is not one axis.
@@ -27,12 +27,12 @@ def determine_partitioned_axis(partitioned_variable: Any) -> int:
 
 
 def variable_assign(var: Any, new_value: Any) -> Any:
-    """An assignment, which has the variable's name in its own."""
+    """Return an assignment, which has the variable's name in its own."""
     return tf.assign(var, new_value, name=f"{var.op.name}_assign")
 
 
 def partitioned_variable_assign(partitioned_var: Any, new_value: Any) -> Any:
-    """An assignment to all parts of a variable."""
+    """Return an assignment to all parts of a variable."""
     parts = list(partitioned_var)
     axis = 0 if len(parts) == 1 else determine_partitioned_axis(partitioned_var)
     sizes = np.array([int(part.get_shape()[axis]) for part in parts])

@@ -11,7 +11,7 @@ import stillflow as tf
 
 
 def kronecker_product(mat1: Any, mat2: Any) -> Any:
-    """The Kronecker product of matrices [m1, n1] and [m2, n2]: [m1 * m2, n1 * n2]."""
+    """Return the Kronecker product of matrices [m1, n1] and [m2, n2]: [m1 * m2, n1 * n2]."""
     m1, n1 = mat1.get_shape().as_list()
     outer = tf.reshape(mat1, [m1, 1, n1, 1])
     m2, n2 = mat2.get_shape().as_list()
@@ -20,7 +20,7 @@ def kronecker_product(mat1: Any, mat2: Any) -> Any:
 
 
 def expand_tensor(tensor: Any, block_dims: Sequence[int]) -> Any:
-    """A matrix with a block in the place of each number.
+    """Return a matrix with a block in the place of each number.
 
     Args:
       tensor: [rows, columns].
@@ -54,7 +54,7 @@ def factorized_pool(
     input_tensor: Any, window_shape: Sequence[int], pooling_type: str, strides: Sequence[int],
     padding: str, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """A matrix pooled along its rows, then along its columns.
+    """Return a matrix pooled along its rows, then along its columns.
 
     Args:
       input_tensor: [height, width].

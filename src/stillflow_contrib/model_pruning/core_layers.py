@@ -27,7 +27,7 @@ def _add_threshold(layer: Any) -> Any:
 
 
 def masked_kernel(mask: Any, threshold: Any, kernel: Any) -> Any:
-    """A kernel times its mask; all of them are put into collections."""
+    """Return a kernel times its mask; all of them are put into collections."""
     masked = tf.multiply(mask, kernel, MASKED_WEIGHT_NAME)
     collect(mask, threshold, masked, kernel)
     return masked
@@ -37,7 +37,7 @@ class MaskedConv2D(Conv2D):
     """A convolution of images; arguments are those of `tf.layers.Conv2D`."""
 
     def build(self, input_shape: Any) -> None:
-        """Makes `mask`, `kernel`, `threshold` and `bias`."""
+        """Make `mask`, `kernel`, `threshold` and `bias`."""
         channels = self._take_channels(tf.TensorShape(input_shape))
         shape = (*self.kernel_size, channels, self.filters)
         self.mask = _add_mask(self, shape)
@@ -48,7 +48,7 @@ class MaskedConv2D(Conv2D):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """The convolution of [batch, height, width, channels], or as `data_format` says."""
+        """Return the convolution of [batch, height, width, channels], or as `data_format` says."""
         outputs = tf.nn.convolution(
             input=inputs,
             filter=self.masked_kernel,
@@ -67,7 +67,7 @@ class MaskedFullyConnected(Dense):
     """A dense layer; arguments are those of `tf.layers.Dense`."""
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel`, `mask`, `threshold` and `bias`."""
+        """Make `kernel`, `mask`, `threshold` and `bias`."""
         last = tf.dimension_value(tf.TensorShape(input_shape)[-1])
         if last is None:
             raise ValueError(
@@ -91,7 +91,7 @@ class MaskedFullyConnected(Dense):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """Maps the last dimension of inputs of any rank."""
+        """Map the last dimension of inputs of any rank."""
         inputs = tf.convert_to_tensor(inputs, dtype=self.dtype)
         shape = inputs.get_shape().as_list()
         if len(shape) > 2:
@@ -105,7 +105,7 @@ class MaskedFullyConnected(Dense):
 
 
 def add_masked_kernel(cell: Any, inputs_shape: Any) -> Any:
-    """The kernel of an LSTM cell that is built, times a mask.
+    """Return the kernel of an LSTM cell that is built, times a mask.
 
     Args:
       cell: the cell, with `_kernel`.

@@ -39,7 +39,7 @@ def masked_convolution(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """A convolution of images whose weights have a mask.
+    """Return a convolution of images whose weights have a mask.
 
     Args:
       inputs: [batch, height, width, channels], or as `data_format` says.
@@ -48,7 +48,7 @@ def masked_convolution(
       padding: "VALID" or "SAME".
       data_format: "NHWC" or "NCHW".
       activation_fn: applied to the outputs; None for none.
-      normalizer_fn: applied before it, in place of biases, such as `batch_norm`.
+      normalizer_fn: applied before it, instead of biases, such as `batch_norm`.
       normalizer_params: arguments of `normalizer_fn`.
       weights_initializer, weights_regularizer: of the weights.
       biases_initializer, biases_regularizer: of the biases; no initializer for no biases.
@@ -100,7 +100,7 @@ def masked_fully_connected(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """A fully connected layer whose weights have a mask.
+    """Return a fully connected layer whose weights have a mask.
 
     Args:
       inputs: [..., n].

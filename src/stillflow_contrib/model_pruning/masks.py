@@ -17,7 +17,7 @@ MASKED_WEIGHT_NAME = "weights/masked_weight"
 
 
 def collect(mask: Any, threshold: Any, masked_weights: Any, weights: Any) -> None:
-    """Puts the parts of masked weights into their collections."""
+    """Put the parts of masked weights into their collections."""
     tf.add_to_collection(MASK_COLLECTION, mask)
     tf.add_to_collection(MASKED_WEIGHT_COLLECTION, masked_weights)
     tf.add_to_collection(THRESHOLD_COLLECTION, threshold)
@@ -25,12 +25,12 @@ def collect(mask: Any, threshold: Any, masked_weights: Any, weights: Any) -> Non
 
 
 def is_collected(mask: Any) -> bool:
-    """Whether a mask is known already: its scope was used again."""
+    """Return True if a mask is known already: its scope was used again."""
     return any(mask is known for known in tf.get_collection_ref(MASK_COLLECTION))
 
 
 def weight_mask_variable(var: Any, scope: Any) -> Any:
-    """A variable `mask` of ones, of the shape of `var`, in a variable scope."""
+    """Return a variable `mask` of ones, of the shape of `var`, in a variable scope."""
     with tf.variable_scope(scope):
         return tf.get_variable(
             "mask", var.get_shape(), initializer=tf.ones_initializer(), trainable=False,
@@ -39,7 +39,7 @@ def weight_mask_variable(var: Any, scope: Any) -> Any:
 
 
 def weight_threshold_variable(var: Any, scope: Any) -> Any:
-    """A variable `threshold`, a scalar of the type of `var`, in a variable scope."""
+    """Return a variable `threshold`, a scalar of the type of `var`, in a variable scope."""
     with tf.variable_scope(scope):
         return tf.get_variable(
             "threshold", [], initializer=tf.zeros_initializer(), trainable=False, dtype=var.dtype
@@ -91,5 +91,5 @@ def get_weights() -> list[Any]:
 
 @export("contrib.model_pruning.get_weight_sparsity")
 def get_weight_sparsity() -> list[Any]:
-    """For each mask, which part of it is zero."""
+    """Return the share of zeros in each mask."""
     return [tf.nn.zero_fraction(mask) for mask in get_masks()]

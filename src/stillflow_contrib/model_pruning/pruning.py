@@ -23,7 +23,7 @@ _LAST_UPDATE = "last_mask_update_step"
 
 @export("contrib.model_pruning.get_pruning_hparams")
 def get_pruning_hparams() -> HParams:
-    """The settings of pruning, an `HParams`.
+    """Return the settings of pruning, an `HParams`.
 
     `begin_pruning_step` and `end_pruning_step` (-1: never) say when masks are updated, every
     `pruning_frequency` steps. The part of weights that is zero goes from `initial_sparsity` to
@@ -83,7 +83,7 @@ def _by_pattern(entries: Any, parse: Any) -> dict[re.Pattern[str], Any]:
 
 
 def _matching(settings: dict[re.Pattern[str], Any], name: str, kind: str) -> Any:
-    """What is set for a weight, or None."""
+    """Return the setting of a weight, or None."""
     found = [value for pattern, value in settings.items() if pattern.search(name)]
     if len(found) > 1:
         raise ValueError(f"Multiple matches in {kind} for weight {name}")
@@ -127,7 +127,7 @@ class Pruning:
             return tf.add(tf.multiply(initial - target, left), target, name="sparsity")
 
     def _setup_last_update_step(self) -> Any:
-        """The step of the last update, a variable that all `Pruning`s of a name share."""
+        """Return the step of the last update, a variable that all `Pruning`s of a name share."""
         with tf.variable_scope(self._spec.name, use_resource=self._spec.use_tpu) as scope:
             try:
                 return tf.get_variable(
@@ -143,14 +143,14 @@ class Pruning:
         return self._block_dims if found is None else found
 
     def _get_sparsity(self, weight_name: str) -> Any:
-        """Which part of a weight is to be zero: scaled, if it has a target of its own."""
+        """Return a weight's target share of zeros: scaled, if it has its own target."""
         target = _matching(self._weight_sparsity_map, weight_name, "weight_sparsity_map")
         if target is None:
             return self._sparsity
         return tf.multiply(self._sparsity, tf.div(target, self._spec.target_sparsity))
 
     def _update_mask(self, weights: Any, threshold: Any) -> tuple[Any, Any]:
-        """The next threshold, and the mask of what is not smaller.
+        """Return the next threshold, and the mask of what is not smaller.
 
         Args:
           weights: any shape.
@@ -222,7 +222,7 @@ class Pruning:
             self._assign_ops.append(assign(mask, new_mask))
 
     def mask_update_op(self) -> Any:
-        """An operation that updates all masks."""
+        """Return an operation that updates all masks."""
         with tf.name_scope(self._spec.name):
             if not self._assign_ops:
                 self._get_mask_assign_ops()
@@ -234,7 +234,7 @@ class Pruning:
                 return tf.no_op("mask_update")
 
     def conditional_mask_update_op(self) -> Any:
-        """An operation that updates all masks in the steps of the schedule."""
+        """Return an operation that updates all masks in the steps of the schedule."""
         spec = self._spec
         with tf.name_scope(spec.name):
             is_in_range = tf.logical_and(
@@ -250,7 +250,7 @@ class Pruning:
         return tf.cond(update, self.mask_update_op, tf.no_op)
 
     def add_pruning_summaries(self) -> None:
-        """Adds summaries of the schedule, and of each mask."""
+        """Add summaries of the schedule, and of each mask."""
         with tf.name_scope(f"{self._spec.name}_summaries"):
             tf.summary.scalar("sparsity", self._sparsity)
             tf.summary.scalar(_LAST_UPDATE, self._last_update_step)
@@ -259,5 +259,5 @@ class Pruning:
                 tf.summary.scalar(f"{threshold.op.name}/threshold", threshold)
 
     def print_hparams(self) -> None:
-        """Logs the settings as JSON."""
+        """Log the settings as JSON."""
         tf_logging.info(self._spec.to_json())

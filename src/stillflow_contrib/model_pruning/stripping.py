@@ -29,7 +29,7 @@ def _masked_weights(graph_def: Any) -> dict[str, Any]:
 
 @export("contrib.model_pruning.strip_pruning_vars_fn")
 def strip_pruning_vars_fn(input_graph_def: Any, output_node_names: Sequence[str]) -> Any:
-    """A frozen graph with masked weights as constants, without masks and thresholds.
+    """Return a frozen graph with masked weights as constants, without masks and thresholds.
 
     Args:
       input_graph_def: a GraphDef whose variables are constants.
@@ -52,7 +52,7 @@ def strip_pruning_vars_fn(input_graph_def: Any, output_node_names: Sequence[str]
 
 @export("contrib.model_pruning.graph_def_from_checkpoint")
 def graph_def_from_checkpoint(checkpoint_dir: str, output_node_names: Sequence[str]) -> Any:
-    """The graph of the last checkpoint of a folder, with its variables as constants.
+    """Return the graph of the last checkpoint of a folder, with its variables as constants.
 
     Args:
       checkpoint_dir: the folder; the graph is imported into the default one.

@@ -16,7 +16,7 @@ def hyperplane_lsh_probes(
     num_probes: Any,
     name: str | None = None,
 ) -> Any:
-    """Where to look for the neighbours of points in tables that hyperplanes divide space for.
+    """Return the buckets in which to search for the neighbours of points, by hyperplanes.
 
     Args:
       point_hyperplane_product: the product of each point with each hyperplane, float32 or float64:

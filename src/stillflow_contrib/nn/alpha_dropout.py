@@ -20,7 +20,7 @@ def alpha_dropout(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Sets random elements to the least value of `tf.nn.selu`, then shifts and scales all.
+    """Set random elements to the least value of `tf.nn.selu`, then shifts and scales all.
 
     Args:
       x: floating-point numbers.

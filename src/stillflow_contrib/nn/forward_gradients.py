@@ -12,7 +12,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 def fwd_gradients(
     ys: Sequence[Any], xs: Sequence[Any], grad_xs: Any = None, assert_unused: bool = False
 ) -> list[Any]:
-    """How outputs change where inputs change in one direction: products with Jacobians.
+    """Return directional derivatives of outputs by inputs: products with Jacobians.
 
     Args:
       ys: the outputs.

@@ -1,4 +1,4 @@
-"""Softmax losses over a sample of the classes: by class numbers, by the likeliest of a sample."""
+"""Softmax losses over a sample of classes: by class numbers, by the most likely of a sample."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rank_sampled_softmax_loss(
     partition_strategy: str,
     name: str | None = None,
 ) -> Any:
-    """`tf.nn.sampled_softmax_loss` over those sampled classes that seem likeliest to the batch.
+    """Return `tf.nn.sampled_softmax_loss` over the sampled classes most likely for the batch.
 
     Args:
       weights: [num_classes, dim], or a list of parts.
@@ -71,7 +71,7 @@ def rank_sampled_softmax_loss(
       num_classes: how many there are.
       num_true: how many of them an example has.
       sampled_values: what a `*_candidate_sampler` gave; the learned unigram one's if None.
-      resampling_temperature: what logits are divided by where the likeliest are chosen.
+      resampling_temperature: divisor of logits in the choice of the most likely ones.
       remove_accidental_hits: whether sampled classes that are an example's own are left out.
       partition_strategy: "div" or "mod"; see `tf.nn.embedding_lookup`.
       name: of the scope.
@@ -116,7 +116,7 @@ def _likeliest(
     weights: Any, biases: Any, inputs: Any, sampled_values: Any, count: int, temperature: Any,
     partition_strategy: str,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The sampled classes of the largest logits for the batch as a whole."""
+    """Return the sampled classes of the largest logits for the batch as a whole."""
     sampled, true_count, sampled_count = sampled_values
     sampled = tf.cast(tf.stop_gradient(sampled), tf.int64)
     true_count, sampled_count = tf.stop_gradient(true_count), tf.stop_gradient(sampled_count)

@@ -11,7 +11,7 @@ from stillflow.graph.export import export
 
 
 def _like(grad: Any, tensor: Any) -> Any:
-    """A gradient, summed to the shape of a tensor that broadcast."""
+    """Return a gradient, summed to the shape of a tensor that broadcast."""
     shape = tf.shape(tensor)
     summed, _ = tf.raw_ops.BroadcastGradientArgs(s0=shape, s1=tf.shape(grad))
     return tf.reshape(tf.reduce_sum(grad, summed), shape)
@@ -35,7 +35,7 @@ def _gradients(op: Any, grad: Any) -> list[Any]:
 
 
 def _returns_first(dtype: Any, count: int, name: str) -> Any:
-    """A function of the library that gives its first argument, and those gradients."""
+    """Return a function of the library that gives its first argument, and those gradients."""
 
     def first(y: Any, *unused: Any) -> Any:
         return y

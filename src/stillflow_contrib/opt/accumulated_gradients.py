@@ -13,7 +13,7 @@ from stillflow_contrib.opt.worker_copies import CopiesGetter, InitialCopiesHook
 
 @export("contrib.opt.AGNCustomGetter")
 class AGNCustomGetter(CopiesGetter):
-    """Makes three variables of each: a worker's, the sum of its gradients, and the shared one.
+    """Getter of three variables for each: a worker's, the sum of its gradients, the shared one.
 
     Args:
       worker_device: the device of the worker.
@@ -28,7 +28,7 @@ class AGNCustomGetter(CopiesGetter):
 
 @export("contrib.opt.AGNOptimizer")
 class AGNOptimizer(Optimizer):
-    """Trains a worker's variables, and shared ones by the average of gradients now and then.
+    """Optimizer of a worker's variables, with occasional updates of shared ones by averages.
 
     Args:
       optimizer: what gradients are applied by.
@@ -65,7 +65,7 @@ class AGNOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Applies gradients to the worker's variables, then to shared ones if it is time to.
+        """Apply gradients to the worker's variables, then to shared ones if it is time to.
 
         Args:
           grads_and_vars: (gradient, variable) pairs.
@@ -103,7 +103,7 @@ class AGNOptimizer(Optimizer):
             return tf.group(*updates)
 
     def get_init_op(self, task_index: int) -> Any:
-        """The operation that sets a worker's variables to shared ones, and its sums to 0.
+        """Return the operation that sets a worker's variables to shared ones, and its sums to 0.
 
         Raises:
           ValueError: if there are no variables.
@@ -120,12 +120,12 @@ class AGNOptimizer(Optimizer):
         return tf.group(*updates, *(tf.assign(grad, tf.zeros_like(grad)) for grad in sums))
 
     def make_session_run_hook(self, is_chief: bool, task_index: int) -> InitialCopiesHook:
-        """A hook that runs what `get_init_op` gives when there is a session."""
+        """Return a hook that runs what `get_init_op` gives when there is a session."""
         return InitialCopiesHook(is_chief, lambda: self.get_init_op(task_index))
 
 
 def _create_local(next_creator: Any, collections: Any, **kwargs: Any) -> Any:
-    """Makes a variable of an optimizer one of the worker."""
+    """Make a variable of an optimizer one of the worker."""
     if not collections:
         collections = [tf.GraphKeys.LOCAL_VARIABLES]
     elif tf.GraphKeys.GLOBAL_VARIABLES in collections:

@@ -17,7 +17,7 @@ from stillflow_contrib.opt.lazy_adam import LazySparseUpdates
 
 @export("contrib.opt.AdamGSOptimizer")
 class AdamGSOptimizer(AdamOptimizer):
-    """Adam without variables of its own beside the slots.
+    """Adam optimizer without own variables except the slots.
 
     Args:
       global_step: the variable that counts steps; it has to be passed to `minimize()` as well.

@@ -34,7 +34,7 @@ class AdaMaxOptimizer(AdamOptimizer):
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
 
     def _get_beta_accumulators(self) -> Any:
-        """The variable that holds `beta1` to the power of the step's number."""
+        """Return the variable that holds `beta1` to the power of the step's number."""
         return self._get_non_slot_variable("beta1_power", graph=get_default_graph())
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:

@@ -17,7 +17,7 @@ from stillflow_contrib.opt.worker_copies import (
 
 @export("contrib.opt.ElasticAverageCustomGetter")
 class ElasticAverageCustomGetter(CopiesGetter):
-    """Makes three variables of each: a worker's, what it last knew of the shared one, and that.
+    """Getter of three variables for each: a worker's, the shared one and its local copy.
 
     Args:
       worker_device: the device of the worker.
@@ -38,7 +38,7 @@ class ElasticAverageCustomGetter(CopiesGetter):
 
 @export("contrib.opt.ElasticAverageOptimizer")
 class ElasticAverageOptimizer(Optimizer):
-    """Trains a worker's variables by another optimizer; draws them to shared ones now and then.
+    """Optimizer of a worker's variables with occasional attraction to shared ones.
 
     Args:
       opt: the other optimizer.
@@ -120,7 +120,7 @@ class ElasticAverageOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Applies gradients to the worker's variables, then draws them if it is time to.
+        """Apply gradients to the worker's variables, then attract them if it is time to.
 
         Args:
           grads_and_vars: pairs as `compute_gradients` gives them.
@@ -160,7 +160,7 @@ class ElasticAverageOptimizer(Optimizer):
         return tf.group(*updates)
 
     def get_init_op(self, task_index: int) -> Any:
-        """The operation that sets all variables of a worker to the shared ones.
+        """Return the operation that sets all variables of a worker to the shared ones.
 
         Args:
           task_index: which worker it is.
@@ -183,7 +183,7 @@ class ElasticAverageOptimizer(Optimizer):
         return self._wait_for_all(done, task_index) if self._synchronous else done
 
     def _wait_for_all(self, done: Any, task_index: int) -> Any:
-        """Tells all others that a worker is ready, and waits until they are."""
+        """Signal that a worker is ready, and wait until all are."""
         queues = [
             tf.FIFOQueue(
                 self._num_worker, [tf.bool], shapes=[[]], shared_name=f"variable_init_sync_queue{i}"
@@ -199,13 +199,13 @@ class ElasticAverageOptimizer(Optimizer):
         return tf.group(*told, queues[task_index].dequeue_many(len(queues) - 1))
 
     def make_session_run_hook(self, is_chief: bool, task_index: int) -> InitialCopiesHook:
-        """A hook that runs what `get_init_op` gives when there is a session."""
+        """Return a hook that runs what `get_init_op` gives when there is a session."""
         return InitialCopiesHook(is_chief, lambda: self.get_init_op(task_index))
 
     def swapping_saver(
         self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any
     ) -> Any:
-        """A `tf.train.Saver` that saves the shared variables by the names of a worker's.
+        """Return a `tf.train.Saver` that saves the shared variables by the names of a worker's.
 
         Args:
           var_list: variables of a worker; all that are trained if it is None.
@@ -237,7 +237,7 @@ class ElasticAverageOptimizer(Optimizer):
 
 
 def _make_local(names: set[str]) -> None:
-    """Makes variables of an optimizer those of a worker."""
+    """Make variables of an optimizer those of a worker."""
     variables = tf.get_collection_ref(tf.GraphKeys.GLOBAL_VARIABLES)
     for var in [var for var in variables if var.op.name in names]:
         tf.add_to_collection(tf.GraphKeys.LOCAL_VARIABLES, var)

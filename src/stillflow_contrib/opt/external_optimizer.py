@@ -19,7 +19,7 @@ from stillflow.ops.gradients.gradients import gradients
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.collections import trainable_variables
 
-# Methods of SciPy that refuse single precision.
+# Methods of SciPy without single precision.
 _DOUBLE_ONLY = ("SLSQP", "TNC")
 
 
@@ -157,7 +157,7 @@ class ExternalOptimizerInterface:
         step_callback: Any,
         optimizer_kwargs: dict[str, Any],
     ) -> Any:
-        """The best vector; functions take a vector and give what they are named after."""
+        """Return the best vector; functions take a vector and give what they are named after."""
         raise NotImplementedError(
             "To use ExternalOptimizerInterface, subclass from it and implement the _minimize() "
             "method."
@@ -171,7 +171,7 @@ class ExternalOptimizerInterface:
         fetches: list[Any],
         callback: Any = None,
     ) -> Callable[..., Any]:
-        """A function from the vector to the values of `tensors`."""
+        """Return a function from the vector to the values of `tensors`."""
         wanted = tensors if isinstance(tensors, list) else [tensors]
 
         def evaluate(vector: Any) -> list[Any]:

@@ -126,7 +126,7 @@ class GGTOptimizer(OptimizerV2):
     def _change(
         self, step: Any, average: Any, buffer: Any, flat: Any, state: OptimizerState
     ) -> tuple[Tensor, Any]:
-        """By what all variables, one after the other, change, (total, 1); and the rate."""
+        """Return the change of all variables in one vector, (total, 1); and the rate."""
         dtype = self._variables[0].dtype.base_dtype
         window = state.get_hyper("window")
         eps, svd_eps, sigma_eps, rate = (

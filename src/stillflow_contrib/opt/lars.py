@@ -62,7 +62,7 @@ class LARSOptimizer(Optimizer):
     _step = MomentumOptimizer._step
 
     def compute_lr(self, grad: Tensor, var: Any) -> tuple[Any, Tensor]:
-        """The rate for a variable, and the gradient with weight decay added."""
+        """Return the rate for a variable, and the gradient with weight decay added."""
         from stillflow.ops.linalg.norms import norm
 
         if self._skip_list is not None and any(part in var.name for part in self._skip_list):

@@ -11,7 +11,7 @@ from stillflow.graph.operation import Tensor
 def matrix_square_root(
     mat_a: Any, mat_a_size: Any, iter_count: int = 100, ridge_epsilon: float = 1e-4
 ) -> Tensor:
-    """The square root of a matrix, by the stable iteration of Higham (1997).
+    """Return the square root of a matrix, by the stable iteration of Higham (1997).
 
     Args:
       mat_a: (n, n), symmetric and positive semidefinite.
@@ -45,7 +45,7 @@ def matrix_square_root(
 
 
 def _matrix_power(matrix: Tensor, power: Any) -> Tensor:
-    """A matrix to a power that is a positive whole number, by squares."""
+    """Return a matrix to a power that is a positive whole number, by squares."""
     assert power == int(power)
     assert power > 0
     result = None
@@ -66,7 +66,7 @@ def matrix_inverse_pth_root(
     epsilon: float = 1e-6,
     ridge_epsilon: float = 1e-6,
 ) -> Tensor:
-    """A matrix to the power `alpha`, by the Schur-Newton iteration of Guo and Higham (2006).
+    """Return a matrix to the power `alpha`, by the Schur-Newton iteration of Guo and Higham (2006).
 
     Args:
       mat_g: (n, n), symmetric and positive semidefinite.

@@ -15,7 +15,7 @@ from stillflow_contrib.opt.worker_copies import CENTER, untrained_on_worker
 
 @export("contrib.opt.ModelAverageCustomGetter")
 class ModelAverageCustomGetter:
-    """Makes two variables of each: a worker's, and one that all workers share.
+    """Getter of two variables for each: a worker's, and one that all workers share.
 
     For `tf.get_variable` with `tf.train.replica_device_setter`.
 
@@ -49,7 +49,7 @@ class ModelAverageCustomGetter:
 
 @export("contrib.opt.ModelAverageOptimizer")
 class ModelAverageOptimizer(Optimizer):
-    """Trains a worker's variables by another optimizer; averages those of all now and then.
+    """Optimizer of a worker's variables with occasional averages over all workers.
 
     Args:
       opt: the other optimizer.
@@ -94,7 +94,7 @@ class ModelAverageOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Applies gradients to the worker's variables, then averages if it is time to.
+        """Apply gradients to the worker's variables, then average if it is time to.
 
         Args:
           grads_and_vars: pairs as `compute_gradients` gives them.
@@ -146,7 +146,7 @@ class ModelAverageOptimizer(Optimizer):
             return self._copy_shared(trained)
 
     def _accumulator(self, var: Any, center: Any) -> Any:
-        """What averages a variable of all workers.
+        """Return the accumulator of a variable of all workers.
 
         Raises:
           ValueError: if it is no reference variable.
@@ -160,7 +160,7 @@ class ModelAverageOptimizer(Optimizer):
     def _set_shared(
         self, given: list[Any], averages: list[Any], shared: list[Any], queue: Any, global_step: Any
     ) -> Any:
-        """The chief's part: shared variables become averages, and workers may go on."""
+        """Return the chief's part: shared variables become averages, and workers may go on."""
         updates = []
         with tf.control_dependencies(given):
             for average, center in zip(averages, shared, strict=True):
@@ -172,7 +172,7 @@ class ModelAverageOptimizer(Optimizer):
             return queue.enqueue_many(tf.fill([self._num_worker - 1], tf.constant(False)))
 
     def _copy_shared(self, trained: list[Any]) -> Any:
-        """Sets variables of the worker to the shared ones."""
+        """Set variables of the worker to the shared ones."""
         if not trained:
             raise ValueError("The list of local_variables should not be empty")
         updates = []
@@ -182,7 +182,7 @@ class ModelAverageOptimizer(Optimizer):
         return tf.group(*updates)
 
     def get_init_op(self) -> Any:
-        """The operation that sets all variables of the worker to the shared ones.
+        """Return the operation that sets all variables of the worker to the shared ones.
 
         Raises:
           ValueError: if there are none.
@@ -190,7 +190,7 @@ class ModelAverageOptimizer(Optimizer):
         return self._copy_shared(tf.trainable_variables())
 
     def make_session_run_hook(self) -> ModelAverageHook:
-        """A hook that makes the operations that initialize variables, while the graph may change.
+        """Return a hook that makes the initializers of variables before the graph is final.
 
         As in TensorFlow it does not run what `get_init_op` gives.
         """
@@ -198,14 +198,14 @@ class ModelAverageOptimizer(Optimizer):
 
 
 class ModelAverageHook(SessionRunHook):
-    """Makes what initializes the variables of a `ModelAverageOptimizer`; see there."""
+    """Hook that makes the initializers of a `ModelAverageOptimizer`'s variables; see there."""
 
     def __init__(self, optimizer: ModelAverageOptimizer, is_chief: bool) -> None:
         self._optimizer = optimizer
         self._is_chief = is_chief
 
     def begin(self) -> None:
-        """Makes the operations."""
+        """Make the operations."""
         self._local_init_op = tf.local_variables_initializer()
         self._global_init_op = None
         if self._is_chief:

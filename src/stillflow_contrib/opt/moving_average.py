@@ -16,7 +16,7 @@ from stillflow.variables.partitioned import PartitionedVariable
 
 @export("contrib.opt.MovingAverageOptimizer")
 class MovingAverageOptimizer(Optimizer):
-    """Applies gradients by another optimizer, then averages the variables.
+    """Optimizer that applies another one, then averages the variables.
 
     Args:
       opt: the other optimizer.
@@ -44,7 +44,7 @@ class MovingAverageOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """Applies gradients and updates the averages."""
+        """Apply gradients and update the averages."""
         train_op = self._optimizer.apply_gradients(
             grads_and_vars, global_step=global_step, name=name
         )
@@ -64,9 +64,9 @@ class MovingAverageOptimizer(Optimizer):
     def swapping_saver(
         self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any
     ) -> Any:
-        """A `tf.train.Saver` that saves averages under the variables' names and the reverse.
+        """Return a `tf.train.Saver` that saves averages under the variables' names and the reverse.
 
-        So a program that knows nothing of averages loads them in place of the variables.
+        So a program without moving averages loads them instead of the variables.
 
         Raises:
           RuntimeError: if `apply_gradients` was not called.
@@ -101,7 +101,7 @@ class MovingAverageOptimizer(Optimizer):
         }
 
     def _other(self, by_name: dict[str, Any], name: str, variable: Any) -> Any:
-        """The average of a variable, the variable of an average, or what is neither."""
+        """Return the average of a variable, the variable of an average, or what is neither."""
         assert self._swapped_variable_name_map is not None
         other = self._swapped_variable_name_map.get(name)
         if other is None:

@@ -36,7 +36,7 @@ def _unless_zero(apply: Callable[..., Any]) -> Callable[..., Any]:
 
 @export("contrib.opt.MultitaskOptimizerWrapper")
 class MultitaskOptimizerWrapper:
-    """Makes an optimizer leave a variable and its slots alone where the gradient is all zeros.
+    """Wrapper of an optimizer that skips variables, with their slots, whose gradient is zero.
 
     Args:
       opt: the optimizer; it is changed.

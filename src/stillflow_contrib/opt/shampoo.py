@@ -28,7 +28,7 @@ PARAMETERS = (
 
 
 class _Step:
-    """What parameters are at one step, each made when it is asked for."""
+    """Parameters at one step, computed on demand."""
 
     def __init__(self, given: dict[str, Any], number: Tensor) -> None:
         self._given, self.number = given, number
@@ -126,7 +126,7 @@ class ShampooOptimizer(Optimizer):
         return self._apply_gradient(dense, var)
 
     def _average(self, var: Any, name: str, decay: Any, addend: Any) -> Any:
-        """The sum that a variable holds, of which `decay` stays, with what is added."""
+        """Return the sum that a variable holds, of which `decay` stays, with what is added."""
         given = self._parameters[name]
         if given == 0.0:
             return addend  # the variable is never read
@@ -135,7 +135,7 @@ class ShampooOptimizer(Optimizer):
         return var.assign_add((decay - 1) * var + addend)
 
     def _apply_gradient(self, grad: Tensor, var: Any, indices: Tensor | None = None) -> Any:
-        """Updates a variable, or those of its rows that `indices` name."""
+        """Update a variable, or those of its rows that `indices` name."""
         step = _Step(self._parameters, self._global_step + 1)
         sum_of_grads = self.get_slot(var, "gbar")
         decay, weight = step("gbar_decay"), step("gbar_weight")
@@ -173,7 +173,7 @@ class ShampooOptimizer(Optimizer):
         intervals: tuple[Any, Any],
         number: Tensor,
     ) -> Any:
-        """The power of the summed products of an axis, (size, size)."""
+        """Return the power of the summed products of an axis, (size, size)."""
         svd_interval, update_interval = intervals
         mat_g = self.get_slot(var, f"Gbar_{axis}")
         size = var.get_shape()[axis]
@@ -197,7 +197,7 @@ class ShampooOptimizer(Optimizer):
         )
 
     def _power(self, matrix: Tensor, size: Any, power: Any, slot: Any = None) -> Any:
-        """A symmetric matrix to a power, which `slot` is set to."""
+        """Return a symmetric matrix to a power, which `slot` is set to."""
         with tf.name_scope("matrix_iterative_power"):
             found = self._power_of(matrix, size, power)
             return found if slot is None else tf.assign(slot, found)
@@ -225,7 +225,7 @@ class ShampooOptimizer(Optimizer):
         power: Any,
         indices: Tensor | None,
     ) -> Tensor:
-        """The power of the summed squares of an axis, (size,), or of those rows only."""
+        """Return the power of the summed squares of an axis, (size,), or of those rows only."""
         mat_g = self.get_slot(var, f"Gbar_{axis}")
         dims = var.get_shape()
         others = [i for i in range(len(dims)) if i != axis]

@@ -23,7 +23,7 @@ from stillflow.variables.state_ops import assign
 
 @applies_rules
 class _SignOptimizer(Optimizer):
-    """What AddSign and PowerSign share (Bello et al., 2017)."""
+    """Base of AddSign and PowerSign (Bello et al., 2017)."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class _SignOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """As `tf.train.Optimizer.apply_gradients`; a decay of signs needs the global step."""
+        """Apply gradients; a decay of signs needs the global step."""
         if self._sign_decay_fn is not None:
             self._sign_decay_t = convert_to_tensor(
                 self._sign_decay_fn(global_step), name="sign_decay"
@@ -64,11 +64,11 @@ class _SignOptimizer(Optimizer):
         raise NotImplementedError()
 
     def _cast_factors(self, dtype: Any) -> tuple[Any, ...]:
-        """What `_factor` needs, and the decay of the average first or last as TF has it."""
+        """Return the arguments of `_factor`, with the average's decay first or last as in TF."""
         raise NotImplementedError()
 
     def _factor(self, agreement: Tensor, decay: Tensor, factors: tuple[Any, ...]) -> Tensor:
-        """By what a gradient is multiplied; `agreement` is 1 where the signs agree, else -1."""
+        """Return the factor of a gradient; `agreement` is 1 where the signs agree, else -1."""
         raise NotImplementedError()
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:

@@ -25,7 +25,7 @@ def _check(global_step: Any, kind: str) -> None:
 
 
 def get_linear_decay_fn(decay_steps: int) -> DecayFn:
-    """From 1 to 0 along a line in `decay_steps`."""
+    """Return a linear decay from 1 to 0 in `decay_steps`."""
 
     def linear_decay_fn(global_step: Any) -> Tensor:
         _check(global_step, "linear_decay")

@@ -15,7 +15,7 @@ from stillflow.train.wrapping_optimizer import WrappingOptimizer
 
 @export("contrib.opt.DropStaleGradientOptimizer")
 class DropStaleGradientOptimizer(WrappingOptimizer):
-    """Applies gradients by another optimizer unless too many steps were made meanwhile.
+    """Optimizer that applies another one unless the gradients are too many steps old.
 
     Args:
       opt: the other optimizer.
@@ -44,7 +44,7 @@ class DropStaleGradientOptimizer(WrappingOptimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Applies gradients, or counts that they are too late.
+        """Apply gradients, or count that they are stale.
 
         Args:
           grads_and_vars: pairs as `compute_gradients` gives them.

@@ -20,7 +20,7 @@ from stillflow.train.wrapping_optimizer import WrappingOptimizer
 
 @export("contrib.opt.VariableClippingOptimizer")
 class VariableClippingOptimizer(WrappingOptimizer):
-    """Applies gradients by another optimizer, then clips variables.
+    """Optimizer that applies another one, then clips variables.
 
     Args:
       opt: the other optimizer.
@@ -48,7 +48,7 @@ class VariableClippingOptimizer(WrappingOptimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """Applies gradients, then clips the variables that have one."""
+        """Apply gradients, then clip the variables that have a limit."""
         with name_scope(name, self._name) as scope:
             update_op = self._opt.apply_gradients(grads_and_vars, global_step=global_step)
             clips = []

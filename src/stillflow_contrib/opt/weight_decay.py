@@ -21,7 +21,7 @@ from stillflow.variables.scatter import resource_scatter_add
 
 @export("contrib.opt.DecoupledWeightDecayExtension")
 class DecoupledWeightDecayExtension:
-    """Makes an optimizer also subtract `weight_decay * var` in every step.
+    """Extension of an optimizer that also subtracts `weight_decay * var` in every step.
 
     A class derives from this first, and then from the optimizer. A sparse gradient decays only the
     rows that it names.
@@ -49,7 +49,7 @@ class DecoupledWeightDecayExtension:
         grad_loss: Any = None,
         decay_var_list: Sequence[Any] | None = None,
     ) -> Operation:
-        """As `tf.train.Optimizer.minimize`.
+        """Minimize; see `tf.train.Optimizer.minimize`.
 
         `decay_var_list` has no effect here, as in TF, where `apply_gradients` resets it: pass it to
         `apply_gradients` to decay only some variables.
@@ -74,7 +74,7 @@ class DecoupledWeightDecayExtension:
         name: str | None = None,
         decay_var_list: Sequence[Any] | None = None,
     ) -> Operation:
-        """As `tf.train.Optimizer.apply_gradients`; decays `decay_var_list`, or all variables."""
+        """Apply gradients and decay `decay_var_list`, or all variables."""
         self._decay_var_list = set(decay_var_list) if decay_var_list else False
         result: Operation = super().apply_gradients(
             grads_and_vars, global_step=global_step, name=name
@@ -127,7 +127,7 @@ class DecoupledWeightDecayExtension:
 
 @export("contrib.opt.extend_with_decoupled_weight_decay")
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Optimizer]:
-    """A class like `base_optimizer` whose first argument is the weight decay."""
+    """Return a class like `base_optimizer` whose first argument is the weight decay."""
 
     class OptimizerWithDecoupledWeightDecay(
         DecoupledWeightDecayExtension,

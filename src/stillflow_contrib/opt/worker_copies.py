@@ -1,4 +1,4 @@
-"""Variables that every worker has of its own, beside those that all workers share."""
+"""Local variables of every worker, in addition to those that all workers share."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CopiesGetter:
 def untrained_on_worker(
     device: Any, getter: Any, name: str, collections: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """A variable that is not trained: on the worker, if it is local."""
+    """Return a variable that is not trained: on the worker, if it is local."""
     kwargs["collections"] = collections
     if tf.GraphKeys.LOCAL_VARIABLES in collections:
         with tf.device(device):
@@ -72,7 +72,7 @@ def untrained_on_worker(
 
 
 class InitialCopiesHook(SessionRunHook):
-    """Gives the variables of a worker their first values when there is a session.
+    """Hook that initializes the variables of a worker in a new session.
 
     Args:
       is_chief: whether the worker initializes the shared variables too.
@@ -84,11 +84,11 @@ class InitialCopiesHook(SessionRunHook):
         self._init_op = init_op
 
     def begin(self) -> None:
-        """Makes the operations, while the graph may still change."""
+        """Make the operations, while the graph may still change."""
         self._local_init_op = tf.local_variables_initializer()
         self._global_init_op = tf.global_variables_initializer() if self._is_chief else None
         self._variable_init_op = self._init_op()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Sets the variables of the worker."""
+        """Set the variables of the worker."""
         session.run(self._variable_init_op)

@@ -98,7 +98,7 @@ class OptimizerV2(Optimizer):
         stop_gradients: Any = None,
         scale_loss_by_num_replicas: bool = False,
     ) -> Any:
-        """The operation that changes `var_list` so that `loss` gets smaller.
+        """Return the operation that changes `var_list` so that `loss` gets smaller.
 
         Args:
           loss: a tensor, or a function that gives one.
@@ -141,7 +141,9 @@ class OptimizerV2(Optimizer):
         stop_gradients: Any = None,
         scale_loss_by_num_replicas: bool = False,
     ) -> list[tuple[Any, Any]]:
-        """The gradients of `loss`, as (gradient or None, variable); arguments as in `minimize()`.
+        """Return the gradients of `loss`, as (gradient or None, variable).
+
+        Arguments as in `minimize()`.
 
         Raises:
           ValueError: if there are no variables, or the type of one is not supported.
@@ -170,7 +172,7 @@ class OptimizerV2(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """The operation that changes variables by their gradients.
+        """Return the operation that changes variables by their gradients.
 
         Args:
           grads_and_vars: pairs (gradient or None, variable).
@@ -220,7 +222,7 @@ class OptimizerV2(Optimizer):
     def _update_all(
         self, extended: Any, grads: Sequence[Any], variables: Sequence[Any], state: OptimizerState
     ) -> Any:
-        """Updates all variables, and then what else the optimizer has."""
+        """Update all variables, and then what else the optimizer has."""
         with_state = _WithState(self, state)
 
         def update(var: Any, grad: Any) -> Any:
@@ -254,55 +256,55 @@ class OptimizerV2(Optimizer):
         return self._states.get(current_graph())
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """The slot `name` of a variable; None if there is none."""
+        """Return the slot `name` of a variable; None if there is none."""
         state = self._states.get(graph_of(var))
         return None if state is None else state.get_slot(var, name)
 
     def get_slot_names(self) -> list[str]:
-        """The names of all slots in the default graph, sorted."""
+        """Return the names of all slots in the default graph, sorted."""
         state = self._get_per_graph_state()
         return [] if state is None else state.get_slot_names()
 
     def variables(self) -> list[Any]:
-        """The optimizer's own variables in the default graph, sorted by name."""
+        """Return the optimizer's own variables in the default graph, sorted by name."""
         state = self._get_per_graph_state()
         return [] if state is None else state.variables()
 
     # ---- what subclasses override
 
     def _create_vars(self, var_list: Sequence[Any], state: OptimizerState) -> None:
-        """Makes the slots of all variables that will be trained."""
+        """Make the slots of all variables that will be trained."""
 
     def _prepare(self, state: OptimizerState) -> None:  # type: ignore[override]
-        """Called before variables are updated."""
+        """Prepare the update of variables."""
 
     def _apply_dense(self, grad: Tensor, var: Any, state: OptimizerState) -> Any:  # type: ignore[override]
-        """The operation that updates a reference variable."""
+        """Return the operation that updates a reference variable."""
         raise NotImplementedError()
 
     def _resource_apply_dense(  # type: ignore[override]
         self, grad: Tensor, handle: Any, state: OptimizerState
     ) -> Any:
-        """The operation that updates a resource variable."""
+        """Return the operation that updates a resource variable."""
         raise NotImplementedError()
 
     def _resource_apply_sparse_duplicate_indices(  # type: ignore[override]
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
     ) -> Any:
-        """Updates rows of a resource variable that `indices` may name several times."""
+        """Update rows of a resource variable that `indices` may name several times."""
         summed, unique_indices = deduplicate_indexed_slices(grad, indices)
         return self._resource_apply_sparse(summed, handle, unique_indices, state)
 
     def _resource_apply_sparse(  # type: ignore[override]
         self, grad: Tensor, handle: Any, indices: Tensor, state: OptimizerState
     ) -> Any:
-        """Updates rows of a resource variable; `indices` are all different."""
+        """Update rows of a resource variable; `indices` are all different."""
         raise NotImplementedError()
 
     def _apply_sparse_duplicate_indices(  # type: ignore[override]
         self, grad: IndexedSlices, var: Any, state: OptimizerState
     ) -> Any:
-        """Updates rows of a reference variable that the gradient may name several times."""
+        """Update rows of a reference variable that the gradient may name several times."""
         summed, unique_indices = deduplicate_indexed_slices(grad.values, grad.indices)
         grad = IndexedSlices(summed, unique_indices, grad.dense_shape)
         return self._apply_sparse(grad, var, state)
@@ -310,11 +312,14 @@ class OptimizerV2(Optimizer):
     def _apply_sparse(  # type: ignore[override]
         self, grad: IndexedSlices, var: Any, state: OptimizerState
     ) -> Any:
-        """Updates rows of a reference variable; the indices are all different."""
+        """Update rows of a reference variable; the indices are all different."""
         raise NotImplementedError()
 
     def _finish(self, state: OptimizerState) -> Any:  # type: ignore[override]
-        """The operation that completes the step, after all updates; None if there is none."""
+        """Return the operation that completes the step, after all updates.
+
+        None if there is none.
+        """
         return None
 
 

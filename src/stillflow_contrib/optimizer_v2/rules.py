@@ -21,7 +21,7 @@ from stillflow_contrib.optimizer_v2.state import OptimizerState
 
 
 class _RuleOptimizer(OptimizerV2):
-    """Applies one training op to each variable."""
+    """Base of optimizers with one training op per variable."""
 
     _rule = ""
     _slot_names: tuple[str, ...] = ()
@@ -35,13 +35,13 @@ class _RuleOptimizer(OptimizerV2):
                 state.zeros_slot(var, name)
 
     def _scalar(self, name: str, dtype: Any, state: OptimizerState) -> Any:
-        """An input of the training op that is no state and no gradient."""
+        """Return an input of the training op that is no state and no gradient."""
         return state.get_hyper(self._hyper_names.get(name, name), dtype)
 
     def _update(
         self, kind: str, var: Any, grad: Tensor, indices: Any, state: OptimizerState
     ) -> Any:
-        """Adds the training op; `kind` is "", "Resource", "Sparse" or "ResourceSparse"."""
+        """Add the training op; `kind` is "", "Resource", "Sparse" or "ResourceSparse"."""
         op = training_op(f"{kind}Apply{self._rule}")
         states = [var, *(state.get_slot(var, name) for name in self._slot_names)]
         if kind.startswith("Resource"):
@@ -299,7 +299,7 @@ class AdamOptimizer(_RuleOptimizer):
         self._set_hyper("epsilon", epsilon)
 
     def _get_beta_accumulators(self, state: OptimizerState | None = None) -> tuple[Any, Any]:
-        """The variables that hold `beta1` and `beta2` to the power of the step's number."""
+        """Return the variables that hold `beta1` and `beta2` to the power of the step's number."""
         found: Any = self._get_per_graph_state() if state is None else state
         return found.get_non_slot("beta1_power"), found.get_non_slot("beta2_power")
 

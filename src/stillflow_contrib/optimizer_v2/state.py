@@ -1,4 +1,4 @@
-"""What an optimizer keeps for a graph: hyperparameters, slots and other variables."""
+"""State of an optimizer in a graph: hyperparameters, slots and other variables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OptimizerState(Slots):
     def of_step(
         self, hyper: dict[str, tuple[bool, Any]], strategy: Any, non_slot_devices: Any
     ) -> OptimizerState:
-        """The same with the values that changing hyperparameters have now."""
+        """Return the same with the values that changing hyperparameters have now."""
         found = copy.copy(self)
         found._hyper = {
             name: {None: _resolved(value, name)}
@@ -57,7 +57,7 @@ class OptimizerState(Slots):
     def create_slot(
         self, var: Any, val: Any, slot_name: str, optional_op_name: str | None = None
     ) -> Any:
-        """The slot of a variable, made if need be with the tensor `val` as its initial value."""
+        """Return the slot of a variable; create it with the initial value `val` if necessary."""
         return self._get_or_make_slot(var, val, slot_name, optional_op_name or self._op_name)
 
     def create_slot_with_initializer(
@@ -69,18 +69,18 @@ class OptimizerState(Slots):
         slot_name: str,
         optional_op_name: str | None = None,
     ) -> Any:
-        """The slot of a variable, made if need be with an initializer."""
+        """Return the slot of a variable, made if need be with an initializer."""
         op_name = optional_op_name or self._op_name
         return self._get_or_make_slot_with_initializer(
             var, initializer, shape, dtype, slot_name, op_name
         )
 
     def zeros_slot(self, var: Any, slot_name: str, optional_op_name: str | None = None) -> Any:
-        """The slot of a variable, made if need be with zeros."""
+        """Return the slot of a variable, made if need be with zeros."""
         return self._zeros_slot(var, slot_name, optional_op_name or self._op_name)
 
     def create_non_slot(self, initial_value: Any, name: str, colocate_with: Any = None) -> Any:
-        """A variable of the optimizer as a whole, made if need be.
+        """Return a variable of the optimizer as a whole, made if need be.
 
         Args:
           initial_value: a tensor or a function.
@@ -98,11 +98,11 @@ class OptimizerState(Slots):
         return self._non_slot_dict[key]
 
     def get_non_slot(self, name: str) -> Any:
-        """A variable that `create_non_slot` has made, or None."""
+        """Return a variable that `create_non_slot` has made, or None."""
         return self._non_slot_dict.get((name, current_graph()))
 
     def get_hyper(self, name: str, dtype: Any = None) -> Any:
-        """A hyperparameter as a tensor, of a type or as it was given."""
+        """Return a hyperparameter as a tensor, of a type or as it was given."""
         found = self._hyper[name]
         if dtype not in found:
             found[dtype] = cast(found[None], dtype)

@@ -1,4 +1,4 @@
-"""What all predictors share: a session, the tensors it feeds and those it fetches."""
+"""Base of predictors: a session with its feeds and fetches."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Predictor:
         """Predictions for some inputs.
 
         Args:
-          input_dict: {name: array}; names are those of `feed_tensors`. What is missing or None is
+          input_dict: {name: array}; names are those of `feed_tensors`. Missing inputs and None are
             not fed.
 
         Returns:
@@ -71,7 +71,7 @@ class Predictor:
         return predictions
 
     def _use_signature(self, inputs: dict[str, str], outputs: dict[str, str]) -> None:
-        """Takes {name: name of a tensor} for what is fed and what is fetched."""
+        """Set feeds and fetches from {name: name of a tensor}."""
         tensor = self._graph.get_tensor_by_name
         self._feed_tensors = {name: tensor(found) for name, found in inputs.items()}
         self._fetch_tensors = {name: tensor(found) for name, found in outputs.items()}

@@ -72,11 +72,11 @@ def from_estimator(
     estimator: Any, serving_input_receiver_fn: Callable[[], Any], output_key: str | None = None,
     graph: Graph | None = None, config: Any = None,
 ) -> Predictor:  # fmt: skip
-    """A predictor of an estimator, with the values of its last checkpoint.
+    """Return a predictor of an estimator, with the values of its last checkpoint.
 
     Args:
       estimator: a `tf.estimator.Estimator`.
-      serving_input_receiver_fn: builds what is fed, a `ServingInputReceiver`.
+      serving_input_receiver_fn: builds the feeds, a `ServingInputReceiver`.
       output_key: which of the model's `export_outputs` is fetched; "serving_default" if None.
       graph: which the model is built in; a new one if None.
       config: a `ConfigProto` for the session.
@@ -99,11 +99,11 @@ def from_contrib_estimator(
     input_alternative_key: str | None = None, output_alternative_key: str | None = None,
     graph: Graph | None = None, config: Any = None,
 ) -> Predictor:  # fmt: skip
-    """A predictor of a `tf.contrib.learn.Estimator`, with the values of its last checkpoint.
+    """Return a predictor of a `tf.contrib.learn.Estimator`, with the values of its last checkpoint.
 
     Args:
       estimator: the estimator.
-      prediction_input_fn: builds what is fed, an `InputFnOps`.
+      prediction_input_fn: builds the feeds, an `InputFnOps`.
       input_alternative_key: which inputs are fed; the default ones if None.
       output_alternative_key: which outputs are fetched; the only ones if None.
       graph: which the model is built in; a new one if None.

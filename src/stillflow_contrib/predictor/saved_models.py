@@ -53,7 +53,10 @@ def _check_one_way(
 
 
 def _signature(message: Any, key: str | None) -> Any:
-    """The signature of a `MetaGraphDef`; an empty one, as in TensorFlow, if it has no such."""
+    """Return the signature of a `MetaGraphDef`.
+
+    An empty one, as in TensorFlow, if it has no such.
+    """
     key = key or names.DEFAULT_SERVING_SIGNATURE_DEF_KEY
     if key not in message.signature_def:
         logging.warning(
@@ -69,11 +72,11 @@ def from_saved_model(
     input_names: dict[str, str] | None = None, output_names: dict[str, str] | None = None,
     tags: str | None = None, graph: Graph | None = None, config: Any = None,
 ) -> Predictor:  # fmt: skip
-    """A predictor of a model that was exported as a SavedModel.
+    """Return a predictor of a model that was exported as a SavedModel.
 
     Args:
       export_dir: its folder.
-      signature_def_key: the signature that says what is fed and fetched; "serving_default" if None.
+      signature_def_key: the signature of feeds and fetches; "serving_default" if None.
       signature_def: a `SignatureDef` instead.
       input_names, output_names: {name: name of a tensor in the model} instead, both.
       tags: all tags of the graph, with commas between them; "serve" if None.

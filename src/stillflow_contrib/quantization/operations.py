@@ -65,7 +65,7 @@ _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-CE-Z])|(?<=[A-Z])(?=[A
 
 @cache
 def _by_position() -> dict[str, str]:
-    """The operations by the names of their functions: `quantized_mat_mul`."""
+    """Return the operations by the names of their functions: `quantized_mat_mul`."""
     found = [name for name in _OPERATIONS.split() if name not in _BY_NAME_ONLY]
     return {_WORDS.sub("_", name).lower(): name for name in (*found, *_OF_ARRAYS)}
 

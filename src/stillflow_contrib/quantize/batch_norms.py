@@ -1,4 +1,4 @@
-"""What a folded batch normalization is made of, and how far its batch is from the average."""
+"""Parts of a folded batch normalization, and the batch's deviation from the average."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BatchNorm:
 
 @dataclass
 class Corrections:
-    """What turns a layer folded by averages into one folded by its batch.
+    """Factors between layers folded by averages and by batches.
 
     Attributes:
       scale: what weights are multiplied with, so that they are rounded at the scale of averages.
@@ -83,6 +83,6 @@ def corrections(context: str, norm: BatchNorm, freeze_delay: int | None) -> Corr
 
 
 def _freeze(decay: Tensor, frozen: Any, name: str) -> None:
-    """Lets what an average moves by be 0 once averages stay."""
+    """Set the step of an average to 0 once averages are frozen."""
     users = decay.consumers()
     reroute_tensor(smart_cond(frozen, lambda: 0.0, lambda: decay, name=name), decay, users)

@@ -9,7 +9,7 @@ from stillflow.graph.operation import Operation, Tensor
 
 
 def clone_layer(layer: Operation, inputs: Any, weights: Any, name: str) -> Tensor:
-    """A convolution or matrix product of other inputs. Dilations are not kept.
+    """Return a convolution or matrix product of other inputs. Dilations are not kept.
 
     Args:
       layer: a `Conv2D`, `DepthwiseConv2dNative` or `MatMul`.
@@ -33,10 +33,10 @@ def clone_layer(layer: Operation, inputs: Any, weights: Any, name: str) -> Tenso
 
 
 def clone_batch_to_space(end: Operation, layer: Any, name: str) -> Tensor:
-    """Ends a dilated convolution as the `BatchToSpaceND` of another does."""
+    """End a dilated convolution with a copy of another's `BatchToSpaceND`."""
     return tf.batch_to_space_nd(layer, end.inputs[1], end.inputs[2], name=name)
 
 
 def depthwise_shape(weights: Tensor) -> list[int | None]:
-    """The shape of one value for each output channel of a depthwise convolution."""
+    """Return the shape of one value for each output channel of a depthwise convolution."""
     return weights.get_shape().as_list()[2:4]

@@ -1,4 +1,4 @@
-"""Who takes what in a graph, and how that is changed."""
+"""Consumers in a graph, and changes of edges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEP = "fake_quantization_step"
 
 
 class Consumers:
-    """Which operations of a model took what when this was made.
+    """Consumers of a model's tensors when this was made.
 
     Args:
       graph: the graph; what is no part of a model is left out.
@@ -33,14 +33,14 @@ class Consumers:
                     self.mapping[tensor].add(op)
 
     def consumer_operations(self, producer: Operation) -> set[Operation]:
-        """The operations that took an output of `producer`."""
+        """Return the operations that took an output of `producer`."""
         return set().union(*(self.mapping[tensor] for tensor in producer.outputs))
 
     ConsumerOperations = consumer_operations  # as programs call it
 
 
 def reroute_tensor(t0: Any, t1: Tensor, can_modify: Container[Operation] | None = None) -> int:
-    """Gives `t0` to operations that take `t1`.
+    """Replace `t1` by `t0` in its consumers.
 
     Args:
       t0: a tensor.
@@ -63,7 +63,7 @@ def reroute_tensor(t0: Any, t1: Tensor, can_modify: Container[Operation] | None 
 
 
 def quantization_step() -> Tensor:
-    """How often the rewritten graph has run, an int64 scalar that counts when it is computed."""
+    """Return the number of runs of the rewritten graph, an int64 scalar that counts itself."""
     graph = tf.get_default_graph()
     try:
         return graph.get_tensor_by_name(f"{_STEP}/Identity:0")
@@ -85,7 +85,7 @@ def quantization_step() -> Tensor:
 
 
 def operation_or_none(graph: Graph, name: str) -> Operation | None:
-    """The operation of a name, or None."""
+    """Return the operation of a name, or None."""
     try:
         return graph.get_operation_by_name(name)
     except KeyError:
@@ -93,5 +93,5 @@ def operation_or_none(graph: Graph, name: str) -> Operation | None:
 
 
 def without_prefix(text: str, prefix: str) -> str:
-    """The text without a prefix, if it has it."""
+    """Return the text without a prefix, if it has it."""
     return text.removeprefix(prefix)

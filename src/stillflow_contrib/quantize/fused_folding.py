@@ -69,7 +69,7 @@ def fold_fused(graph: Graph, freeze_delay: int | None) -> None:
 
 
 def _matches(graph: Graph) -> Iterator[_Match]:
-    """The layers to fold, each once."""
+    """Yield the layers to fold, each once."""
     seen: set[Operation] = set()
     for result in _folded.match_graph(graph):
         match = _match(result)
@@ -121,7 +121,7 @@ def _batch_norm(result: MatchResult, op: Operation) -> BatchNorm:
 
 
 def _average_of(value: Tensor) -> tuple[Any, Any]:
-    """The average that moves to a value, and what it moves by."""
+    """Return the average that moves to a value, and what it moves by."""
     steps = [
         step
         for difference in value.consumers()
@@ -163,7 +163,7 @@ def _fold(graph: Graph, match: _Match, freeze_delay: int | None) -> None:
 
 
 def _with_weights(match: _Match, weights: Tensor) -> Tensor:
-    """The layer once more, with other weights."""
+    """Return the layer once more, with other weights."""
     layer = match.layer
     folded = clone_layer(layer, match.inputs, weights, _folded_name(layer))
     if layer.type == "DepthwiseConv2dNative" and match.dilated:
@@ -178,7 +178,7 @@ def _folded_name(op: Operation) -> str:
 
 @tf.RegisterGradient(_GRADIENT)
 def _fold_fused_batch_norm_grad(op: Operation, *grads: Any) -> list[Any]:
-    """The gradient of a batch normalization of which only mean and variance are used."""
+    """Return the gradient of a batch normalization of which only mean and variance are used."""
     values, (_, of_mean, of_variance, *_) = op.inputs[0], grads
     count = tf.cast(tf.size(values) / tf.size(of_mean), tf.float32)
     by_mean = of_mean / count

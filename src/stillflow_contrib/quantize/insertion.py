@@ -32,7 +32,7 @@ _ROUNDING = frozenset(
 
 @dataclass
 class Insertion:
-    """How values are rounded.
+    """Settings of the rounding.
 
     Attributes:
       is_training: whether ranges follow the values.
@@ -54,7 +54,7 @@ class Insertion:
     scope: str = ""
 
     def round_weights(self, name: str, producer: Operation, consumers: set[Operation]) -> None:
-        """Rounds weights, if all that takes them is in scope."""
+        """Round weights, if all their consumers are in scope."""
         if self._all_in_scope(consumers, name):
             self._insert(
                 name, producer, consumers, last_value_quantize,
@@ -70,7 +70,7 @@ class Insertion:
         within: bool = False,
         symmetric: bool | None = None,
     ) -> None:
-        """Rounds what an operation gives, if it is in scope.
+        """Round the output of an operation, if it is in scope.
 
         Args:
           name: of the variable scope.
@@ -125,7 +125,7 @@ def _delayed(started: Tensor, rounded: Tensor, values: Tensor, name: str) -> Ten
 
 
 def _is_rounded(tensor: Tensor) -> bool:
-    """Whether something rounds a tensor, at once or after it was reshaped."""
+    """Return True if a tensor is rounded, directly or after a reshape."""
     waiting = tensor.consumers()
     while waiting:
         op = waiting.pop()
@@ -138,7 +138,7 @@ def _is_rounded(tensor: Tensor) -> bool:
 
 
 def insert_rounding(graph: Graph, how: Insertion) -> None:
-    """Rounds weights and activations of layers, and sums and products of what was rounded.
+    """Round weights and activations of layers, and sums and products of rounded values.
 
     Args:
       graph: the graph, changed.
@@ -157,7 +157,7 @@ def insert_rounding(graph: Graph, how: Insertion) -> None:
 
 
 def _round_layers(graph: Graph, how: Insertion) -> set[Operation]:
-    """Rounds layers; gives the operations whose values need no other rounding."""
+    """Round layers; return the operations whose values need no other rounding."""
     users = Consumers(graph).consumer_operations
     done: set[Operation] = set()
     for match in find_layers(graph):
@@ -183,7 +183,7 @@ def _round_bypass(
     how: Insertion,
     done: set[Operation],
 ) -> None:
-    """Rounds what is added to what goes beside a layer, and the sum."""
+    """Round both addends of a layer's bypass, and the sum."""
     if match.bypass is None or match.bias_add is None:
         return
     name = _join(context, "conv_quant")
@@ -217,7 +217,7 @@ def _is_activated(op: Operation, users: set[Operation], activations: frozenset[s
 
 
 def _is_to_be_rounded(op: Operation, done: set[Operation]) -> bool:
-    """Whether an operation is a sum or product of something that was rounded."""
+    """Return True if an operation is a sum or product of rounded values."""
     if op in done or op.type not in _SUMS_AND_PRODUCTS:
         return False
     users = op.outputs[0].consumers()

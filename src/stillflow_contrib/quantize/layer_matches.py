@@ -2,7 +2,7 @@
 
 Such a layer is weights, or weights folded; a convolution or matrix product; perhaps the end of a
 dilated convolution; perhaps the corrections of a folded batch normalization; a bias; perhaps the
-sum with what went beside it; an activation; and perhaps a sum after that.
+sum with a bypass; an activation; and perhaps a sum after that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SUM = "Add|AddV2"
 
 @dataclass
 class LayerMatch:
-    """What was found of a layer; None where it has no such part.
+    """Matched parts of a layer; None for missing parts.
 
     Attributes:
       layer: the convolution or matrix product.
@@ -73,7 +73,7 @@ _post_activation_bypass = _unordered(_SUM, ["*", _activation])
 
 
 def find_layers(graph: Graph) -> list[LayerMatch]:
-    """The layers of a graph, each once.
+    """Return the layers of a graph, each once.
 
     What matches in several ways counts as the largest: first those with a sum after the
     activation, then those that end with one, then with a bias, then those between two layers.
@@ -132,7 +132,7 @@ def _describe_inner(layer: Operation, result: MatchResult) -> LayerMatch:
 
 
 def _feeds_fused_norm(activation: Any) -> bool:
-    """Whether it only lets the moments of a batch be taken, once the normalization is folded."""
+    """Return True if its only use is the batch's moments, after folding."""
     if activation.type != "Identity":
         return False
     consumers = activation.outputs[0].consumers()

@@ -15,11 +15,11 @@ _MOST_INPUTS = 8
 
 
 class Pattern(ABC):
-    """Something that an operation matches or does not."""
+    """Pattern of operations."""
 
     @abstractmethod
     def match(self, op: Operation, tensor: Tensor | None) -> MatchResult | None:
-        """What matches, or None.
+        """Return the match, or None.
 
         Args:
           op: the operation asked about.
@@ -59,11 +59,11 @@ class OpTypePattern(Pattern):
 
     @property
     def name(self) -> str | None:
-        """What `MatchResult` knows the pattern by."""
+        """The name of the pattern in a `MatchResult`."""
         return self._name
 
     def match(self, op: Operation, tensor: Tensor | None) -> MatchResult | None:
-        """What matches, or None; see `Pattern`."""
+        """Return the match, or None; see `Pattern`."""
         if self._types is not None and op.type not in self._types:
             return None
         result = MatchResult()
@@ -98,20 +98,20 @@ class OneofPattern(Pattern):
         self._sub_patterns = sub_patterns
 
     def match(self, op: Operation, tensor: Tensor | None) -> MatchResult | None:
-        """What matches, or None; see `Pattern`."""
+        """Return the match, or None; see `Pattern`."""
         found = (pattern.match(op, tensor) for pattern in self._sub_patterns)
         return next((result for result in found if result is not None), None)
 
 
 class MatchResult:
-    """Which operation each pattern matched, and which of its outputs the one above takes."""
+    """Operation of each pattern in a match, and the output that the pattern above consumes."""
 
     def __init__(self) -> None:
         self._found: dict[Pattern, tuple[Operation, Tensor | None]] = {}
         self._named: dict[str, Pattern] = {}
 
     def add(self, pattern: Any, op: Operation, tensor: Tensor | None) -> None:
-        """Notes that a pattern matches.
+        """Record a match of a pattern.
 
         Raises:
           ValueError: if another pattern has its name.
@@ -123,16 +123,16 @@ class MatchResult:
             self._named[pattern.name] = pattern
 
     def merge_from(self, other: MatchResult) -> None:
-        """Takes over what another result knows."""
+        """Add the matches of another result."""
         self._found.update(other._found)
         self._named.update(other._named)
 
     def get_op(self, pattern_or_name: Pattern | str) -> Operation | None:
-        """The operation that a pattern matched, or None."""
+        """Return the operation that a pattern matched, or None."""
         return self._get(pattern_or_name)[0]
 
     def get_tensor(self, pattern_or_name: Pattern | str) -> Tensor | None:
-        """The output of it that the operation above takes, or None."""
+        """Return the output of it that the operation above takes, or None."""
         return self._get(pattern_or_name)[1]
 
     def _get(self, pattern: Pattern | str) -> tuple[Operation | None, Tensor | None]:
@@ -153,16 +153,16 @@ class GraphMatcher:
         self._pattern = pattern
 
     def match_op(self, op: Operation) -> MatchResult | None:
-        """What matches at an operation, or None."""
+        """Return the match at an operation, or None."""
         return self._pattern.match(op, None)
 
     def match_ops(self, ops: Iterable[Operation]) -> Iterator[MatchResult]:
-        """What matches at each of some operations at which something does."""
+        """Yield the matches at some operations."""
         for op in ops:
             result = self.match_op(op)
             if result is not None:
                 yield result
 
     def match_graph(self, graph: Graph) -> Iterator[MatchResult]:
-        """What matches at each operation of a graph at which something does."""
+        """Yield the matches at all operations of a graph."""
         return self.match_ops(graph.get_operations())

@@ -17,7 +17,7 @@ _RANKS = (1, 2, 4)
 def fixed_quantize(
     inputs: Any, init_min: float = -6.0, init_max: float = 6.0, scope: Any = None
 ) -> Tensor:
-    """Rounds values as 8 bits over a fixed range would.
+    """Round values as 8 bits over a fixed range would.
 
     Args:
       inputs: a float32 tensor.
@@ -41,13 +41,13 @@ def last_value_quantize(
     narrow_range: bool = False,
     symmetric: bool = False,
 ) -> Tensor:
-    """Rounds values over the range that they have in this step, kept in variables `min` and `max`.
+    """Round values over their range in this step, kept in variables `min` and `max`.
 
     Args:
       inputs: a float32 tensor.
       per_channel: whether each entry of the last axis has a range of its own; for ranks 1, 2, 4.
       init_min, init_max: the range at the start.
-      vars_collection: a collection of the variables beside that of all variables.
+      vars_collection: a collection of the variables, in addition to that of all variables.
       name_prefix: of the variable scope, made unique.
       reuse: whether to take variables that are there.
       is_training: whether the variables follow the values.
@@ -77,7 +77,7 @@ def moving_avg_quantize(
     narrow_range: bool = False,
     symmetric: bool = False,
 ) -> Tensor:
-    """Rounds values over the moving average of their ranges, kept in variables `min` and `max`.
+    """Round values over the moving average of their ranges, kept in `min` and `max`.
 
     Args:
       ema_decay: of the averages.
@@ -144,7 +144,7 @@ def _variable(name: str, shape: list[Any], value: float, collection: str | None)
 
 
 def _extremes(inputs: Any, per_channel: bool) -> tuple[Any, Any]:
-    """The least and the most of the values, of each channel or of all."""
+    """Return the least and the most of the values, of each channel or of all."""
     rank = inputs.get_shape().ndims
     if per_channel and rank == 1:
         return inputs, inputs
@@ -156,12 +156,12 @@ def _extremes(inputs: Any, per_channel: bool) -> tuple[Any, Any]:
 
 
 def _ratio(num_bits: int, narrow_range: bool) -> float:
-    """How far a symmetric range goes up for each step down: there is one more integer below 0."""
+    """Return the ratio of a symmetric range's ends: there is one more integer below 0."""
     return -1 if narrow_range else -((1 << num_bits) - 2) / (1 << num_bits)
 
 
 def _range(least: Any, most: Any, ratio: float | None) -> tuple[Tensor, Tensor]:
-    """The range that holds the values and 0, which has to have an integer of its own."""
+    """Return the range that holds the values and 0, which has to have an integer of its own."""
     if ratio is None:
         return tf.minimum(least, 0.0), tf.maximum(most, 0.0)
     return tf.minimum(least, most / ratio), tf.maximum(most, least * ratio)

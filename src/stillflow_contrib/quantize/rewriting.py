@@ -68,13 +68,13 @@ def experimental_create_training_graph(
     freeze_bn_delay: int | None = None,
     scope: str | None = None,
 ) -> None:
-    """As `create_training_graph`, with more to say.
+    """Rewrite like `create_training_graph`, with more arguments.
 
     Args:
       weight_bits, activation_bits: of the integers, 2 to 8.
       symmetric: whether ranges are symmetric around 0.
-      freeze_bn_delay: after how many steps averages stay and are used in place of moments of the
-        batch; never if it is None. It should be more than `quant_delay`.
+      freeze_bn_delay: number of steps after which averages are frozen and used instead of moments
+        of the batch; never if it is None. It should be more than `quant_delay`.
       scope: the name scope that is rounded; all if it is None.
       input_graph, quant_delay: as in `create_training_graph`.
 
@@ -97,7 +97,7 @@ def experimental_create_eval_graph(
     quant_delay: int | None = None,
     scope: str | None = None,
 ) -> None:
-    """As `create_eval_graph`, with more to say; see `experimental_create_training_graph`.
+    """Rewrite like `create_eval_graph`, with more; see `experimental_create_training_graph`.
 
     Raises:
       ValueError: if the graph trains.
@@ -146,7 +146,7 @@ def quantize(
     vars_collection: str = tf.GraphKeys.GLOBAL_VARIABLES,
     scope: str | None = None,
 ) -> None:
-    """Rounds weights and activations; see `experimental_create_training_graph`.
+    """Round weights and activations; see `experimental_create_training_graph`.
 
     Args:
       ema_decay: of the averages of ranges.

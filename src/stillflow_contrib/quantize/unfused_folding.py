@@ -23,14 +23,14 @@ _NORM = "BatchNorm/batchnorm_1/"
 
 
 def batch_norm_groups(graph: Graph) -> list[str]:
-    """The prefixes of the names of batch normalizations, in order."""
+    """Return the prefixes of the names of batch normalizations, in order."""
     found = (_GROUP.search(op.name) for op in graph.get_operations())
     prefixes = (match.group(1) for match in found if match)
     return list(dict.fromkeys(text for text in prefixes if not text.startswith(SKIPPED_PREFIXES)))
 
 
 def endpoint_activation(graph: Graph, prefix: str) -> Operation | None:
-    """The activation of a prefix, or None."""
+    """Return the activation of a prefix, or None."""
     found = (operation_or_none(graph, prefix + suffix) for suffix in _ACTIVATIONS)
     return next((op for op in found if op is not None), None)
 
@@ -44,7 +44,7 @@ def fold_unfused(graph: Graph, is_training: bool, freeze_delay: int | None) -> N
       freeze_delay: see `corrections`.
 
     Raises:
-      ValueError: if what takes the output of one does so otherwise than expected.
+      ValueError: if a consumer of an output is not as expected.
     """
     consumers = Consumers(graph)
     for prefix in batch_norm_groups(graph):
@@ -53,7 +53,7 @@ def fold_unfused(graph: Graph, is_training: bool, freeze_delay: int | None) -> N
             continue
         old, new = _fold(graph, prefix, has_scaling, is_training, freeze_delay)
         user = endpoint_activation(graph, prefix)
-        if user is None:  # a block that adds what went beside the layer
+        if user is None:  # a block that adds its bypass to the layer
             beside = prefix.rstrip("/").rpartition("/")[0]
             user = graph.get_operation_by_name(f"{beside}/AddV2" if beside else "AddV2")
         if reroute_tensor(new, old, can_modify=[user]) != 1:
@@ -61,7 +61,7 @@ def fold_unfused(graph: Graph, is_training: bool, freeze_delay: int | None) -> N
 
 
 def _has_scaling(graph: Graph, consumers: Consumers, prefix: str) -> bool:
-    """Whether there is a gamma: it is the one that the inverse deviation is multiplied with."""
+    """Return True if there is a gamma: the factor of the inverse deviation."""
     inverse = graph.get_operation_by_name(f"{prefix}{_NORM}Rsqrt")
     users = consumers.consumer_operations(inverse)
     return sum(op.type == "Mul" for op in users) == 1
@@ -70,7 +70,7 @@ def _has_scaling(graph: Graph, consumers: Consumers, prefix: str) -> bool:
 def _fold(
     graph: Graph, prefix: str, has_scaling: bool, is_training: bool, freeze_delay: int | None
 ) -> tuple[Tensor, Tensor]:
-    """What a batch normalization gives, and what the folded layer does."""
+    """Return the results of a batch normalization, and of the folded layer."""
     scaled = graph.get_operation_by_name(f"{prefix}{_NORM}{'mul_1' if has_scaling else 'mul'}")
     layer, end = scaled.inputs[0].op, None
     if layer.type == "BatchToSpaceND":
@@ -146,7 +146,7 @@ def _batch_norm(graph: Graph, prefix: str, has_scaling: bool) -> BatchNorm:
 
 
 def _best_match(graph: Graph, suffix: str, prefix: str) -> Tensor | None:
-    """The first output of the operation with a suffix that has most scopes of a prefix.
+    """Return the first output of the operation with a suffix that has most scopes of a prefix.
 
     Scopes of variables and of operations may differ: in MobileNet one is there twice.
     """
@@ -164,7 +164,7 @@ def _best_match(graph: Graph, suffix: str, prefix: str) -> Tensor | None:
 
 
 def _assert_fit(name: str, inputs: Tensor, weights: Tensor, rank: int) -> None:
-    """Refuses weights that do not fit the inputs of a layer."""
+    """Raise an error for weights that do not fit the inputs of a layer."""
     given, wanted = inputs.get_shape(), weights.get_shape()
     if len(given) != rank or len(wanted) != rank or given[-1] != wanted[-2]:
         raise ValueError(f"Incompatible shapes for op {name} inputs: {given} and {wanted}")

@@ -1,4 +1,4 @@
-"""In which order the nodes of a graph are computed, and of which sizes their images are."""
+"""Order of computation of a graph's nodes, and the sizes of their images."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def get_compute_order(
 def _visit(
     name: str, nodes: dict[str, Any], found: dict[str, NodeInfo], first: str, size: Any
 ) -> None:
-    """Adds a node to those found, and before it what it needs; graphs may be deep."""
+    """Add a node to those found, and before it what it needs; graphs may be deep."""
     waiting = [name]
     while waiting:
         current = waiting[-1]

@@ -18,7 +18,7 @@ _POOLINGS = ("MaxPool", "MaxPoolV2", "AvgPool")
 
 
 class LayerParameters(NamedTuple):
-    """What a layer does along both axes; None where it is not known."""
+    """Geometry of a layer along both axes; None where it is unknown."""
 
     kernel_size_x: Any
     kernel_size_y: Any
@@ -35,7 +35,7 @@ def _array(node: Any) -> Any:
 
 
 def _input(node: Any, index: int, ending: str, message: str, nodes: dict[str, Any]) -> Any:
-    """The node of an input, whose name has to end as TensorFlow's layers name it."""
+    """Return the node of an input, whose name has to end as TensorFlow's layers name it."""
     name = node.input[index]
     if not name.endswith(ending):
         raise ValueError(message)
@@ -53,7 +53,7 @@ def _strides(node: Any, nodes: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _convolution_kernel(node: Any, nodes: dict[str, Any]) -> tuple[int, int]:
-    """The size of the weights, along x and y."""
+    """Return the size of the weights, along x and y."""
     read = node.input[1]
     if not read.endswith("/read"):
         raise ValueError("Weight layer's name input to conv layer does not end with '/read'")
@@ -84,7 +84,7 @@ def _pooling_window(node: Any, nodes: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _same_padding(kernel: int, stride: int, resolution: int | None) -> tuple[Any, Any]:
-    """Of both sides together, and of the first, along one axis."""
+    """Return the padding of both sides together, and of the first, along one axis."""
     if resolution is not None:
         rest = resolution % stride or stride
         total = int(max(float(kernel - rest), 0.0))
@@ -113,7 +113,7 @@ def _padding(node: Any, kernel: int, stride: int, resolution: int | None) -> tup
 
 
 def _explicit_padding(node: Any, nodes: dict[str, Any]) -> LayerParameters:
-    """Of a Pad node."""
+    """Return the geometry of a Pad node."""
     paddings_node = _input(
         node, 1, "/paddings", "Padding layer name does not end with '/paddings'", nodes
     )
@@ -131,7 +131,7 @@ def _explicit_padding(node: Any, nodes: dict[str, Any]) -> LayerParameters:
 def get_layer_params(
     node: Any, name_to_node: dict[str, Any], input_resolution: Any = None, force: bool = False
 ) -> LayerParameters:
-    """What a node does along both axes.
+    """Return the geometry of a node along both axes.
 
     Args:
       node: a NodeDef.

@@ -1,4 +1,4 @@
-"""Which part of its input each output of a network sees."""
+"""Receptive field of a network's outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stillflow_contrib.receptive_field.layer_parameters import get_layer_params
 
 
 class ReceptiveField:
-    """What a place of an output sees.
+    """Receptive field of an output's place.
 
     Args:
       size: of the part of the input, along x and y.
@@ -64,14 +64,14 @@ class ReceptiveField:
 
 @dataclass
 class _Sight:
-    """What the output sees of a node along one axis."""
+    """Receptive field in a node along one axis."""
 
     size: Any = 1
     stride: Any = 1
     padding: Any = 0
 
     def through(self, kernel: Any, stride: Any, padding: Any, known: bool) -> _Sight:
-        """What it sees of an input of the node."""
+        """Return the receptive field in an input of the node."""
         return _Sight(
             stride * self.size + kernel - stride,
             stride * self.stride,
@@ -80,7 +80,7 @@ class _Sight:
 
     @property
     def center(self) -> float:
-        """Where the center of what is seen lies."""
+        """The center of the receptive field."""
         center: float = (self.size - 1) / 2 - self.padding
         return center
 
@@ -90,7 +90,7 @@ _MEASURES = (("effective stride", "stride"), ("center shift", "center"))
 
 
 def _check_aligned(before: list[_Sight], seen: list[_Sight]) -> None:
-    """Refuses what is seen otherwise on another way."""
+    """Raise an error for a receptive field that differs on another path."""
     for what, attribute in _MEASURES:
         for old, new, direction in zip(before, seen, _DIRECTIONS, strict=True):
             if getattr(old, attribute) != getattr(new, attribute):
@@ -101,7 +101,7 @@ def _check_aligned(before: list[_Sight], seen: list[_Sight]) -> None:
 
 
 class _Sights:
-    """What the output sees of all nodes, found from the output on backwards."""
+    """Receptive fields in all nodes, found backwards from the output."""
 
     def __init__(self, output: str, nodes: dict[str, Any], stops: Sequence[str]) -> None:
         self.of: dict[str, list[_Sight]] = {output: [_Sight(), _Sight()]}
@@ -110,7 +110,7 @@ class _Sights:
         self._known = True
 
     def pass_on(self, info: NodeInfo) -> None:
-        """From a node to its inputs."""
+        """Pass the field from a node to its inputs."""
         node = info.node
         layer = get_layer_params(node, self._nodes, info.input_size)
         if layer.padding_x is None or layer.padding_y is None:
@@ -128,7 +128,7 @@ class _Sights:
             self._add(name, seen)
 
     def _add(self, name: str, seen: list[_Sight]) -> None:
-        """Keeps the larger part, if a node is seen on several ways."""
+        """Keep the larger part, if a node is seen on several ways."""
         before = self.of.setdefault(name, list(seen))
         if self._known:
             _check_aligned(before, seen)
@@ -147,7 +147,7 @@ def compute_receptive_field_from_graph_def(
     graph_def: Any, input_node: Any, output_node: Any,
     stop_propagation: Sequence[str] | None = None, input_resolution: Any = None,
 ) -> ReceptiveField:  # fmt: skip
-    """What each place of an output sees of an input.
+    """Return the receptive field of each place of an output in an input.
 
     Args:
       graph_def: a graph or its GraphDef.

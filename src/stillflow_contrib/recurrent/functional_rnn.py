@@ -51,7 +51,7 @@ class _FunctionalRnnCell:
 
         @Defun(*types)
         def FlatCellStep(*flat_inputs: Any) -> Any:
-            """The flattened version of `rnn_cell`."""  # its name depends on these words
+            """Return the flattened version of `rnn_cell`."""
             inputs_t, state0 = nest.pack_sequence_as(template, flat_inputs)
             _take_shapes(state0, initial_state)
             _take_shapes(inputs_t, now)
@@ -69,7 +69,7 @@ class _FunctionalRnnCell:
         self.state_template, self._dtype = initial_state, types[1]
 
     def _results(self, outputs: Any, state: list[Any]) -> list[Any]:
-        """The state, with the output in front of it unless it is a part."""
+        """Return the state, with the output in front of it unless it is a part."""
         self.output_shape = outputs.shape
         places = [i for i, part in enumerate(state) if part is outputs]
         self._has_output_in_front = not places
@@ -84,16 +84,16 @@ class _FunctionalRnnCell:
         return [tf.zeros(self.output_shape, dtype=self._dtype), self.state_template]
 
     def output(self, state: Any) -> Any:
-        """The output among a state."""
+        """Return the output among a state."""
         return nest.flatten(state)[self._place]
 
     def without_output(self, flat_state: list[Any]) -> list[Any]:
-        """The cell's own state."""
+        """Return the cell's own state."""
         return flat_state[1:] if self._has_output_in_front else flat_state
 
 
 def _masked(lengths: Any, outputs: Any) -> Any:
-    """Outputs [batch, time, width] with zeros after the ends of series."""
+    """Return outputs [batch, time, width] with zeros after the ends of series."""
     shape = tf.shape(outputs)
     batch, longest, width = shape[0], shape[1], shape[2]
     times = tf.reshape(tf.tile(tf.range(0, longest), [batch]), [batch, longest])
@@ -103,7 +103,7 @@ def _masked(lengths: Any, outputs: Any) -> Any:
 
 
 def _states_at_ends(states: Any, lengths: Any) -> Any:
-    """Of states [time, batch, width] those at the ends of series, [batch, width]."""
+    """Return the last states of series, [batch, width], from [time, batch, width]."""
 
     def last(state: Any) -> Any:
         shape = tf.shape(state)
@@ -119,7 +119,7 @@ def _states_at_ends(states: Any, lengths: Any) -> Any:
 def _finished(
     cell: _FunctionalRnnCell, states: Any, last: Any, time: Any, lengths: Any, is_reversed: bool
 ) -> tuple[Any, Any]:
-    """Outputs [batch, time, width] and the last state."""
+    """Return outputs [batch, time, width] and the last state."""
     if lengths is None or is_reversed:
         flat = cell.without_output(nest.flatten(last))
         state = nest.pack_sequence_as(cell.state_template, flat)

@@ -73,7 +73,7 @@ class _Recurrent:
 
         @Defun(*self._times, *structures.types(template))
         def ForwardLoopBody(*args: Any) -> Any:
-            """The body of forward loop."""
+            """Return the body of forward loop."""
             time, device_time = args[:2]
             theta, state0, inputs, states, extras = structures.packed(args[2:], template)
             found = step(*_flatten([theta, state0, structures.row(inputs, time)]))
@@ -117,7 +117,7 @@ class _Recurrent:
         return Forward
 
     def _gradient(self) -> Callable[..., Any]:
-        """The gradient of `Forward`, of its node and those of its results."""
+        """Return the gradient of `Forward`, of its node and those of its results."""
         backward = self._backward()
 
         def Grad(op: Any, *args: Any) -> Any:
@@ -156,13 +156,13 @@ class _Recurrent:
 
         @Defun(*types)
         def ReturnOrigState0(*args: Any) -> Any:
-            """Returns original state0 from inputs."""
+            """Return original state0 from inputs."""
             _, first = structures.packed(args, template)
             return _flatten(first)
 
         @Defun(*types)
         def ReturnAccState(*args: Any) -> Any:
-            """Returns acc_state[t-1] from inputs."""
+            """Return acc_state[t-1] from inputs."""
             kept, _ = structures.packed(args, template)
             return _flatten(kept)
 
@@ -239,7 +239,7 @@ class _Recurrent:
 
 
 def _cell_gradient(cell_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The gradient of a cell, by `tf.gradients`."""
+    """Return the gradient of a cell, by `tf.gradients`."""
 
     def cell_grad(theta: Any, state0: Any, inputs: Any, extras: Any, dstate1: Any) -> Any:
         state1, _ = cell_fn(theta, state0, inputs)
@@ -251,7 +251,7 @@ def _cell_gradient(cell_fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_single(inputs: Any, max_input_length: Any) -> bool:
-    """Whether there is one time, and that is known."""
+    """Return True if there is one time, and that is known."""
     if not isinstance(max_input_length, Tensor):
         return bool(max_input_length == 1)
     shapes = [tensor.shape for tensor in _flatten(inputs)]
@@ -264,7 +264,7 @@ def Recurrent(
     cell_grad: Callable[..., Any] | None = None, extras: Any = None, max_input_length: Any = None,
     use_tpu: bool = False, aligned_end: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Calls a cell at every time.
+    """Return calls a cell at every time.
 
     Args:
       theta: nested tensors that the cell sees every time.

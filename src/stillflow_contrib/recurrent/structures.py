@@ -11,18 +11,18 @@ from stillflow.ops.arrays import inplace_functions
 
 
 def packed(elements: Any, template: Any) -> Any:
-    """What functions of the library take and give, nested again."""
+    """Return arguments or results of the library's functions in their nested form."""
     flat = list(elements) if nest.is_sequence(elements) else [elements]
     return nest.pack_sequence_as(template, flat)
 
 
 def types(structure: Any) -> list[Any]:
-    """The types of all tensors."""
+    """Return the types of all tensors."""
     return [tensor.dtype for tensor in nest.flatten(structure)]
 
 
 def row(structure: Any, index: Any) -> Any:
-    """The tensors [time, ...] at a time."""
+    """Return the tensors [time, ...] at a time."""
     index = tf.convert_to_tensor(index)
     index.get_shape().assert_has_rank(0)
     return nest.map_structure(lambda tensor: tf.gather(tensor, index), structure)
@@ -40,7 +40,7 @@ def updated(rows: Any, structure: Any, time: Any) -> Any:
 
 
 def length(structure: Any) -> Any:
-    """How many times there are."""
+    """Return the number of time steps."""
     return tf.shape(nest.flatten(structure)[0])[0]
 
 
@@ -62,7 +62,7 @@ def empty_like(structure: Any) -> Any:
 
 
 def added(first: Any, second: Any) -> Any:
-    """The sums of tensors."""
+    """Return the sums of tensors."""
     pairs = zip(nest.flatten(first), nest.flatten(second), strict=True)
     return nest.pack_sequence_as(first, [tf.add(one, other) for one, other in pairs])
 

@@ -1,4 +1,4 @@
-"""How a query looks at a memory: the mechanisms of Bahdanau and Luong, and monotonic ones."""
+"""Attention mechanisms: Bahdanau's, Luong's, and monotonic ones."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from stillflow_contrib.seq2seq.probabilities import monotonic_probabilities
 
 @export("contrib.seq2seq.AttentionMechanism")
 class AttentionMechanism:
-    """How a query looks at a memory; a subclass says how."""
+    """Base class of attention mechanisms."""
 
     @property
     def alignments_size(self) -> Any:
-        """How many weights there are."""
+        """The number of weights."""
         raise NotImplementedError
 
     @property
@@ -103,21 +103,21 @@ class BaseAttentionMechanism(AttentionMechanism):
         return self._alignments_size
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
-        """The weights before the first step."""
+        """Return the weights before the first step."""
         return zero_state_tensors(self._alignments_size, batch_size, dtype)
 
     def initial_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The state before the first step."""
+        """Return the state before the first step."""
         return self.initial_alignments(batch_size, dtype)
 
     _SCOPE: str
 
     def _score(self, query: Any) -> Any:
-        """The scores [batch, time] of a query."""
+        """Return the scores [batch, time] of a query."""
         raise NotImplementedError
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The weights [batch, time], and the next state, for a query [batch, n]."""
+        """Return the weights [batch, time], and the next state, for a query [batch, n]."""
         with tf.variable_scope(None, self._SCOPE, [query]):
             score = self._score(query)
         alignments = self._probability_fn(score, state)
@@ -129,7 +129,7 @@ def _dense(units: Any, name: str, dtype: Any) -> Any:
 
 
 def _memoryless(probability_fn: Any) -> Callable[[Any, Any], Any]:
-    """A function of scores as one of scores and the state before."""
+    """Return a function of scores as one of scores and the state before."""
     function = tf.nn.softmax if probability_fn is None else probability_fn
     return lambda score, _: function(score)
 

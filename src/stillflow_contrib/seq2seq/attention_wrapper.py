@@ -58,7 +58,7 @@ class AttentionWrapperState(_State):
     """
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """The same state with other values, which must be of the same shapes.
+        """Return the same state with other values, which must be of the same shapes.
 
         Raises:
           ValueError: if one is not.
@@ -67,7 +67,7 @@ class AttentionWrapperState(_State):
 
 
 def _like(old: Any, new: Any) -> Any:
-    """`new`, held against the shape of `old` if both are tensors."""
+    """Return `new` with the shape of `old` checked, if both are tensors."""
     if not isinstance(old, Tensor) or not isinstance(new, Tensor):
         return new
     if not tf.executing_eagerly():
@@ -83,7 +83,7 @@ def _like(old: Any, new: Any) -> Any:
 def _attend(
     mechanism: Any, cell_output: Any, attention_state: Any, attention_layer: Any
 ) -> tuple[Any, Any, Any]:
-    """What a mechanism gives for a query, its weights, and its next state."""
+    """Return a mechanism's context for a query, its weights, and its next state."""
     alignments, next_state = mechanism(cell_output, state=attention_state)
     context = tf.squeeze(tf.matmul(tf.expand_dims(alignments, 1), mechanism.values), [1])
     if attention_layer is None:
@@ -170,7 +170,7 @@ class AttentionWrapper(RNNCell):
                 raise TypeError(message + type(mechanism).__name__)
 
     def _set_layers(self, sizes: Any, layers: Any) -> None:
-        """The layers that see output and context, and the size of what they give together."""
+        """Set the layers of output and context, and the size of their results together."""
         mechanisms: Any = self._attention_mechanisms
         if sizes is not None and layers is not None:
             raise ValueError("Only one of attention_layer_size and attention_layer should be set")
@@ -239,7 +239,7 @@ class AttentionWrapper(RNNCell):
         )
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The state before the first step.
+        """Return the state before the first step.
 
         Args:
           batch_size: that of the memories.

@@ -16,14 +16,17 @@ from stillflow_contrib.seq2seq.helpers import Helper
 
 @export("contrib.seq2seq.BasicDecoderOutput")
 class BasicDecoderOutput(NamedTuple):
-    """What a step of a `BasicDecoder` gives: the cell's (or its layer's) output, and a sample."""
+    """Output of a `BasicDecoder`'s step: the cell's (or its layer's) output, and a sample."""
 
     rnn_output: Any
     sample_id: Any
 
 
 def layer_output_size(size: Any, layer: Any) -> Any:
-    """The (nested) sizes of what a layer makes of outputs of sizes; those where there is none."""
+    """Return the (nested) sizes of what a layer makes of outputs of sizes.
+
+    Those where there is none.
+    """
     if layer is None:
         return size
     shapes = nest.map_structure(lambda s: TensorShape([None]).concatenate(s), size)

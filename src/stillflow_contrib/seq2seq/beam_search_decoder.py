@@ -34,14 +34,14 @@ from stillflow_contrib.seq2seq.helpers import lookup
 
 @export("contrib.seq2seq.FinalBeamSearchDecoderOutput")
 class FinalBeamSearchDecoderOutput(NamedTuple):
-    """What a beam search gives: tokens [batch, time, beams], best first, and all steps' outputs."""
+    """Output of a beam search: tokens [batch, time, beams], best first, and all steps' outputs."""
 
     predicted_ids: Any
     beam_search_decoder_output: Any
 
 
 class _Beams:
-    """What decoders that keep the likeliest beginnings have in common."""
+    """Base class of the beam-search decoders."""
 
     _batch_size: Any
     _end_token: Any
@@ -59,7 +59,7 @@ class _Beams:
         self._penalties = penalties
 
     def _begin(self, start_tokens: Any, end_token: Any, initial_state: Any) -> None:
-        """Takes what the search begins with."""
+        """Set the start of the search."""
         tokens = tf.convert_to_tensor(start_tokens, dtype=tf.int32, name="start_tokens")
         if tokens.get_shape().ndims != 1:
             raise ValueError("start_tokens must be a vector")
@@ -83,7 +83,7 @@ class _Beams:
 
     @property
     def tracks_own_finished(self) -> bool:
-        """True: a row of beams mixes finished ones and others anew in every step."""
+        """True: finished and unfinished beams are mixed again in every step."""
         return True
 
     @property
@@ -102,7 +102,7 @@ class _Beams:
         )
 
     def _first(self) -> tuple[Any, Any, Any]:
-        """What a search begins with: who is finished, the inputs, the state."""
+        """Return the start of a search: the finished flags, the inputs, the state."""
         dtype = nest.flatten(self._initial_cell_state)[0].dtype
         log_probs = first_log_probs(self._batch_size, self._beam_width, dtype)
         seen = attention_probs(self._initial_cell_state, self._penalties[1])
@@ -146,7 +146,7 @@ class _Beams:
         return output, next_state, next_inputs, finished
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """The tokens of the final beams, and the state with arrays in their order."""
+        """Return the tokens of the final beams, and the state with arrays in their order."""
         longest = tf.cast(tf.reduce_max(final_state.lengths, axis=1), tf.int32)
         predicted_ids = gather_tree(
             outputs.predicted_ids, outputs.parent_ids, longest, self._end_token
@@ -223,7 +223,7 @@ class _Beams:
 
 @export("contrib.seq2seq.BeamSearchDecoder")
 class BeamSearchDecoder(_Beams, Decoder):
-    """Keeps the likeliest beginnings of a sequence.
+    """Beam-search decoder of a sequence.
 
     Args:
       cell: an RNNCell.
@@ -302,7 +302,7 @@ class BeamSearchDecoderV2(_Beams, BaseDecoder):
         """Begins a search.
 
         Raises:
-          ValueError: if vectors are given beside a function.
+          ValueError: if both vectors and a function are given.
         """
         if embedding is not None and self._given_fn is not None:
             raise ValueError("embedding and embedding_fn cannot be provided at same time")
@@ -313,7 +313,7 @@ class BeamSearchDecoderV2(_Beams, BaseDecoder):
     def call(  # type: ignore[override]
         self, embedding: Any, start_tokens: Any, end_token: Any, initial_state: Any, **kwargs: Any
     ) -> Any:
-        """Searches from these tokens and states; see `dynamic_decode`."""
+        """Search from these tokens and states; see `dynamic_decode`."""
         return super().call(
             embedding, initial_state, start_tokens=start_tokens, end_token=end_token, **kwargs
         )

@@ -35,7 +35,7 @@ class BeamSearchDecoderState(NamedTuple):
 
 @export("contrib.seq2seq.BeamSearchDecoderOutput")
 class BeamSearchDecoderOutput(NamedTuple):
-    """What a step gives, [batch, beams] each: scores, tokens, and the beams they continue."""
+    """Output of a step, [batch, beams] each: scores, tokens, and the beams they continue."""
 
     scores: Any
     predicted_ids: Any
@@ -43,7 +43,7 @@ class BeamSearchDecoderOutput(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What stays the same in all steps of a search."""
+    """Constants of a search."""
 
     batch_size: Any
     beam_width: int
@@ -52,7 +52,7 @@ class Search(NamedTuple):
     coverage_penalty_weight: Any
 
     def pick(self, indices: Any, values: Any, name: str | None = None) -> Any:
-        """The entries of [batch, beams] that the chosen beams continue."""
+        """Return the entries of [batch, beams] that the chosen beams continue."""
         return gather_beams(indices, values, self.batch_size, self.beam_width, [-1], name)
 
 
@@ -67,7 +67,7 @@ def beam_search_step(
     length_penalty_weight: Any,
     coverage_penalty_weight: Any,
 ) -> tuple[BeamSearchDecoderOutput, BeamSearchDecoderState]:
-    """The best continuations of all beams.
+    """Return the best continuations of all beams.
 
     Args:
       time: not used.
@@ -132,7 +132,7 @@ def _step(
 
 
 def _new_lengths(search: Search, classes: Any, not_finished: Any, lengths: Any) -> Any:
-    """The length of every continuation: the end counts for nothing."""
+    """Return the length of every continuation: the end counts for nothing."""
     ends = tf.fill([search.batch_size, search.beam_width], search.end_token)
     added = tf.one_hot(
         indices=ends, depth=classes, on_value=tf.cast(0, tf.int64, name="ToInt64"),
@@ -144,7 +144,7 @@ def _new_lengths(search: Search, classes: Any, not_finished: Any, lengths: Any) 
 
 
 def _top(search: Search, scores: Any) -> tuple[Any, Any]:
-    """The best scores of every row, and where they stand."""
+    """Return the best scores of every row, and where they stand."""
     flat = tf.reshape(scores, [search.batch_size, -1])
     count = tf.convert_to_tensor(search.beam_width, dtype=tf.int32, name="beam_width")
     best_scores, best = tf.nn.top_k(flat, k=count)
@@ -208,7 +208,9 @@ def _mean(parts: Any) -> Any:
 
 
 def attention_probs(cell_state: Any, coverage_penalty_weight: Any) -> Any:
-    """The mean weights of attention in a cell's state; None where coverage counts for nothing.
+    """Return the mean weights of attention in a cell's state.
+
+    None where coverage counts for nothing.
 
     Raises:
       ValueError: if coverage counts and there is no attention.

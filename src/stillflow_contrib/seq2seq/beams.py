@@ -53,7 +53,7 @@ def _tile(t: Any, multiplier: int) -> Any:
 
 
 def check_rank_known(t: Any) -> None:
-    """Refuses tensors of unknown rank.
+    """Raise an error for tensors of unknown rank.
 
     Raises:
       ValueError: for such a tensor.
@@ -65,7 +65,7 @@ def check_rank_known(t: Any) -> None:
 def gather_beams(
     indices: Any, values: Any, batch_size: Any, range_size: Any, shape: Any, name: Any = None
 ) -> Any:
-    """Picks entries of every row.
+    """Pick entries of every row.
 
     Args:
       indices: [batch, n], within a row.
@@ -99,7 +99,7 @@ def maybe_gather_beams(
 
 
 def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Any:
-    """Puts the entries of beams into the order of the final beams.
+    """Put the entries of beams into the order of the final beams.
 
     Args:
       t: [time, batch * beams, ...] or [time, batch, beams, ...].
@@ -124,7 +124,7 @@ def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Any
 
 
 def has_beams(shape: Any, batch_size: Any, width: int) -> bool:
-    """Whether elements of an array may be those of beams; says so if not."""
+    """Return True if an array may have elements per beam; log it if not."""
     if batch_size is None or shape.dims[0].value is None:
         return True
     second = shape.dims[1].value if shape.ndims >= 2 else None
@@ -141,7 +141,7 @@ def has_beams(shape: Any, batch_size: Any, width: int) -> bool:
 
 
 def assert_beams(t: Any, batch_size: Any, width: int) -> Any:
-    """An operation that checks that elements [time, ...] of an array are those of beams."""
+    """Return an operation that checks that elements [time, ...] of an array are those of beams."""
     message = (
         "TensorArray reordering expects elements to be reshapable to [batch_size, beam_size, -1] "
         f"which is incompatible with the dynamic shape of {t.name} elements. {_DISABLE}"

@@ -16,11 +16,11 @@ from stillflow.nn.rnn_cell.sizes import zero_state_tensors
 
 @export("contrib.seq2seq.Decoder")
 class Decoder:
-    """What gives one element of an output sequence after another; a subclass says how."""
+    """Base class of decoders, which give one element of a sequence after another."""
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences are decoded."""
+        """The number of decoded sequences."""
         raise NotImplementedError
 
     @property
@@ -34,7 +34,7 @@ class Decoder:
         raise NotImplementedError
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """What is finished before the first step (bool [batch]), its inputs, and its state."""
+        """Return the initial finished flags (bool [batch]), inputs and state."""
         raise NotImplementedError
 
     def step(
@@ -44,12 +44,12 @@ class Decoder:
         raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """Outputs and state after the last step; as they are where there is no such method."""
+        """Return outputs and state after the last step; unchanged without such a method."""
         raise NotImplementedError
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether `step` says for all sequences whether they are finished, also anew."""
+        """True if `step` returns the finished flags of all sequences, including earlier ones."""
         return False
 
 
@@ -80,7 +80,7 @@ class BaseDecoder(Layer):
     tracks_own_finished = False
 
     def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        """Decodes; see `dynamic_decode`."""
+        """Decode; see `dynamic_decode`."""
         return dynamic_decode(
             self,
             output_time_major=self.output_time_major,
@@ -93,7 +93,7 @@ class BaseDecoder(Layer):
         )
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        """The outputs and the state after the last step; by default left as they are."""
+        """Return the outputs and the state after the last step; by default left as they are."""
         raise NotImplementedError
 
 
@@ -108,7 +108,7 @@ def dynamic_decode(
     scope: Any = None,
     **kwargs: Any,
 ) -> tuple[Any, Any, Any]:
-    """Runs a decoder until all sequences are finished.
+    """Run a decoder until all sequences are finished.
 
     Args:
       decoder: a Decoder, or a BaseDecoder, whose inputs come as `decoder_init_input` and
@@ -173,7 +173,7 @@ def dynamic_decode(
 
 
 def _array(batch_size: Any, size: Any, dtype: Any) -> Any:
-    """An array for one of the outputs."""
+    """Return an array for one of the outputs."""
     shape = None
     if isinstance(size, TensorShape) and size.ndims != 0:
         known = static_value(tf.convert_to_tensor(batch_size, name="batch_size"))

@@ -15,14 +15,14 @@ from stillflow_contrib.seq2seq.sampling import categorical_sample
 
 
 def unstacked(value: Any) -> Any:
-    """A TensorArray of the rows of a tensor."""
+    """Return a TensorArray of the rows of a tensor."""
     return tf.TensorArray(
         dtype=value.dtype, size=tf.shape(value)[0], element_shape=value.get_shape()[1:]
     ).unstack(value)
 
 
 def lookup(embedding: Any) -> Callable[[Any], Any]:
-    """The function that embeds numbers, given itself or by its vectors."""
+    """Return the function that embeds numbers, given itself or by its vectors."""
     if callable(embedding):
         return embedding  # type: ignore[no-any-return]
     return lambda ids: tf.nn.embedding_lookup(embedding, ids)
@@ -30,11 +30,11 @@ def lookup(embedding: Any) -> Callable[[Any], Any]:
 
 @export("contrib.seq2seq.Helper")
 class Helper:
-    """What samples a decoder's outputs and chooses its next inputs; a subclass says how."""
+    """Base class of samplers of a decoder's outputs and next inputs."""
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """The number of sequences."""
         raise NotImplementedError("batch_size has not been implemented")
 
     @property
@@ -48,17 +48,17 @@ class Helper:
         raise NotImplementedError("sample_ids_dtype has not been implemented")
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """What is finished before the first step (bool [batch]), and its inputs."""
+        """Return the initial finished flags (bool [batch]) and inputs."""
         raise NotImplementedError
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Samples of outputs."""
+        """Return samples of outputs."""
         raise NotImplementedError
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """What is finished, the next inputs, and the next state."""
+        """Return the finished flags, the next inputs, and the next state."""
         raise NotImplementedError
 
 
@@ -144,7 +144,7 @@ class CustomHelper(Helper):
 
 @export("contrib.seq2seq.TrainingHelper")
 class TrainingHelper(_ScalarSamples):
-    """Gives the elements of known sequences, one after the other.
+    """Helper with the elements of known sequences, one after the other.
 
     Args:
       inputs: (nested) [batch, time, ...].
@@ -211,7 +211,7 @@ def _one_tensor(outputs: Any) -> None:
 
 @export("contrib.seq2seq.GreedyEmbeddingHelper")
 class GreedyEmbeddingHelper(_ScalarSamples):
-    """Gives the embedding of the likeliest output.
+    """Helper with the embedding of the most likely output.
 
     Args:
       embedding: a function of numbers, or the vectors.
@@ -254,7 +254,7 @@ class GreedyEmbeddingHelper(_ScalarSamples):
 
 @export("contrib.seq2seq.SampleEmbeddingHelper")
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """Gives the embedding of an output that is drawn by its probability.
+    """Helper with the embedding of an output drawn by its probability.
 
     Args:
       embedding, start_tokens, end_token: as of `GreedyEmbeddingHelper`.
@@ -281,7 +281,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 @export("contrib.seq2seq.InferenceHelper")
 class InferenceHelper(Helper):
-    """Gives what functions make of the outputs.
+    """Helper with functions of the outputs.
 
     Args:
       sample_fn: of outputs; gives samples.

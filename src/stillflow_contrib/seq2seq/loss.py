@@ -22,7 +22,7 @@ def sequence_loss(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The weighted cross entropy of sequences.
+    """Return the weighted cross entropy of sequences.
 
     Args:
       logits: [batch, time, classes].
@@ -107,7 +107,7 @@ class SequenceLoss(Loss):
         self.softmax_loss_function = softmax_loss_function
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """The loss of logits `y_pred` where `y_true` are the targets."""
+        """Return the loss of logits `y_pred` where `y_true` are the targets."""
         return sequence_loss(
             y_pred,
             y_true,

@@ -9,7 +9,7 @@ from stillflow import nest
 
 
 def prepare_memory(memory: Any, lengths: Any, check_inner_dims_defined: bool) -> Any:
-    """The memory as tensors, zeros behind the ends of its sequences.
+    """Return the memory as tensors, zeros behind the ends of its sequences.
 
     Args:
       memory: (nested) [batch, time, ...].
@@ -42,7 +42,7 @@ def prepare_memory(memory: Any, lengths: Any, check_inner_dims_defined: bool) ->
 
 
 def mask_score(score: Any, lengths: Any, mask_value: Any) -> Any:
-    """The scores [batch, time], `mask_value` behind the ends of the sequences."""
+    """Return the scores [batch, time], `mask_value` behind the ends of the sequences."""
     if lengths is None:
         return score
     message = "All values in memory_sequence_length must be greater than zero."

@@ -1,4 +1,4 @@
-"""From scores to the weights of attention."""
+"""Weights of attention from scores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def hardmax(logits: Any, name: str | None = None) -> Any:
 
 @export("contrib.seq2seq.safe_cumprod")
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The cumulative product of numbers in [0, 1], by way of their logarithms.
+    """Return the cumulative product of numbers in [0, 1], by way of their logarithms.
 
     Args:
       x: the numbers.
@@ -71,7 +71,7 @@ _MODES: dict[str, Callable[[Any, Any], Any]] = {
 
 @export("contrib.seq2seq.monotonic_attention")
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
-    """The attention that only moves forward (Raffel et al., 2017).
+    """Return the attention that only moves forward (Raffel et al., 2017).
 
     Args:
       p_choose_i: [batch, time], how likely an element is chosen once it is reached.

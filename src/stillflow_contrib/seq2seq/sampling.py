@@ -9,7 +9,7 @@ import stillflow as tf
 
 
 def _call_sampler(sample_n: Callable[[Any], Any], sample_shape: Any) -> Any:
-    """Samples of a shape, by a function that draws a number of them."""
+    """Return samples of a shape, by a function that draws a number of them."""
     with tf.name_scope(None, "call_sampler", values=[sample_shape]):
         sample_shape = tf.convert_to_tensor(sample_shape, dtype=tf.int32, name="sample_shape")
         pad = tf.cast(tf.equal(tf.rank(sample_shape), 0), tf.int32)

@@ -24,7 +24,7 @@ def _probability(value: Any) -> Any:
 
 
 def _scatter(sampled: Any, where: Any, others: Any, where_not: Any, shape: Any) -> Any:
-    """Rows put together from two parts."""
+    """Return rows merged from two parts."""
     return tf.scatter_nd(indices=where, updates=sampled, shape=shape) + tf.scatter_nd(
         indices=where_not, updates=others, shape=shape
     )

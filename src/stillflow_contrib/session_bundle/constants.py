@@ -1,4 +1,4 @@
-"""What files and collections of an export are called."""
+"""Names of an export's files and collections."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _message(name: str) -> Any:
 @export("contrib.session_bundle.exporter.gfile_copy_callback")
 @deprecated("2017-06-30", _INSTEAD)
 def gfile_copy_callback(files_to_copy: Mapping[Any, Any], export_dir_path: Any) -> None:
-    """Copies assets into an export.
+    """Copy assets into an export.
 
     Args:
       files_to_copy: For each file, its name there.
@@ -48,7 +48,7 @@ def gfile_copy_callback(files_to_copy: Mapping[Any, Any], export_dir_path: Any) 
 @export("contrib.session_bundle.exporter.regression_signature")
 @deprecated("2017-06-30", _INSTEAD)
 def regression_signature(input_tensor: Tensor, output_tensor: Tensor) -> Any:
-    """The `Signature` of a regression: what goes in, what comes out."""
+    """Return the `Signature` of a regression: what goes in, what comes out."""
     signature = _message("Signature")
     signature.regression_signature.input.tensor_name = input_tensor.name
     signature.regression_signature.output.tensor_name = output_tensor.name
@@ -60,7 +60,7 @@ def regression_signature(input_tensor: Tensor, output_tensor: Tensor) -> Any:
 def classification_signature(
     input_tensor: Tensor, classes_tensor: Tensor | None = None, scores_tensor: Tensor | None = None
 ) -> Any:
-    """The `Signature` of a classification: what goes in, the classes, their scores."""
+    """Return the `Signature` of a classification: what goes in, the classes, their scores."""
     signature = _message("Signature")
     signature.classification_signature.input.tensor_name = input_tensor.name
     if classes_tensor is not None:
@@ -73,7 +73,7 @@ def classification_signature(
 @export("contrib.session_bundle.exporter.generic_signature")
 @deprecated("2017-06-30", _INSTEAD)
 def generic_signature(name_tensor_map: Mapping[str, Tensor]) -> Any:
-    """The `Signature` of anything: tensors by names of one's own."""
+    """Return the `Signature` of anything: tensors by names of one's own."""
     signature = _message("Signature")
     for name, tensor in name_tensor_map.items():
         signature.generic_signature.map[name].tensor_name = tensor.name
@@ -108,7 +108,7 @@ class Exporter:
         assets_collection: Iterable[Tensor] | None = None,
         assets_callback: Callable[[Any, Any], None] | None = gfile_copy_callback,
     ) -> None:
-        """Adds to collections of the default graph what an export says of it.
+        """Add to collections of the default graph what an export says of it.
 
         Args:
           graph_def: The graph to serve, if it is another.
@@ -160,7 +160,7 @@ class Exporter:
         sess: Any = None,
         exports_to_keep: gc.Keep | None = None,
     ) -> bytes:
-        """Exports the model with its variables as they are.
+        """Export the model with the present values of its variables.
 
         Args:
           export_dir_base: The directory of all exports of the model.
@@ -234,7 +234,7 @@ def _collect(key: str, message: Any) -> None:
 
 
 def _numbered(base: str) -> Callable[[gc.Path], gc.Path | None]:
-    """What finds the number of an export in its path."""
+    """Return a function to the number of an export from its path."""
     pattern = re.compile(re.escape(base.replace("\\", "/")) + r"/(\d{8})$")
 
     def parse(path: gc.Path) -> gc.Path | None:

@@ -1,4 +1,4 @@
-"""Which exports of a model are kept: functions of their paths that give those that stay."""
+"""Selection of a model's exports to keep, by their paths."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Keep: TypeAlias = Callable[[list[Path]], list[Path]]
 @export("contrib.session_bundle.gc.largest_export_versions")
 @deprecated("2017-06-30", _INSTEAD)
 def largest_export_versions(n: int) -> Keep:
-    """Keeps the `n` exports with the largest numbers."""
+    """Keep the `n` exports with the largest numbers."""
 
     def keep(paths: list[Path]) -> list[Path]:
         numbered = [path for path in paths if path.export_version is not None]
@@ -40,7 +40,7 @@ def largest_export_versions(n: int) -> Keep:
 @export("contrib.session_bundle.gc.one_of_every_n_export_versions")
 @deprecated("2017-06-30", _INSTEAD)
 def one_of_every_n_export_versions(n: int) -> Keep:
-    """Keeps the last of numbers 1 to n, of n + 1 to 2n, and so on."""
+    """Keep the last of numbers 1 to n, of n + 1 to 2n, and so on."""
 
     def keep(paths: list[Path]) -> list[Path]:
         kept: dict[int, Path] = {}
@@ -60,28 +60,28 @@ def one_of_every_n_export_versions(n: int) -> Keep:
 @export("contrib.session_bundle.gc.mod_export_version")
 @deprecated("2017-06-30", _INSTEAD)
 def mod_export_version(n: int) -> Keep:
-    """Keeps the exports whose numbers `n` divides."""
+    """Keep the exports whose numbers `n` divides."""
     return lambda paths: sorted(path for path in paths if path.export_version % n == 0)  # type: ignore[operator]
 
 
 @export("contrib.session_bundle.gc.union")
 @deprecated("2017-06-30", _INSTEAD)
 def union(lf: Keep, rf: Keep) -> Keep:
-    """Keeps what either of two functions keeps."""
+    """Keep what either of two functions keeps."""
     return lambda paths: sorted({*lf(paths), *rf(paths)})
 
 
 @export("contrib.session_bundle.gc.negation")
 @deprecated("2017-06-30", _INSTEAD)
 def negation(f: Keep) -> Keep:
-    """Keeps what a function does not keep."""
+    """Keep what a function does not keep."""
     return lambda paths: sorted(set(paths) - set(f(paths)))
 
 
 @export("contrib.session_bundle.gc.get_paths")
 @deprecated("2017-06-30", _INSTEAD)
 def get_paths(base_dir: str, parser: Callable[[Path], Path | None]) -> list[Path]:
-    """The exports in a directory.
+    """Return the exports in a directory.
 
     Args:
       base_dir: The directory.

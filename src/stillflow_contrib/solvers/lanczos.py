@@ -33,7 +33,7 @@ def _write_column(array: Any, column: Any, place: Any) -> Any:
 
 
 def _project(place: Any, basis: Any, vector: Any) -> tuple[Any, Any, Any]:
-    """Takes from a column what it has of one vector of the basis."""
+    """Subtract from a column its projection to a vector of the basis."""
     shape = vector.get_shape()
     other = _read_column(basis, place)
     vector -= tf.matmul(other, vector, adjoint_a=True) * other
@@ -50,7 +50,7 @@ def _orthogonal_once(last: Any, basis: Any, vector: Any) -> tuple[Any, Any]:
 
 
 def _orthogonal(last: Any, basis: Any, vector: Any) -> Any:
-    """A column orthogonal to the first vectors of a basis, as long as one, and how long it was."""
+    """Return a unit column orthogonal to a basis's first vectors, and its former length."""
     before = l2norm(vector)
     found, after = _orthogonal_once(last, basis, vector)
     return tf.cond(
@@ -94,7 +94,7 @@ def lanczos_bidiag(
     starting_vector: Any = None,
     name: str = "lanczos_bidiag",
 ) -> LanczosBidiagState:
-    """Makes an operator A bidiagonal: A V = U B and Aᴴ U[:, :-1] = V B[:-1, :]ᴴ.
+    """Make an operator A bidiagonal: A V = U B and Aᴴ U[:, :-1] = V B[:-1, :]ᴴ.
 
     Args:
       operator: has `shape`, `dtype`, `apply` and `apply_adjoint`, as those of
@@ -137,7 +137,7 @@ def lanczos_bidiag(
 def bidiag_matmul(
     matrix: Any, alpha: Any, beta: Any, adjoint_b: bool = False, name: str = "bidiag_matmul"
 ) -> Any:
-    """The product of a matrix with a bidiagonal one B [k + 1, k].
+    """Return the product of a matrix with a bidiagonal one B [k + 1, k].
 
     Args:
       matrix: numbers [m, k + 1], or [m, k] with `adjoint_b`.

@@ -10,7 +10,7 @@ from stillflow_contrib.solvers.util import l2norm_squared
 
 
 class CGLSState(NamedTuple):
-    """Where `cgls` is: steps done, solution, residual, next direction, squared gradient."""
+    """State of `cgls`: steps done, solution, residual, next direction, squared gradient."""
 
     i: Any
     x: Any
@@ -23,7 +23,7 @@ class CGLSState(NamedTuple):
 def cgls(
     operator: Any, rhs: Any, tol: float = 1e-6, max_iter: int = 20, name: str = "cgls"
 ) -> CGLSState:
-    """Finds the x for which the product with an operator is closest to a vector.
+    """Find the x for which the product with an operator is closest to a vector.
 
     Args:
       operator: has `shape`, `dtype`, `apply` and `apply_adjoint`, as those of

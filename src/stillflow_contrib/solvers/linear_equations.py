@@ -10,7 +10,7 @@ from stillflow_contrib.solvers.util import dot
 
 
 class CGState(NamedTuple):
-    """Where `conjugate_gradient` is: steps, solution, residual, next direction, its measure."""
+    """State of `conjugate_gradient`: steps, solution, residual, next direction, its measure."""
 
     i: Any
     x: Any

@@ -35,7 +35,7 @@ def _operator(
 
 @export("contrib.solvers.util.create_operator")
 def create_operator(matrix: Any) -> LinearOperator:
-    """The operator of a matrix.
+    """Return the operator of a matrix.
 
     Args:
       matrix: numbers [m, n].
@@ -49,7 +49,7 @@ def create_operator(matrix: Any) -> LinearOperator:
 
 @export("contrib.solvers.util.identity_operator")
 def identity_operator(matrix: Any) -> LinearOperator:
-    """The operator that leaves vectors as they are, with the shape and dtype of a matrix.
+    """Return the operator that leaves vectors as they are, with the shape and dtype of a matrix.
 
     Args:
       matrix: numbers [n, n]; its values are not used.
@@ -59,24 +59,24 @@ def identity_operator(matrix: Any) -> LinearOperator:
 
 @export("contrib.solvers.util.dot")
 def dot(x: Any, y: Any) -> Any:
-    """The scalar product of two tensors of one shape; the first one's conjugate is taken."""
+    """Return the scalar product of two tensors of one shape; the first one's conjugate is taken."""
     return tf.reduce_sum(tf.conj(x) * y)
 
 
 @export("contrib.solvers.util.l2norm_squared")
 def l2norm_squared(v: Any) -> Any:
-    """The sum of the squares of real numbers of any shape."""
+    """Return the sum of the squares of real numbers of any shape."""
     return tf.constant(2, dtype=v.dtype.base_dtype) * tf.nn.l2_loss(v)
 
 
 @export("contrib.solvers.util.l2norm")
 def l2norm(v: Any) -> Any:
-    """The length of a vector: the root of the sum of its squares."""
+    """Return the length of a vector: the root of the sum of its squares."""
     return tf.sqrt(l2norm_squared(v))
 
 
 @export("contrib.solvers.util.l2normalize")
 def l2normalize(v: Any) -> tuple[Any, Any]:
-    """A vector made as long as one, and how long it was."""
+    """Return a vector made as long as one, and how long it was."""
     norm = l2norm(v)
     return v / norm, norm

@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 
 @export("contrib.sparsemax.sparsemax")
 def sparsemax(logits: Any, name: str | None = None) -> Any:
-    """The probabilities that are nearest to some logits; many of them are 0.
+    """Return the probabilities that are nearest to some logits; many of them are 0.
 
     Args:
       logits: [batch, classes] of half, float32 or float64.
@@ -40,7 +40,7 @@ def sparsemax(logits: Any, name: str | None = None) -> Any:
 
 @export("contrib.sparsemax.sparsemax_loss")
 def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = None) -> Any:
-    """The loss whose gradient is the difference of sparsemax and labels.
+    """Return the loss whose gradient is the difference of sparsemax and labels.
 
     Args:
       logits: [batch, classes] of half, float32 or float64.

@@ -12,7 +12,7 @@ from stillflow_contrib.specs import params_ops, specs_lib, specs_ops
 
 
 def _evaluated(text: str, names: ModuleType, environment: dict[str, Any] | None) -> dict[str, Any]:
-    """What is bound after the statements, which see the names of a module."""
+    """Return the bindings after the statements, which see the names of a module."""
     specs_lib.check_keywords(text)
     bindings = dict(environment or {})
     exec(text, vars(names), bindings)
@@ -21,7 +21,7 @@ def _evaluated(text: str, names: ModuleType, environment: dict[str, Any] | None)
 
 @export("contrib.specs.eval_params")
 def eval_params(params: str, environment: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Evaluates parameters such as `n = Li(5, 500); rate = Lf(1e-4, 1e-1)`.
+    """Evaluate parameters such as `n = Li(5, 500); rate = Lf(1e-4, 1e-1)`.
 
     Args:
       params: assignments.
@@ -38,7 +38,7 @@ def eval_params(params: str, environment: dict[str, Any] | None = None) -> dict[
 
 @export("contrib.specs.eval_spec")
 def eval_spec(spec: str, environment: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Evaluates parts of networks such as `left = Cr(64, [5, 5]); right = Fr(64)`.
+    """Evaluate parts of networks such as `left = Cr(64, [5, 5]); right = Fr(64)`.
 
     Args:
       spec: assignments.
@@ -55,7 +55,7 @@ def eval_spec(spec: str, environment: dict[str, Any] | None = None) -> dict[str,
 
 @export("contrib.specs.create_net_fun")
 def create_net_fun(spec: str, environment: dict[str, Any] | None = None) -> Callable[[Any], Any]:
-    """The function that makes a network after its input.
+    """Return the function that makes a network after its input.
 
     Args:
       spec: assignments, one of them to `net`.
@@ -73,7 +73,7 @@ def create_net_fun(spec: str, environment: dict[str, Any] | None = None) -> Call
 
 @export("contrib.specs.create_net")
 def create_net(spec: str, inputs: Any, environment: dict[str, Any] | None = None) -> Any:
-    """Makes a network.
+    """Make a network.
 
     Args:
       spec: assignments, one of them to `net`.
@@ -91,7 +91,7 @@ def create_net(spec: str, inputs: Any, environment: dict[str, Any] | None = None
 
 @export("contrib.specs.LocalImport")
 class LocalImport:
-    """Makes names global in the caller's module within a `with` statement.
+    """Context that makes names global in the caller's module.
 
     Args:
       names: values by name, or a module.

@@ -21,7 +21,7 @@ debug_ = False
 
 @export("contrib.specs.check_keywords")
 def check_keywords(spec: str) -> None:
-    """Refuses statements that do not belong in a specification.
+    """Raise an error for statements that do not belong in a specification.
 
     Args:
       spec: the specification.
@@ -38,7 +38,7 @@ def check_keywords(spec: str) -> None:
 def get_positional(
     args: Sequence[Any], kw: dict[str, Any], kw_overrides: bool = False
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Moves arguments called `_0`, `_1`, ... to their places.
+    """Move arguments called `_0`, `_1`, ... to their places.
 
     Args:
       args: arguments by place; None is one that is not given.
@@ -63,14 +63,14 @@ def get_positional(
 
 @export("contrib.specs.Composable")
 class Composable:
-    """Something with a method `funcall`, which makes a part of a network after an input.
+    """Object with a method `funcall`, which makes a part of a network after an input.
 
     `f | g` puts g after f, `f ** n` n times f one after the other; `f + g` and `f * g` add and
     multiply what both give for the same input.
     """
 
     def funcall(self, x: Any) -> Any:
-        """What is made of an input."""
+        """Return the output for an input."""
         raise NotImplementedError(f"{type(self).__name__} has no funcall")
 
     def __or__(self, f: Any) -> Composable:
@@ -100,20 +100,20 @@ class Callable(Composable):
         self.f = f
 
     def funcall(self, x: Any) -> Any:
-        """What the function gives for an input."""
+        """Return the function's result for an input."""
         return self.f(x)
 
 
 @export("contrib.specs.Operator")
 class Operator(Composable):
-    """What a function makes of the results of others."""
+    """Function of the results of others."""
 
     def __init__(self, op: AnyCallable[..., Any], *args: Any) -> None:
         self.op = op
         self.funs = args
 
     def funcall(self, x: Any) -> Any:
-        """What the function makes of what the others give for an input."""
+        """Return the function of the others' outputs for an input."""
         return self.op(*[f.funcall(x) for f in self.funs])
 
 
@@ -136,7 +136,7 @@ class Function(Composable):
         return Function(self.f, *args, *self.args, **{**self.kw, **kw})
 
     def funcall(self, x: Any) -> Any:
-        """What the function gives for an input and the arguments."""
+        """Return the function's result for an input and the arguments."""
         args, kw = get_positional(self.args, self.kw)
         if debug_:
             print("DEBUG:", self.f, x, args, kw)
@@ -152,13 +152,13 @@ class Composition(Composable):
         self.g = g
 
     def funcall(self, x: Any) -> Any:
-        """What the second gives for what the first gives for an input."""
+        """Return the second part's output for the first part's output."""
         return self.g.funcall(self.f.funcall(x))
 
 
 @export("contrib.specs.External")
 def External(module_name: str, function_name: str) -> Function:
-    """A function of a module, to be used in specifications.
+    """Return a function of a module, to be used in specifications.
 
     Args:
       module_name: the module's whole name.
@@ -169,7 +169,7 @@ def External(module_name: str, function_name: str) -> Function:
 
 @export("contrib.specs.Import")
 def Import(statements: str) -> Function:
-    """A function that statements of Python make, to be used in specifications.
+    """Return a function that statements of Python make, to be used in specifications.
 
     Args:
       statements: after them, it is called `f`.

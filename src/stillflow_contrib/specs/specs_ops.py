@@ -1,4 +1,4 @@
-"""What specifications of networks are made of: layers by short names."""
+"""Names in specifications of networks: layers by short names."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Idx(specs_lib.Composable):
     """The input as it is."""
 
     def funcall(self, x: Any) -> Any:
-        """The input."""
+        """Return the input."""
         return x
 
 
 @export("contrib.specs.Conc")
 class Conc(specs_lib.Composable):
-    """What several parts give for the same input, joined along a dimension.
+    """Concatenation of several parts' outputs for the same input.
 
     Args:
       dim: the dimension.
@@ -38,7 +38,7 @@ class Conc(specs_lib.Composable):
         self.funs = args
 
     def funcall(self, x: Any) -> Any:
-        """What they give for an input, joined."""
+        """Return their concatenated outputs for an input."""
         return tf.concat([f.funcall(x) for f in self.funs], self.dim)
 
 
@@ -83,19 +83,19 @@ Smax = export_value("contrib.specs.Smax", Fun(tf.nn.softmax))
 
 @export("contrib.specs.Dws")
 def Dws(n: int) -> specs_lib.Function:
-    """A sigmoid layer over the channels of each pixel, with `n` outputs."""
+    """Return a sigmoid layer over the channels of each pixel, with `n` outputs."""
     return Cs(n, [1, 1])
 
 
 @export("contrib.specs.Dwm")
 def Dwm(n: int) -> specs_lib.Function:
-    """A softmax layer over the channels of each pixel, with `n` outputs."""
+    """Return a softmax layer over the channels of each pixel, with `n` outputs."""
     return Cm(n, [1, 1])
 
 
 @export("contrib.specs.Var")
 def Var(name: str, *args: Any, **kw: Any) -> specs_lib.Callable:
-    """A variable in place of what is made of the input.
+    """Return a variable, regardless of the input.
 
     Args:
       name: of the variable.
@@ -123,7 +123,7 @@ class Shared(specs_lib.Composable):
     def __init__(self, subnet: Any, name: str | None = None, scope: Any = None) -> None:
         if scope is not None and not isinstance(scope, tf.VariableScope):
             raise ValueError("scope must be None or a VariableScope")
-        if name is not None and not isinstance(scope, str):  # so any name is refused, as in TF
+        if name is not None and not isinstance(scope, str):  # so any name raises an error, as in TF
             raise ValueError("name must be None or a string")
         if name is None:
             name = f"Shared_{Shared.shared_number}"
@@ -133,7 +133,7 @@ class Shared(specs_lib.Composable):
         self.scope = scope
 
     def funcall(self, x: Any) -> Any:
-        """What the part gives for an input, with the variables of the first time."""
+        """Return the part's output for an input, with the variables of the first time."""
         if self.scope is not None:
             with tf.variable_scope(self.scope, values=[x], reuse=True):
                 return self.subnet.funcall(x)

@@ -29,18 +29,18 @@ SHORT_NAMES_SRC = export_value(
 
 
 def _is_opaque(op: Any) -> bool:
-    """Whether what an operation is made of is left out: unrolled recurrent layers."""
+    """Return True if an operation's inputs are left out: unrolled recurrent layers."""
     return "/HorizontalLstm/" in op.name
 
 
 def _with_shape(x: Any, otherwise: Any) -> tuple[Any, Any]:
-    """The operation of a tensor, with the tensor's shape as a list."""
+    """Return the operation of a tensor, with the tensor's shape as a list."""
     return (x.op, x.get_shape().as_list()) if isinstance(x, tf.Tensor) else (x, otherwise)
 
 
 @export("contrib.specs.tf_structure")
 def tf_structure(x: Any, include_shapes: bool = False, finished: set[Any] | None = None) -> str:
-    """What a tensor is made of: names of operations, inputs first.
+    """Return the expression of a tensor: names of operations, inputs first.
 
     Args:
       x: a tensor or an operation.
@@ -66,13 +66,13 @@ def tf_structure(x: Any, include_shapes: bool = False, finished: set[Any] | None
 def tf_print(
     x: Any, depth: int = 0, finished: set[Any] | None = None, printer: Printer = print
 ) -> None:
-    """Prints what a tensor is made of, as a tree.
+    """Print the expression of a tensor, as a tree.
 
     Args:
       x: a tensor or an operation.
       depth: how far lines are indented.
       finished: operations whose inputs are left out; those that are met are added.
-      printer: what is called with each line.
+      printer: called with each line.
     """
     finished = set() if finished is None else finished
     x, shape = _with_shape(x, "")
@@ -91,7 +91,7 @@ def tf_print(
 
 @export("contrib.specs.tf_num_params")
 def tf_num_params(x: Any) -> int:
-    """How many elements the reference variables have that a tensor is made of.
+    """Return the number of elements of the reference variables in a tensor's expression.
 
     Args:
       x: a tensor or an operation.
@@ -105,7 +105,7 @@ def tf_num_params(x: Any) -> int:
 
 @export("contrib.specs.tf_left_split")
 def tf_left_split(op: Any) -> tuple[Any, Any]:
-    """The input that a layer is applied to, and its other inputs, among them its parameters.
+    """Return the input that a layer is applied to, and its other inputs, including parameters.
 
     Args:
       op: an operation.
@@ -137,7 +137,7 @@ def tf_parameter_iter(x: Any) -> Iterator[tuple[str, int, Any]]:
 
 
 def _layers(operations: Iterable[tuple[str, int, Any]]) -> Iterator[tuple[str, int, Any]]:
-    """Joins operations one after the other whose names begin with the same scope."""
+    """Join operations one after the other whose names begin with the same scope."""
     last: tuple[str, int, Any] | None = None
     for name, count, shape in operations:
         scope = name.partition("/")[0]
@@ -153,11 +153,11 @@ def _layers(operations: Iterable[tuple[str, int, Any]]) -> Iterator[tuple[str, i
 
 @export("contrib.specs.tf_parameter_summary")
 def tf_parameter_summary(x: Any, printer: Printer = print, combine: bool = True) -> None:
-    """Prints how many parameters each layer has, the first layer first.
+    """Print the number of parameters of each layer, the first layer first.
 
     Args:
       x: the last tensor.
-      printer: what is called with each line.
+      printer: called with each line.
       combine: whether operations of one scope count as a layer.
     """
     operations = tf_parameter_iter(x)
@@ -175,7 +175,7 @@ def _net(spec: str, inputs: Any, input_shape: Any, input_type: Any) -> Any:
 def tf_spec_structure(
     spec: str, inputs: Any = None, input_shape: Any = None, input_type: Any = tf.float32
 ) -> str:
-    """What a specification makes, as `tf_structure` writes it.
+    """Return a specification's expression, as `tf_structure` writes it.
 
     Args:
       spec: the specification.
@@ -190,7 +190,7 @@ def tf_spec_structure(
 def tf_spec_summary(
     spec: str, inputs: Any = None, input_shape: Any = None, input_type: Any = tf.float32
 ) -> None:
-    """Prints how many parameters the layers of a specification have; see `tf_spec_structure`."""
+    """Print the number of parameters of a specification's layers; see `tf_spec_structure`."""
     tf_parameter_summary(_net(spec, inputs, input_shape, input_type))
 
 
@@ -198,5 +198,5 @@ def tf_spec_summary(
 def tf_spec_print(
     spec: str, inputs: Any = None, input_shape: Any = None, input_type: Any = tf.float32
 ) -> None:
-    """Prints what a specification makes, as a tree; see `tf_spec_structure`."""
+    """Print a specification's expression, as a tree; see `tf_spec_structure`."""
     tf_print(_net(spec, inputs, input_shape, input_type))

@@ -1,4 +1,4 @@
-"""What nodes took in several runs, and tables of it in the form of TensorFlow's."""
+"""Statistics of nodes in several runs, and tables of them in TensorFlow's form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Stat:
         self.min, self.max = math.inf, -math.inf
 
     def update(self, value: int) -> None:
-        """Adds that of one more run."""
+        """Add that of one more run."""
         if not self.count:
             self.first = value
         self.newest = value
@@ -85,7 +85,7 @@ class Statistics:
         self.memory = Stat()  # bytes of each run
 
     def add(self, name: str, kind: str, order: int, start: int, time: int, memory: int) -> None:
-        """Adds what a node took in one run.
+        """Add what a node took in one run.
 
         Args:
           name: the node's.
@@ -102,7 +102,7 @@ class Statistics:
         detail.calls += 1
 
     def table(self, title: str, key: str, most: int = 0) -> str:
-        """A line for each node.
+        """Return a line for each node.
 
         Args:
           title: of the table.
@@ -121,7 +121,10 @@ class Statistics:
         return "\n".join(lines) + "\n\n"
 
     def _ordered(self, key: str) -> list[Detail]:
-        """The nodes, sorted by a text, as TensorFlow does; later ones first where it is equal."""
+        """Return the nodes, sorted by a text, as TensorFlow does.
+
+        Later ones first where it is equal.
+        """
         texts = {
             "order": lambda detail: str(len(self.details) - detail.order),
             "time": lambda detail: f"{detail.time.average:.10f}",
@@ -145,7 +148,7 @@ class Statistics:
         return f"{_cells(cells)}%{_cells([(7, cdf)])}%{_cells(rest)}\t{detail.name}"
 
     def by_type(self) -> str:
-        """A table with a line for each type of operation."""
+        """Return a table with a line for each type of operation."""
         sums: dict[str, list[int]] = {}  # count, time, memory, calls
         for detail in self.details.values():
             of_type = sums.setdefault(detail.type, [0, 0, 0, 0])
@@ -176,7 +179,7 @@ class Statistics:
         return "\n".join(lines) + "\n\n"
 
     def short(self) -> str:
-        """What all runs took."""
+        """Return the statistics of all runs."""
         return (
             f"Timings (microseconds): {self.total}\nMemory (bytes): {self.memory}\n"
             f"{len(self.details)} nodes observed\n"

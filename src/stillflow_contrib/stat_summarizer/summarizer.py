@@ -1,4 +1,4 @@
-"""What `RunMetadata` of many runs says of their nodes, put together."""
+"""Statistics of nodes from the `RunMetadata` of many runs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NO_OPERATION = "<>"
 
 @export("contrib.stat_summarizer.StatSummarizer")
 class StatSummarizer:
-    """Adds up what nodes took in several runs."""
+    """Sum of nodes' statistics in several runs."""
 
     def __init__(self) -> None:
         self._statistics = Statistics()
         self._outputs: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
 
     def ProcessStepStatsStr(self, step_stats_str: bytes) -> None:
-        """Adds a run.
+        """Add a run.
 
         Args:
           step_stats_str: a StepStats message, as `RunMetadata` has it, serialized.
@@ -32,7 +32,7 @@ class StatSummarizer:
         self.ProcessStepStats(StepStats.FromString(_bytes(step_stats_str)))
 
     def ProcessStepStats(self, step_stats: Any) -> None:
-        """Adds a run by its StepStats message."""
+        """Add a run by its StepStats message."""
         # Where all was known before the run there are no nodes.
         nodes = [node for device in step_stats.dev_stats for node in device.node_stats]
         began = nodes[0].all_start_micros if nodes else 0
@@ -71,11 +71,14 @@ class StatSummarizer:
             native_log.info(f"Output tensor changed between runs for '{node.node_name}")
 
     def GetOutputString(self) -> str:
-        """The tables: nodes in the order of runs, by time, by memory; types of operations."""
+        """Return the tables: nodes in the order of runs, by time, by memory.
+
+        Types of operations.
+        """
         return self._statistics.report()
 
     def PrintStepStats(self) -> None:
-        """Prints the tables on stderr."""
+        """Print the tables on stderr."""
         for line in self.GetOutputString().splitlines():
             native_log.info(line)
 
@@ -91,7 +94,7 @@ def _sizes(description: Any) -> tuple[int, ...]:
 
 
 def _name_and_type(device: str, node: Any) -> tuple[str, str]:
-    """What a node is listed as, and its operation."""
+    """Return a node's name in the list, and its operation."""
     if "/stream" in device or "/memcpy" in device:
         parts = node.node_name.split(":")
         if "/stream" in device and len(parts) == 2:
@@ -107,7 +110,7 @@ def _name_and_type(device: str, node: Any) -> tuple[str, str]:
 
 @export("contrib.stat_summarizer.NewStatSummarizer")
 def NewStatSummarizer(unused: bytes) -> StatSummarizer:
-    """A `StatSummarizer`.
+    """Return a `StatSummarizer`.
 
     Args:
       unused: bytes, once those of a GraphDef.
@@ -121,6 +124,6 @@ def NewStatSummarizer(unused: bytes) -> StatSummarizer:
 
 @export("contrib.stat_summarizer.DeleteStatSummarizer")
 def DeleteStatSummarizer(ss: StatSummarizer | None) -> None:
-    """Forgets what a summarizer was given; Python's memory needs no help."""
+    """Forget what a summarizer was given; Python's memory needs no help."""
     if ss is not None:
         ss.__init__()  # type: ignore[misc]

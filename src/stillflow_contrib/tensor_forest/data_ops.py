@@ -38,7 +38,7 @@ class DataColumn:
         self.size: Any = 0
 
     def SerializeToString(self) -> str:
-        """The column as operations read it."""
+        """Return the column as operations read it."""
         return f"name: {self.name} original_type: {self.original_type} size: {self.size}"
 
 
@@ -50,22 +50,22 @@ class DataColumnCollection:
         self.cols: list[DataColumn] = []
 
     def add(self) -> DataColumn:
-        """Adds a column, and gives it."""
+        """Add a column, and give it."""
         self.cols.append(DataColumn())
         return self.cols[-1]
 
     def size(self) -> int:
-        """How many there are."""
+        """Return the number of columns."""
         return len(self.cols)
 
     def SerializeToString(self) -> str:
-        """The columns as operations read them."""
+        """Return the columns as operations read them."""
         return "".join(f"{{{column.SerializeToString()}}}" for column in self.cols)
 
 
 @export("contrib.tensor_forest.data_ops.TensorForestDataSpec")
 class TensorForestDataSpec:
-    """What the features of a forest were made of: dense columns, then sparse ones."""
+    """Kinds of a forest's features: dense columns, then sparse ones."""
 
     def __init__(self) -> None:
         self.sparse = DataColumnCollection()
@@ -73,7 +73,7 @@ class TensorForestDataSpec:
         self.dense_features_size: Any = 0
 
     def SerializeToString(self) -> str:
-        """The specification as operations read it."""
+        """Return the specification as operations read it."""
         return (
             f"dense_features_size: {int(self.dense_features_size)} "
             f"dense: [{self.dense.SerializeToString()}] sparse: [{self.sparse.SerializeToString()}]"
@@ -82,7 +82,7 @@ class TensorForestDataSpec:
 
 @export("contrib.tensor_forest.data_ops.GetColumnName")
 def GetColumnName(column_key: Any, col_num: int) -> Any:
-    """The name of a column: its key, if that is a string, or what the key calls itself."""
+    """Return the name of a column: its key, if that is a string, or what the key calls itself."""
     if isinstance(column_key, str):
         return column_key
     return getattr(column_key, "column_name", str(col_num))
@@ -90,7 +90,7 @@ def GetColumnName(column_key: Any, col_num: int) -> Any:
 
 @export("contrib.tensor_forest.data_ops.ParseDataTensorOrDict")
 def ParseDataTensorOrDict(data: Any) -> tuple[Any, Any, TensorForestDataSpec]:
-    """Makes one dense tensor and one sparse tensor of all features.
+    """Make one dense tensor and one sparse tensor of all features.
 
     Args:
       data: a tensor [batch, features], a sparse tensor, or tensors of both kinds by name. Of
@@ -114,7 +114,7 @@ def ParseDataTensorOrDict(data: Any) -> tuple[Any, Any, TensorForestDataSpec]:
 
 
 def _join(data: dict[Any, Any], spec: TensorForestDataSpec) -> tuple[Any, Any]:
-    """Joins features in the order of their keys, and notes them in the specification."""
+    """Join features in the order of their keys, and notes them in the specification."""
     dense, sparse, size = [], [], 0
     for key in sorted(data):
         value = data[key]
@@ -144,7 +144,7 @@ def _join(data: dict[Any, Any], spec: TensorForestDataSpec) -> tuple[Any, Any]:
 
 @export("contrib.tensor_forest.data_ops.ParseLabelTensorOrDict")
 def ParseLabelTensorOrDict(labels: Any) -> Any:
-    """Makes one float32 tensor of all labels.
+    """Make one float32 tensor of all labels.
 
     Args:
       labels: a tensor, a sparse one, whose gaps become -1, or dense tensors [batch, n] by name,

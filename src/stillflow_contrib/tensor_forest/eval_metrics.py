@@ -35,7 +35,7 @@ def _top_k_generator(k: int) -> Metric:
 
 
 def _of_classes(metric: str) -> Metric:
-    """A metric of tf.metrics that compares predicted classes with labels."""
+    """Return a metric of tf.metrics that compares predicted classes with labels."""
 
     def compare(predictions: Any, targets: Any, weights: Any = None) -> Any:
         found = getattr(tf.metrics, metric)
@@ -48,7 +48,7 @@ _accuracy = _of_classes("accuracy")
 
 
 def _of_second_class(metric: str, **settings: Any) -> Metric:
-    """A metric of tf.metrics that takes the probability of the second class."""
+    """Return a metric of tf.metrics that takes the probability of the second class."""
 
     def compare(predictions: Any, targets: Any, weights: Any = None) -> Any:
         second = tf.slice(predictions, [0, 1], [-1, 1])
@@ -117,7 +117,7 @@ _METRICS: dict[str, tuple[Metric, str]] = {
 
 @export("contrib.tensor_forest.eval_metrics.get_metric")
 def get_metric(metric_name: str) -> Metric:
-    """The metric of a name: a function of predictions and labels that gives (value, update).
+    """Return the metric of a name: a function of predictions and labels that gives (value, update).
 
     Raises:
       KeyError: if there is none.
@@ -127,7 +127,7 @@ def get_metric(metric_name: str) -> Metric:
 
 @export("contrib.tensor_forest.eval_metrics.get_prediction_key")
 def get_prediction_key(metric_name: str) -> str:
-    """What of a prediction the metric of a name takes.
+    """Return the key of the prediction that a metric uses.
 
     Raises:
       KeyError: if there is none.

@@ -1,4 +1,4 @@
-"""Hooks of training: what runs at the end, and when training stops early."""
+"""Hooks of training: final operations, and early stopping."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOSS_NAME = "rf_training_loss"
 
 @export("contrib.tensor_forest.random_forest.TensorForestRunOpAtEndHook")
 class TensorForestRunOpAtEndHook(SessionRunHook):
-    """Runs operations before a session ends, and logs what they give.
+    """Hook that runs operations before a session ends, and logs their results.
 
     Args:
       op_dict: operations or tensors; they run in the order of their names.
@@ -31,7 +31,7 @@ class TensorForestRunOpAtEndHook(SessionRunHook):
 
 @export("contrib.tensor_forest.random_forest.TensorForestLossHook")
 class TensorForestLossHook(SessionRunHook):
-    """Stops training when the loss has ceased to fall.
+    """Hook that stops training when the loss has ceased to fall.
 
     Args:
       early_stopping_rounds: after how many steps.

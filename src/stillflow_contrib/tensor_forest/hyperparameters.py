@@ -52,7 +52,7 @@ SPLIT_TYPES = {
 
 @export("contrib.tensor_forest.tensor_forest.parse_number_or_string_to_proto")
 def parse_number_or_string_to_proto(proto: Any, param: Any) -> None:
-    """Fills a `DepthDependentParam` message.
+    """Fill a `DepthDependentParam` message.
 
     Args:
       proto: the message.
@@ -68,7 +68,7 @@ def parse_number_or_string_to_proto(proto: Any, param: Any) -> None:
 
 @export("contrib.tensor_forest.tensor_forest.build_params_proto")
 def build_params_proto(params: Any) -> Any:
-    """The `TensorForestParams` message of settings that are filled."""
+    """Return the `TensorForestParams` message of settings that are filled."""
     proto: Any = MESSAGES["TensorForestParams"](
         num_trees=params.num_trees, max_nodes=params.max_nodes, is_regression=params.regression,
         num_outputs=params.num_classes, num_features=params.num_features,
@@ -150,14 +150,14 @@ class ForestHParams:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def values(self) -> dict[str, Any]:
-        """The settings by name."""
+        """Return the settings by name."""
         return self.__dict__
 
     def fill(self) -> ForestHParams:
-        """Finds the settings that are not given.
+        """Find the settings that are not given.
 
         Raises:
-          AttributeError: if `num_classes` or `num_features` lacks.
+          AttributeError: if `num_classes` or `num_features` is missing.
           TypeError: for an early choice, or pruning, without saying how often to look; TensorFlow
             cannot find that out either.
         """

@@ -32,13 +32,13 @@ EPSILON = 0.000001
 
 @export("contrib.tensor_forest.random_forest.ModelBuilderOutputType")
 class ModelBuilderOutputType:
-    """What a model function gives: that of tf.contrib.learn, or that of tf.estimator."""
+    """Result of a model function: that of tf.contrib.learn, or that of tf.estimator."""
 
     MODEL_FN_OPS, ESTIMATOR_SPEC = range(2)
 
 
 def default_head(params: Any, weights_name: Any, output_type: int, name: Any = None) -> Any:
-    """The head of a forest: classes or numbers."""
+    """Return the head of a forest: classes or numbers."""
     if output_type == ModelBuilderOutputType.MODEL_FN_OPS:
         if params.regression:
             return regression_head(
@@ -95,7 +95,7 @@ def get_model_fn(
     local_eval: bool = False, head_scope: Any = None, include_all_in_serving: bool = False,
     output_type: int = ModelBuilderOutputType.MODEL_FN_OPS,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A model function of features, labels and a mode.
+    """Return a model function of features, labels and a mode.
 
     Args:
       params: a `ForestHParams` that is filled.
@@ -123,7 +123,7 @@ def get_model_fn(
     )  # fmt: skip
 
     def _model_fn(features: Any, labels: Any, mode: Any) -> Any:
-        """Builds the model."""
+        """Build the model."""
         return _build(settings, features, labels, mode)
 
     return _model_fn
@@ -172,7 +172,7 @@ def _taken(features: Any, name: Any) -> Any:
 
 
 def _log_odds(probabilities: Any) -> Any:
-    """What a probability of the second class is made of by a sigmoid, as far as that goes."""
+    """Return the inverse of the sigmoid, as far as it exists."""
     second = tf.slice(probabilities, [0, 1], [-1, 1])
     return tf.log(tf.maximum(second / tf.maximum(1.0 - second, EPSILON), EPSILON))
 
@@ -191,7 +191,7 @@ def _training(
 
 
 def _at_end(settings: _Settings, builder: Any) -> dict[str, Any]:
-    """What runs before a session ends: it drops the trees, after the last checkpoint."""
+    """Return the final operations: they drop the trees, after the last checkpoint."""
     handles = builder.get_all_resource_handles()
     dropped = tf.group(*[destroy_resource_op(handle) for handle in handles])
     found = {"9: clean up resources": dropped}
@@ -247,7 +247,7 @@ def _core_result(
 
 @export("contrib.tensor_forest.random_forest.get_combined_model_fn")
 def get_combined_model_fn(model_fns: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """A model function of several forests, one for each column of the labels.
+    """Return a model function of several forests, one for each column of the labels.
 
     Args:
       model_fns: what `get_model_fn` gave.
@@ -258,7 +258,7 @@ def get_combined_model_fn(model_fns: Sequence[Callable[..., Any]]) -> Callable[.
     """
 
     def _model_fn(features: Any, labels: Any, mode: Any) -> ModelFnOps:
-        """Builds all models."""
+        """Build all models."""
         models = []
         for number, model_fn in enumerate(model_fns):
             with tf.variable_scope(f"label_{number}"):

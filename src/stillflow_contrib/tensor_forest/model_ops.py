@@ -14,13 +14,13 @@ from stillflow_contrib.tensor_forest.resources import ForestResource, registered
 
 @export("contrib.tensor_forest.model_ops.TreeVariableSavable")
 class TreeVariableSavable(SaveableObject):
-    """What checkpoints hold of a tree.
+    """Saveable of a tree.
 
     Args:
       params: with the message that operations carry as `serialized_params_proto`.
       tree_handle: of the tree.
       stats_handle: of its statistics, has no effect.
-      create_op: what makes the tree.
+      create_op: the operation that creates the tree.
       name: in the checkpoint.
     """
 
@@ -33,7 +33,7 @@ class TreeVariableSavable(SaveableObject):
         self._tree_handle, self._create_op = tree_handle, create_op
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Takes over a tree that was read."""
+        """Set the tree that was read."""
         params = self.params.serialized_params_proto
         with tf.control_dependencies([self._create_op]):
             return cards.tree_deserialize_op(self._tree_handle, restored_tensors[0], params=params)
@@ -72,7 +72,7 @@ class TreeVariable(ForestResource):
 def tree_variable(
     params: Any, tree_config: Any, stats_handle: Any, name: str | None, container: Any = None
 ) -> Tensor:
-    """Makes a tree that is initialized and saved with variables; gives its handle.
+    """Make a tree that is initialized and saved with variables; give its handle.
 
     Args: as of `TreeVariable`.
     """
@@ -82,7 +82,7 @@ def tree_variable(
 
 @export("contrib.tensor_forest.model_ops.tree_size")
 def tree_size(tree_handle: Any, name: str | None = None) -> Tensor:
-    """How many nodes a tree has, leaves among them, a scalar int32."""
+    """Return the number of nodes of a tree, including leaves, a scalar int32."""
     return cards.tree_size_op(tree_handle, name=name)  # type: ignore[no-any-return]
 
 
@@ -91,7 +91,7 @@ def traverse_tree_v4(
     tree_handle: Any, input_data: Any, sparse_input_indices: Any, sparse_input_values: Any,
     sparse_input_shape: Any, input_spec: Any, params: Any, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The leaf in which each example ends, int32 [batch].
+    """Return the leaf in which each example ends, int32 [batch].
 
     Args:
       tree_handle: of the tree.
@@ -113,7 +113,7 @@ def tree_predictions_v4(
     tree_handle: Any, input_data: Any, sparse_input_indices: Any, sparse_input_values: Any,
     sparse_input_shape: Any, input_spec: Any, params: Any, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """What a tree says of examples.
+    """Return a tree's predictions of examples.
 
     Args: as of `traverse_tree_v4`.
 
@@ -132,7 +132,7 @@ def update_model_v4(
     tree_handle: Any, leaf_ids: Any, input_labels: Any, input_weights: Any, params: Any,
     name: str | None = None,
 ) -> Operation:  # fmt: skip
-    """Counts examples at leaves.
+    """Count examples at leaves.
 
     Args:
       tree_handle: of the tree.
@@ -152,7 +152,7 @@ def update_model_v4(
 
 @export("contrib.tensor_forest.model_ops.feature_usage_counts")
 def feature_usage_counts(tree_handle: Any, params: Any, name: str | None = None) -> Tensor:
-    """How many tests a tree has of each feature, int32 [features].
+    """Return the number of a tree's tests of each feature, int32 [features].
 
     Args:
       tree_handle: of the tree.

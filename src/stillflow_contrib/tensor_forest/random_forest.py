@@ -45,7 +45,7 @@ __all__ = [
 
 
 def _trainers(given: int, config: Any) -> int:
-    """How many train: what a configuration says, unless it was said otherwise."""
+    """Return the number of trainers: the configuration's by default."""
     return max(1, config.num_worker_replicas) if given == 1 and config is not None else given
 
 

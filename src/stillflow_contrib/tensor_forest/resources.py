@@ -49,14 +49,14 @@ class ForestResource(Trackable):
 
     @property
     def initializer(self) -> Operation:
-        """What makes the thing behind the handle."""
+        """The operation that creates the resource."""
         if self._init_op is None:
             params = self._params.serialized_params_proto
             self._init_op = self._create_op(self._resource_handle, self._config, params=params)
         return self._init_op
 
     def is_initialized(self) -> Tensor:
-        """Whether it was made, a scalar bool."""
+        """Return True if it was made, a scalar bool."""
         return self._is_initialized_op(self._resource_handle)  # type: ignore[no-any-return]
 
     def _saveable(self, name: str) -> SaveableObject:

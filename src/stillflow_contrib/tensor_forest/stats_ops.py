@@ -14,12 +14,12 @@ from stillflow_contrib.tensor_forest.resources import ForestResource, registered
 
 @export("contrib.tensor_forest.stats_ops.FertileStatsVariableSavable")
 class FertileStatsVariableSavable(SaveableObject):
-    """What checkpoints hold of statistics.
+    """Saveable of statistics.
 
     Args:
       params: with the message that operations carry as `serialized_params_proto`.
       stats_handle: of the statistics.
-      create_op: what makes them.
+      create_op: the operation that creates them.
       name: in the checkpoint.
     """
 
@@ -32,7 +32,7 @@ class FertileStatsVariableSavable(SaveableObject):
         self._stats_handle, self._create_op = stats_handle, create_op
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
-        """Takes over statistics that were read."""
+        """Set the statistics that were read."""
         params = self.params.serialized_params_proto
         with tf.control_dependencies([self._create_op]):
             return cards.fertile_stats_deserialize_op(
@@ -66,7 +66,7 @@ class FertileStatsVariable(ForestResource):
 def fertile_stats_variable(
     params: Any, stats_config: Any, name: str | None, container: Any = None
 ) -> Tensor:
-    """Makes statistics that are initialized and saved with variables; gives their handle.
+    """Make statistics that are initialized and saved with variables; give their handle.
 
     Args: as of `FertileStatsVariable`.
     """
@@ -80,7 +80,7 @@ def process_input_v4(
     sparse_input_values: Any, sparse_input_shape: Any, input_labels: Any, input_weights: Any,
     leaf_ids: Any, random_seed: int, input_spec: Any, params: Any, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Adds a batch to statistics.
+    """Add a batch to statistics.
 
     Args:
       tree_handle, stats_handle: of the tree and of its statistics.
@@ -109,7 +109,7 @@ def process_input_v4(
 def grow_tree_v4(
     tree_handle: Any, stats_handle: Any, finished_nodes: Any, params: Any, name: str | None = None
 ) -> Operation:
-    """Puts the best tests at leaves, each of which gets two leaves below it.
+    """Put the best tests at leaves, each of which gets two leaves below it.
 
     Args:
       tree_handle, stats_handle: of the tree and of its statistics.
@@ -126,7 +126,7 @@ def grow_tree_v4(
 def finalize_tree(
     tree_handle: Any, stats_handle: Any, params: Any, name: str | None = None
 ) -> Operation:
-    """Makes shares of the counts at leaves; of TensorFlow's only that of regression runs.
+    """Make shares of the counts at leaves; of TensorFlow's only that of regression runs.
 
     Args:
       tree_handle, stats_handle: of the tree and of its statistics.

@@ -32,7 +32,7 @@ __all__ = [
 
 @export("contrib.tensor_forest.tensor_forest.get_epoch_variable")
 def get_epoch_variable() -> Any:
-    """The number of the epoch that input queues count, [1]; [0] if none does."""
+    """Return the number of the epoch that input queues count, [1]; [0] if none does."""
     for variable in tf.local_variables():
         if "limit_epochs/epoch" in variable.op.name:
             return tf.reshape(variable, [1])
@@ -67,7 +67,7 @@ class TreeVariables:
         )
 
     def get_tree_name(self, name: str, num: int) -> str:
-        """The name of a handle."""
+        """Return the name of a handle."""
         return f"{name}-{num}"
 
 
@@ -79,7 +79,7 @@ class ForestVariables:
       params: a `ForestHParams` that is filled.
       device_assigner: says where each tree is.
       training: whether they will grow.
-      tree_variables_class: what makes those of a tree.
+      tree_variables_class: makes the variables of a tree.
       tree_configs, tree_stats: what they begin with, messages for each tree.
     """
 
@@ -110,14 +110,14 @@ class ForestVariables:
 
 @export("contrib.tensor_forest.tensor_forest.RandomForestGraphs")
 class RandomForestGraphs:
-    """Builds graphs of a forest.
+    """Graphs of a forest.
 
     Args:
       params: a `ForestHParams` that is filled.
       tree_configs, tree_stats: what trees and their statistics begin with, messages for each.
       device_assigner: says where each tree is.
       variables: a `ForestVariables`, if there is one already.
-      tree_variables_class: what makes the variables of a tree.
+      tree_variables_class: makes the variables of a tree.
       tree_graphs: what builds graphs of a tree, `RandomTreeGraphs` if None.
       training: whether the trees will grow.
     """
@@ -143,7 +143,7 @@ class RandomForestGraphs:
         ]
 
     def _bag_features(self, tree_num: int, input_data: Any) -> Tensor:
-        """The features that a tree sees."""
+        """Return the features that a tree sees."""
         parts = tf.split(value=input_data, num_or_size_splits=self.params.num_features, axis=1)
         return tf.concat(  # type: ignore[no-any-return]
             [parts[number] for number in self.params.bagged_features[tree_num]], 1
@@ -157,7 +157,7 @@ class RandomForestGraphs:
         return self._bag_features(tree_num, dense)
 
     def _bag_examples(self, dense: Any, labels: Any, seed: int) -> tuple[Tensor, Tensor]:
-        """The examples that a tree sees."""
+        """Return the examples that a tree sees."""
         batch_size = tf.strided_slice(tf.shape(dense), [0], [1])
         drawn = tf.random_uniform(batch_size, seed=seed)
         mask = tf.less(drawn, tf.ones_like(drawn) * self.params.bagging_fraction)
@@ -165,7 +165,7 @@ class RandomForestGraphs:
         return tf.gather(dense, chosen), tf.gather(labels, chosen)
 
     def get_all_resource_handles(self) -> list[Any]:
-        """The handles of all trees, then those of all statistics."""
+        """Return the handles of all trees, then those of all statistics."""
         found = self.variables.variables[: len(self.trees)]
         return [each.tree for each in found] + [each.stats for each in found]
 
@@ -173,12 +173,12 @@ class RandomForestGraphs:
         self, input_data: Any, input_labels: Any, num_trainers: int = 1, trainer_id: int = 0,
         **tree_kwargs: Any,
     ) -> Operation:  # fmt: skip
-        """A step of training.
+        """Return a step of training.
 
         Args:
           input_data: features, a tensor or tensors by name.
           input_labels: their labels.
-          num_trainers: how many share the trees among them.
+          num_trainers: number of trainers that divide the trees.
           trainer_id: which of them this is.
           **tree_kwargs: for `RandomTreeGraphs.training_graph`.
 
@@ -210,7 +210,7 @@ class RandomForestGraphs:
         return tf.group(*grown, name="train")  # type: ignore[no-any-return]
 
     def inference_graph(self, input_data: Any, **inference_args: Any) -> tuple[Any, Any, Any]:
-        """What the forest says.
+        """Return the forest's predictions.
 
         Args:
           input_data: features as in training.
@@ -241,7 +241,7 @@ class RandomForestGraphs:
             return means, tree_paths, tf.maximum(0.0, squares - means * means)
 
     def average_size(self) -> Tensor:
-        """The mean number of nodes of a tree, a scalar float32."""
+        """Return the mean number of nodes of a tree, a scalar float32."""
         sizes = []
         for number in range(self.params.num_trees):
             with tf.device(self.variables.device_dummies[number].device):
@@ -249,15 +249,18 @@ class RandomForestGraphs:
         return tf.reduce_mean(tf.cast(tf.stack(sizes), tf.float32))  # type: ignore[no-any-return]
 
     def training_loss(self, features: Any, labels: Any, name: str = "training_loss") -> Tensor:
-        """How little the forest has grown; features and labels have no effect."""
+        """Return minus the forest's size; features and labels have no effect."""
         return tf.negative(self.average_size(), name=name)  # type: ignore[no-any-return]
 
     def validation_loss(self, features: Any, labels: Any) -> Tensor:
-        """How little the forest has grown; features and labels have no effect."""
+        """Return minus the forest's size; features and labels have no effect."""
         return tf.negative(self.average_size())  # type: ignore[no-any-return]
 
     def average_impurity(self) -> Tensor:
-        """The mean over trees of what their `average_impurity` gives; those here have none."""
+        """Return the mean over trees of what their `average_impurity` gives.
+
+        Those here have none.
+        """
         impurities = []
         for number in range(self.params.num_trees):
             with tf.device(self.variables.device_dummies[number].device):
@@ -265,7 +268,7 @@ class RandomForestGraphs:
         return tf.reduce_mean(tf.stack(impurities))  # type: ignore[no-any-return]
 
     def feature_importances(self) -> Tensor:
-        """The share of tests that each feature has, float64 [features]."""
+        """Return the share of tests that each feature has, float64 [features]."""
         counts = [tree.feature_usage_counts() for tree in self.trees[: self.params.num_trees]]
         total = tf.reduce_sum(tf.stack(counts, 0), 0)
         return total / tf.reduce_sum(total)  # type: ignore[no-any-return]
@@ -273,7 +276,7 @@ class RandomForestGraphs:
 
 @export("contrib.tensor_forest.tensor_forest.RandomTreeGraphs")
 class RandomTreeGraphs:
-    """Builds graphs of a tree.
+    """Graphs of a tree.
 
     Args:
       variables: its `TreeVariables`.
@@ -288,7 +291,7 @@ class RandomTreeGraphs:
         self, input_data: Any, input_labels: Any, random_seed: int, data_spec: Any,
         sparse_features: Any = None, input_weights: Any = None,
     ) -> Operation:  # fmt: skip
-        """A step of training.
+        """Return a step of training.
 
         Args:
           input_data: dense features, float32 [batch, features], or None.
@@ -313,7 +316,7 @@ class RandomTreeGraphs:
             return stats_ops.grow_tree_v4(tree, stats, finished, params=params)
 
     def inference_graph(self, input_data: Any, data_spec: Any, sparse_features: Any = None) -> Any:
-        """What the tree says: see `model_ops.tree_predictions_v4`.
+        """Return the tree's predictions: see `model_ops.tree_predictions_v4`.
 
         Args:
           input_data: dense features, float32 [batch, features], or None.
@@ -326,11 +329,11 @@ class RandomTreeGraphs:
         )  # fmt: skip
 
     def size(self) -> Tensor:
-        """How many nodes there are, a scalar int32."""
+        """Return the number of nodes, a scalar int32."""
         return model_ops.tree_size(self.variables.tree)
 
     def feature_usage_counts(self) -> Tensor:
-        """How many tests there are of each feature, int32 [features]."""
+        """Return the number of tests of each feature, int32 [features]."""
         return model_ops.feature_usage_counts(
             self.variables.tree, params=self.params.serialized_params_proto
         )

@@ -1,4 +1,4 @@
-"""`tf.contrib.tensor_forest.tensor_forest_ops`: operations beside forests."""
+"""`tf.contrib.tensor_forest.tensor_forest_ops`: additional operations of forests."""
 
 from __future__ import annotations
 

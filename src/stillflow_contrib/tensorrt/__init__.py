@@ -1,1 +1,1 @@
-"""`tf.contrib.tensorrt`: graphs made ready for TensorRT, which is refused."""
+"""`tf.contrib.tensorrt`: graphs made ready for TensorRT, which is not supported."""

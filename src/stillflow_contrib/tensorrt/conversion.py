@@ -1,4 +1,4 @@
-"""What makes graphs ready for TensorRT: named, so that programs load, and refused when called."""
+"""Functions for TensorRT: they exist, so that programs load, and raise an error when called."""
 
 from __future__ import annotations
 

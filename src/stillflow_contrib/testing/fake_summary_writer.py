@@ -13,7 +13,7 @@ from stillflow.testing.test_util import assert_meta_graph_protos_equal
 
 @export("contrib.testing.FakeSummaryWriter")
 class FakeSummaryWriter:
-    """Takes the place of `tf.summary.FileWriter`, and writes nothing.
+    """Replacement of `tf.summary.FileWriter` that writes nothing.
 
     Args:
       logdir: where a writer would write.
@@ -24,7 +24,7 @@ class FakeSummaryWriter:
 
     @classmethod
     def install(cls) -> None:
-        """From now on this is what `tf.summary.FileWriterCache` makes.
+        """Make `tf.summary.FileWriterCache` create this class from now on.
 
         Raises:
           ValueError: it is already.
@@ -36,7 +36,7 @@ class FakeSummaryWriter:
 
     @classmethod
     def uninstall(cls) -> None:
-        """Ends what `install` began.
+        """Undo `install`.
 
         Raises:
           ValueError: it was not begun.
@@ -64,7 +64,7 @@ class FakeSummaryWriter:
         expected_summaries: Any = None, expected_added_graphs: Any = None,
         expected_added_meta_graphs: Any = None, expected_session_logs: Any = None,
     ) -> None:  # fmt: skip
-        """Holds what was added against what was expected; what is None is not compared.
+        """Compare the added items with the expected ones; None is not compared.
 
         Args:
           test_case: a `unittest.TestCase`.
@@ -93,13 +93,13 @@ class FakeSummaryWriter:
             test_case.assertEqual(expected_session_logs, self._added_session_logs)
 
     def add_summary(self, summ: Any, current_global_step: Any) -> None:
-        """Keeps a summary, serialized or not."""
+        """Keep a summary, serialized or not."""
         if isinstance(summ, bytes):
             summ = Summary.FromString(summ)
         self._summaries[current_global_step].append(summ)
 
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
-        """Keeps a graph.
+        """Keep a graph.
 
         Raises:
           ValueError: a negative step, or a GraphDef.
@@ -110,27 +110,27 @@ class FakeSummaryWriter:
         self._added_graphs.append(graph)
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
-        """Keeps a MetaGraphDef."""
+        """Keep a MetaGraphDef."""
         _check_step(global_step)
         self._added_meta_graphs.append(meta_graph_def)
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
-        """Keeps a SessionLog."""
+        """Keep a SessionLog."""
         self._added_session_logs.append(session_log)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Keeps the RunMetadata of a step under its tag."""
+        """Keep the RunMetadata of a step under its tag."""
         _check_step(global_step)
         self._added_run_metadata[tag] = run_metadata
 
     def flush(self) -> None:
-        """Does nothing: nothing is written."""
+        """Do nothing: nothing is written."""
 
     def reopen(self) -> None:
-        """Does nothing: nothing is written."""
+        """Do nothing: nothing is written."""
 
     def close(self) -> None:
-        """Does nothing: nothing is written."""
+        """Do nothing: nothing is written."""
 
 
 def _check_step(step: Any) -> None:

@@ -1,4 +1,4 @@
-"""What event files hold, for tests."""
+"""Contents of event files, for tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stillflow.protos import Summary
 def assert_summary(
     expected_tags: Iterable[str], expected_simple_values: dict[str, float], summary_proto: Any
 ) -> None:
-    """Holds a summary against what was expected, numbers to two decimals.
+    """Compare a summary with the expected one, numbers to two decimals.
 
     Args:
       expected_tags: all of its tags.
@@ -43,20 +43,20 @@ def assert_summary(
 
 @export("contrib.testing.to_summary_proto")
 def to_summary_proto(summary_str: bytes) -> Any:
-    """A serialized summary as a `Summary`."""
+    """Return a serialized summary as a `Summary`."""
     return Summary.FromString(summary_str)
 
 
 @export("contrib.testing.latest_event_file")
 def latest_event_file(base_dir: Any) -> str | None:
-    """The event file of a folder whose name comes last; None if there is none."""
+    """Return the event file of a folder whose name comes last; None if there is none."""
     paths = glob.glob(os.path.join(base_dir, "events.*"))
     return max(paths, default=None)
 
 
 @export("contrib.testing.latest_events")
 def latest_events(base_dir: Any) -> Iterable[Any]:
-    """The events of that file."""
+    """Return the events of that file."""
     path = latest_event_file(base_dir)
     return tf.train.summary_iterator(path) if path else []
 

@@ -97,7 +97,7 @@ def filter_input(
     input_tensor: Any, vocab_freq_table: Any, vocab_min_count: Any,
     vocab_subsampling: float | None, corpus_size: Any, seed: int | None,
 ) -> Any:  # fmt: skip
-    """The words that `skip_gram_sample` takes of those it is given; its arguments."""
+    """Return the words that `skip_gram_sample` takes of those it is given; its arguments."""
     if vocab_freq_table is None:
         return input_tensor
     words, counts = _known(input_tensor, vocab_freq_table, vocab_min_count)
@@ -107,7 +107,7 @@ def filter_input(
 
 
 def _known(words: Any, table: Any, min_count: Any) -> tuple[Any, Any]:
-    """The words that a table has and that are frequent enough, and how often they occur."""
+    """Return the words that a table has and that are frequent enough, and how often they occur."""
     if not isinstance(table, InitializableLookupTableBaseV1):
         raise ValueError(
             "vocab_freq_table must be a subclass of InitializableLookupTableBase (such as "
@@ -166,7 +166,7 @@ def skip_gram_sample_with_text_vocab(
       vocab_token_dtype: of the words.
       vocab_freq_index: the column that says how often they occur.
       vocab_freq_dtype: of these numbers.
-      vocab_delimiter: what stands between the columns.
+      vocab_delimiter: text between the columns.
       vocab_min_count: see `skip_gram_sample`.
       vocab_subsampling: see there.
       corpus_size: see there; not less than what the file's words are together, which is the
@@ -213,7 +213,7 @@ def skip_gram_sample_with_text_vocab(
 
 
 def _counted(path: str, columns: tuple[int, int], kind: Any, delimiter: str) -> tuple[float, int]:
-    """How often all words of a vocabulary occur together, and how many there are."""
+    """Return the total count of a vocabulary's words, and their number."""
     token, count = columns
     if token < 0 or count < 0:
         raise ValueError(

@@ -43,7 +43,7 @@ class AnomalyMixtureARModel(ARModel):
     def _create_anomaly_ops(
         self, times: Any, values: Any, prediction_ops_dict: dict[str, Any]
     ) -> None:
-        """Adds the scale of anomalies to predictions."""
+        """Add the scale of anomalies to predictions."""
         logarithm = tf.get_variable(
             "anomaly_log_param", [], self.dtype, initializer=tf.zeros_initializer()
         )
@@ -63,7 +63,7 @@ class AnomalyMixtureARModel(ARModel):
         return cauchy_log_prob(targets, scale, prediction)
 
     def loss_op(self, targets: Any, prediction_ops: dict[str, Any]) -> Any:
-        """The loss of the mixture, a scalar."""
+        """Return the loss of the mixture, a scalar."""
         sigma = tf.sqrt(tf.maximum(prediction_ops["covariance"], 1e-5))
         usual = normal_log_prob(targets, sigma, prediction_ops["mean"])
         usual += tf.log(1 - self._anomaly_prior_probability)

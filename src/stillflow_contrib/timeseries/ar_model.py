@@ -17,7 +17,7 @@ from stillflow_contrib.timeseries.prediction_networks import FlatPredictionModel
 _TIMES, _VALUES = TrainEvalFeatures.TIMES, TrainEvalFeatures.VALUES
 _Features = dict[str, Any]
 
-# What is known besides is everything but these.
+# Every other feature is exogenous.
 _OWN = (_TIMES, _VALUES, PredictionFeatures.STATE_TUPLE)
 
 
@@ -34,7 +34,7 @@ class ARModel(TimeSeriesModel):
         `output_window_size`.
       num_time_buckets: in how many parts a period is divided.
       loss: `NORMAL_LIKELIHOOD_LOSS` or `SQUARED_LOSS`.
-      exogenous_feature_columns: feature columns of what is known at all times.
+      exogenous_feature_columns: feature columns known at all times.
     """
 
     SQUARED_LOSS = "squared_loss"
@@ -67,7 +67,7 @@ class ARModel(TimeSeriesModel):
         assert output_window_size > 0
 
     def initialize_graph(self, input_statistics: Any = None) -> None:
-        """Makes the network."""
+        """Make the network."""
         super().initialize_graph(input_statistics=input_statistics)
         self._model_scope = tf.variable_scope("model/", use_resource=True)
         self._model_instance = self._model_factory(
@@ -77,7 +77,7 @@ class ARModel(TimeSeriesModel):
         )
 
     def get_start_state(self) -> tuple[Any, Any, Any]:
-        """Times [input window], values [input window, features], and what is known of them."""
+        """Return times [input window], values [input window, features], and exogenous features."""
         size = self.input_window_size
         return (
             tf.zeros([size], dtype=tf.int64),
@@ -153,7 +153,7 @@ class ARModel(TimeSeriesModel):
     def _network_inputs(
         self, times: Any, values: Any, exogenous_regressors: Any, batch: Any
     ) -> tuple[list[Any], list[Any]]:
-        """What is known of the times before, and of those to predict, [batch, size, width]s."""
+        """Return inputs of the times before, and of those to predict, [batch, size, width]s."""
         inputs, outputs = [], []
         sizes = (self.input_window_size, self.output_window_size)
         if self._periodicities:
@@ -204,7 +204,7 @@ class ARModel(TimeSeriesModel):
         return tf.zeros(tf.concat([tf.shape(times), tf.constant([0])], axis=0))
 
     def _known_features(self, times: Any, features: _Features) -> Any:
-        """What is known besides times and values, [batch, window, width]."""
+        """Return the features besides times and values, [batch, window, width]."""
         known = {key: value for key, value in features.items() if key not in _OWN}
         return self._process_exogenous_features(times=times, features=known)
 
@@ -234,7 +234,7 @@ class ARModel(TimeSeriesModel):
     def _process_window(
         self, features: _Features, mode: str, exogenous_regressors: Any
     ) -> ModelOutputs:
-        """The loss and the predictions of the end of windows."""
+        """Return the loss and the predictions of the end of windows."""
         times = tf.cast(features[_TIMES], tf.int64)
         values = tf.cast(features[_VALUES], dtype=self.dtype)
         regressors = tf.cast(exogenous_regressors, dtype=self.dtype)
@@ -273,7 +273,7 @@ class ARModel(TimeSeriesModel):
         )
 
     def get_batch_loss(self, features: _Features, mode: str, state: Any) -> ModelOutputs:
-        """The loss of windows, in training of the model's size, in evaluation of any size.
+        """Return the loss of windows, in training of the model's size, in evaluation of any size.
 
         Raises:
           ValueError: for windows of another size, or another mode.
@@ -348,7 +348,7 @@ class ARModel(TimeSeriesModel):
             )
 
     def _end_state(self, times: Any, values: Any, regressors: Any, state: Any) -> Any:
-        """The last times, their scaled values and what is known of them."""
+        """Return the last times, their scaled values and exogenous features."""
         size = self.input_window_size
         if size == 0:
             return tuple(state)
@@ -363,7 +363,7 @@ class ARModel(TimeSeriesModel):
         return new_times, new_values, known
 
     def _compute_time_features(self, time: Any) -> tuple[Any, Any]:
-        """Which period times [batch, window] are in, and which part of it.
+        """Return the period of times [batch, window], and the phase in it.
 
         Returns:
           ([batch, window, periods, ...], [batch, window, periods, buckets]); the second is between

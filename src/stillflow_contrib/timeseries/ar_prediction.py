@@ -13,8 +13,8 @@ class Rollout:
     Args:
       model: an `ARModel`.
       times: int32 [batch, times], to be predicted.
-      regressors: [batch, times, width], what is known of them.
-      state: times, values and what is known, [batch, input window or more, ...].
+      regressors: [batch, times, width], the exogenous features.
+      state: times, values and exogenous features, [batch, input window or more, ...].
     """
 
     def __init__(self, model: Any, times: Any, regressors: Any, state: Any) -> None:
@@ -37,7 +37,7 @@ class Rollout:
         )
 
     def _first_window(self, state_times: Any, state_values: Any, state_regressors: Any) -> Any:
-        """Times of the first window, the values before it, and what is known."""
+        """Return times of the first window, the values before it, and exogenous features."""
         times = self._times[:, : self._after]
         regressors = self._regressors[:, : self._after, :]
         before = self._before
@@ -56,7 +56,7 @@ class Rollout:
             return times, values, tf.concat(known, axis=1)
 
     def predictions(self) -> tuple[Any, Any]:
-        """Means and variances [batch, times, features]; None where the loss knows no variance."""
+        """Return means and variances [batch, times, features]; None if the loss has no variance."""
         model = self._model
         covariances: Any = 0.0
         if model.loss != model.SQUARED_LOSS:
@@ -89,7 +89,7 @@ class Rollout:
     def _next_window(
         self, offset: Any, times: Any, values: Any, regressors: Any, mean: Any
     ) -> tuple[Any, Any, Any]:
-        """Times, values before them, and what is known, of the window at `offset`."""
+        """Return times, earlier values, and exogenous features of the window at `offset`."""
         before, after = self._before, self._after
         if before > 0 and after < before:
             next_values = tf.concat([values[:, after:, :], mean], 1)
@@ -105,7 +105,7 @@ class Rollout:
         return self._times[:, offset - before : offset + after], next_values, next_regressors
 
     def _joined(self, array: Any) -> Any:
-        """The windows of an array as one, without what was padded."""
+        """Return the windows of an array as one, without what was padded."""
         if not isinstance(array, tf.TensorArray):
             return None
         length = self._count * self._after

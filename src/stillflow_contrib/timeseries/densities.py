@@ -17,13 +17,13 @@ def normal_log_prob(loc: Any, scale: Any, x: Any) -> Any:
 
 
 def cauchy_log_prob(loc: Any, scale: Any, x: Any) -> Any:
-    """The logarithm of the density of `x` under a Cauchy distribution."""
+    """Return the logarithm of the density of `x` under a Cauchy distribution."""
     z = (x - loc) / scale
     return -np.log(np.pi) - tf.log(scale) - tf.log1p(tf.square(z))
 
 
 def mvn_tril_log_prob(loc: Any, scale_tril: Any, x: Any) -> Any:
-    """The logarithm of the density under normal distributions of vectors.
+    """Return the logarithm of the density under normal distributions of vectors.
 
     Args:
       loc: [..., d], means.
@@ -41,7 +41,7 @@ def mvn_tril_log_prob(loc: Any, scale_tril: Any, x: Any) -> Any:
 
 
 def log_noninformative_covariance_prior(covariance: Any) -> Any:
-    """The logarithm of a prior of covariances [d, d] that prefers no scale (up to a constant)."""
+    """Return the logarithm of a scale-free prior of covariances [d, d] (up to a constant)."""
     ones = tf.ones(shape=[tf.shape(covariance)[0]], dtype=covariance.dtype)
     covariance += tf.diag(1e-8 * ones)
     power = -(tf.cast(tf.shape(covariance)[0] + 1, covariance.dtype) / 2.0)

@@ -40,7 +40,7 @@ from stillflow_contrib.timeseries.statistics import InputStatisticsFromMiniBatch
 
 @export("contrib.timeseries.TimeSeriesRegressor")
 class TimeSeriesRegressor(Estimator):
-    """Trains a model of series, evaluates it and predicts.
+    """Estimator of models of series: training, evaluation and prediction.
 
     Args:
       model: a `TimeSeriesModel`.
@@ -75,7 +75,7 @@ class TimeSeriesRegressor(Estimator):
         self, filtering_length: int, prediction_length: int, default_batch_size: int | None = None,
         values_input_dtype: Any = None, truncate_values: bool = False,
     ) -> Callable[[], Any]:  # fmt: skip
-        """What a model with `OneShotPredictionHead` is exported with: serialized examples.
+        """Return the receiver function for `OneShotPredictionHead`: serialized examples.
 
         Args:
           filtering_length: how many times have values.
@@ -92,7 +92,7 @@ class TimeSeriesRegressor(Estimator):
     def build_raw_serving_input_receiver_fn(
         self, default_batch_size: int | None = None, default_series_length: int | None = None
     ) -> Callable[[], Any]:
-        """What a model is exported with: tensors of times, values, known features and the state.
+        """Return the receiver function of tensors: times, values, known features and the state.
 
         Args:
           default_batch_size: how many series there are; None for any number.
@@ -110,7 +110,7 @@ class ARRegressor(TimeSeriesRegressor):
       input_window_size: how many times a prediction is made from.
       output_window_size: how many times are predicted at once.
       num_features: how many values there are at each time.
-      exogenous_feature_columns: feature columns of what is known at all times.
+      exogenous_feature_columns: feature columns known at all times.
       num_time_buckets: in how many parts a period is divided.
       loss: `ARModel.NORMAL_LIKELIHOOD_LOSS` or `ARModel.SQUARED_LOSS`.
       hidden_layer_sizes: widths of the network's layers.
@@ -173,7 +173,7 @@ class LSTMAutoRegressor(TimeSeriesRegressor):
       input_window_size, output_window_size: how many times are read, and predicted at once.
       model_dir: the folder of checkpoints and event files.
       num_features: how many values there are at each time.
-      extra_feature_columns: feature columns of what is known at all times.
+      extra_feature_columns: feature columns known at all times.
       num_timesteps: in how many parts a period is divided.
       loss: `ARModel.NORMAL_LIKELIHOOD_LOSS` or `ARModel.SQUARED_LOSS`.
       num_units: the width of the LSTM.
@@ -204,7 +204,7 @@ class LSTMAutoRegressor(TimeSeriesRegressor):
 
 
 class StateSpaceRegressor(TimeSeriesRegressor):
-    """Trains a state space model; windows go on from the states of those before them.
+    """Estimator of a state space model; windows continue from the states of earlier ones.
 
     Args:
       model: a `StateSpaceModel`.
@@ -230,14 +230,14 @@ class StateSpaceRegressor(TimeSeriesRegressor):
 
 @export("contrib.timeseries.StructuralEnsembleRegressor")
 class StructuralEnsembleRegressor(StateSpaceRegressor):
-    """Trains a model of level, trend, periods and what is left over.
+    """Estimator of a model of level, trend, periods and residuals.
 
     Args:
       periodicities: after how many times the series repeats itself: a number or a list.
       num_features: how many values there are at each time.
       cycle_num_latent_values: how many values a period is told by, odd: one number or a list.
       moving_average_order, autoregressive_order: of the transient part.
-      exogenous_feature_columns: feature columns of what is known at all times.
+      exogenous_feature_columns: feature columns known at all times.
       exogenous_update_condition: says at which times known features change the state.
       dtype: the type in which it computes.
       anomaly_prior_probability: of a value to be an anomaly; None for a model without them.

@@ -7,20 +7,20 @@ from stillflow.saved_model.names import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
 class State:
-    """Of the state to start from: a nested tuple, or the prefix of its numbered parts."""
+    """Keys of the state to start from: a nested tuple, or the prefix of its numbered parts."""
 
     STATE_TUPLE = "start_tuple"
     STATE_PREFIX = "model_state"
 
 
 class Times:
-    """Of the times, integers that increase."""
+    """Keys of the times, integers that increase."""
 
     TIMES = "times"
 
 
 class Values:
-    """Of the values, one or more floats at each time."""
+    """Keys of the values, one or more floats at each time."""
 
     VALUES = "values"
 

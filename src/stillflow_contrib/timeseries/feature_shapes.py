@@ -17,7 +17,7 @@ _TIMES, _VALUES = TrainEvalFeatures.TIMES, TrainEvalFeatures.VALUES
 def check_predict_features(
     features: dict[str, Any], required: Iterable[str], ignored: set[str]
 ) -> None:
-    """Checks the features of predictions.
+    """Check the features of predictions.
 
     Args:
       features: {name: tensor [batch, window, ...]}.
@@ -25,7 +25,7 @@ def check_predict_features(
       ignored: which may be of another shape.
 
     Raises:
-      ValueError: if one lacks, or is of another shape.
+      ValueError: if one is missing, or has another shape.
     """
     for name in required:
         if name not in features:
@@ -35,7 +35,7 @@ def check_predict_features(
 
 
 def check_train_eval_features(features: dict[str, Any], model: Any) -> None:
-    """Checks the features of training and evaluation; see `check_predict_features`."""
+    """Check the features of training and evaluation; see `check_predict_features`."""
     for name in (_TIMES, _VALUES):
         if name not in features:
             raise ValueError(f"Expected a '{name}' feature for training/evaluation.")

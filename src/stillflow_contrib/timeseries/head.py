@@ -47,7 +47,7 @@ def _without_state(features: _Features) -> _Features:
 
 
 class TimeSeriesRegressionHead(Head):
-    """What an estimator does with a model of series.
+    """Head of a model of series.
 
     Args:
       model: a `TimeSeriesModel`.
@@ -70,7 +70,7 @@ class TimeSeriesRegressionHead(Head):
     def create_loss(
         self, features: _Features, mode: str, logits: Any = None, labels: Any = None
     ) -> Any:
-        """The model's outputs, of which its loss is one; it is summarized.
+        """Return the model's outputs, of which its loss is one; it is summarized.
 
         Args:
           features: times [batch, window], values [batch, window, features], and others.
@@ -133,7 +133,7 @@ class TimeSeriesRegressionHead(Head):
         return convert_to_tensor_or_sparse_tensor(value)
 
     def _gather_state(self, features: _Features) -> tuple[_Features, bool]:
-        """Features with numbered parts of a state put together, and whether there were any."""
+        """Return features with a state's numbered parts combined, and True if there were any."""
         numbered = []
         for key, tensor in features.items():
             found = _NUMBERED_STATE.search(key)
@@ -157,7 +157,7 @@ class TimeSeriesRegressionHead(Head):
     def create_estimator_spec(  # type: ignore[override]
         self, features: _Features, mode: str, labels: Any = None
     ) -> EstimatorSpec:
-        """The `EstimatorSpec` of a mode; a state in numbered parts asks for signatures.
+        """Return the `EstimatorSpec` of a mode; a state in numbered parts asks for signatures.
 
         Args:
           features: {name: tensor}.
@@ -165,7 +165,8 @@ class TimeSeriesRegressionHead(Head):
           labels: None, or {}.
 
         Raises:
-          ValueError: if there are labels, features lack or do not fit, or the mode is unknown.
+          ValueError: if there are labels, features are missing or do not fit, or the mode is
+            unknown.
         """
         with tf.name_scope(self._name, "head"):
             if labels is not None and labels != {}:
@@ -240,19 +241,19 @@ class OneShotPredictionHead(TimeSeriesRegressionHead):
 
 
 def _last_value(name: str, tensor: Any) -> tuple[Any, Any]:
-    """A metric that is the tensor's last value, of whatever shape."""
+    """Return a metric that is the tensor's last value, of any shape."""
     variable = tf.Variable(
         tf.zeros([], dtype=tensor.dtype), name=f"{name}_identity_metric",
         collections=[tf.GraphKeys.LOCAL_VARIABLES], validate_shape=False,
     )  # fmt: skip
     update = tf.assign(variable, tensor, validate_shape=False)
-    # What reads it knows the shape.
+    # Its readers know the shape.
     variable.set_shape(tensor.get_shape())
     return variable.value(), update
 
 
 def _last_values(name: str, tensors: Any) -> tuple[Any, Any]:
-    """A metric of nested tensors."""
+    """Return a metric of nested tensors."""
     metrics = [
         _last_value(f"{name}_{number}", tensor)
         for number, tensor in enumerate(nest.flatten(tensors))
@@ -262,7 +263,7 @@ def _last_values(name: str, tensors: Any) -> tuple[Any, Any]:
 
 
 def state_to_dictionary(state_tuple: Any) -> _Features:
-    """A nested state as {numbered name: part}."""
+    """Return a nested state as {numbered name: part}."""
     return {
         f"{State.STATE_PREFIX}_{number:02d}": value
         for number, value in enumerate(nest.flatten(state_tuple))

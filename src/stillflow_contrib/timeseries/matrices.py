@@ -26,7 +26,7 @@ def clip_covariance(covariance: Any, maximum_variance_ratio: Any, minimum_varian
 def block_diagonal(
     matrices: Sequence[Any], dtype: Any = tf.float32, name: str | None = "block_diagonal"
 ) -> Any:
-    """Matrices [..., rows, columns] beside and below each other, zeros elsewhere."""
+    """Return the block-diagonal matrix of matrices [..., rows, columns]."""
     blocks: list[Any] = [tf.convert_to_tensor(matrix, dtype=dtype) for matrix in matrices]
     rows, columns, batch = tf.Dimension(0), tf.Dimension(0), tf.TensorShape(None)
     for block in blocks:
@@ -52,7 +52,7 @@ def block_diagonal(
 
 
 def power_sums_tensor(array_size: Any, power_matrix: Any, multiplier: Any) -> Any:
-    """Sums of A^i B (A^i)^T over i from 0: none, the first, the first two, ...
+    """Return sums of A^i B (A^i)^T over i from 0: none, the first, the first two, ...
 
     Args:
       array_size: how many of them.
@@ -148,7 +148,7 @@ def matrix_times_batch(matrix: Any, batch: Any, adj_x: bool = False, adj_y: bool
 
 
 def make_toeplitz_matrix(inputs: Any, name: str | None = None) -> Any:
-    """The symmetric Toeplitz matrix of blocks [n, d, d]: [n * d, n * d]."""
+    """Return the symmetric Toeplitz matrix of blocks [n, d, d]: [n * d, n * d]."""
     blocks = tf.shape(inputs)[0]
     size = tf.shape(inputs)[1]
     output_size = size * blocks
@@ -175,7 +175,7 @@ def sign_magnitude_positive_definite(
     diagonal = tf.matrix_diag_part(numbers)
 
     def padded(value: Any, rank: Any) -> Any:
-        """With ones behind its shape, to broadcast."""
+        """Return the value with trailing dimensions of 1, to broadcast."""
         value = tf.convert_to_tensor(value, dtype=numbers.dtype.base_dtype)
         shape = tf.shape(value)
         ones = tf.ones([rank - tf.rank(value)], dtype=rank.dtype)
@@ -213,7 +213,7 @@ def variable_covariance_matrix(
     size: int, name: str, dtype: Any, initial_diagonal_values: Any = None,
     initial_overall_scale_log: Any = 0.0,
 ) -> Any:  # fmt: skip
-    """A covariance [size, size] that is trained.
+    """Return a covariance [size, size] that is trained.
 
     Args:
       size: its dimension.
@@ -238,7 +238,7 @@ def variable_covariance_matrix(
 
 
 def replicate_state(start_state: Any, batch_size: Any) -> Any:
-    """A nested state with its tensors [...] repeated: [batch_size, ...]."""
+    """Return a nested state with its tensors [...] repeated: [batch_size, ...]."""
 
     def replicated(state: Any) -> Any:
         row = tf.expand_dims(state, 0)

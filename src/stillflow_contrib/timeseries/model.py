@@ -1,4 +1,4 @@
-"""What all models of series share: a loss of windows, predictions, known features beside them."""
+"""Base of models of series: a loss of windows, predictions, exogenous features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow_contrib.timeseries.matrices import replicate_state
 
 
 class ModelOutputs(NamedTuple):
-    """What a model says of a batch of windows.
+    """Output of a model for a batch of windows.
 
     `loss` is a scalar, `end_state` the nested state after the last time, `predictions` are {name:
     tensor [batch, times, ...]} and `prediction_times` [batch, times].
@@ -24,7 +24,7 @@ class ModelOutputs(NamedTuple):
 
 
 def embedded_columns_shape(columns: Any) -> list[int | None]:
-    """The shape, without the batch, of what an input layer makes of feature columns."""
+    """Return the shape, without the batch, of what an input layer makes of feature columns."""
     with tf.Graph().as_default():
         embedded = tf.feature_column.input_layer(parsed_placeholders(columns), columns)
         shape: list[int | None] = embedded.get_shape().as_list()[1:]
@@ -44,7 +44,7 @@ class TimeSeriesModel(abc.ABC):
 
     Args:
       num_features: how many values there are at each time.
-      exogenous_feature_columns: feature columns of what is known at all times, predicted or not.
+      exogenous_feature_columns: feature columns known at all times, predicted or not.
       dtype: the type in which it computes.
     """
 
@@ -61,7 +61,7 @@ class TimeSeriesModel(abc.ABC):
 
     @property
     def exogenous_feature_columns(self) -> Any:
-        """The feature columns of what is known."""
+        """The exogenous feature columns."""
         return self._exogenous_feature_columns
 
     def generate(
@@ -72,7 +72,7 @@ class TimeSeriesModel(abc.ABC):
         raise NotImplementedError("This model does not support generation.")
 
     def initialize_graph(self, input_statistics: Any = None) -> None:
-        """Creates variables in the graph.
+        """Create variables in the graph.
 
         Args:
           input_statistics: an `InputStatistics` that values are scaled by.
@@ -113,7 +113,7 @@ class TimeSeriesModel(abc.ABC):
             )
 
     def define_loss(self, features: dict[str, Any], mode: str) -> ModelOutputs:
-        """The loss of windows that begin with the model's first state.
+        """Return the loss of windows that begin with the model's first state.
 
         Args:
           features: times [batch, window], values [batch, window, features], and others.
@@ -127,11 +127,11 @@ class TimeSeriesModel(abc.ABC):
 
     @abc.abstractmethod
     def get_start_state(self) -> Any:
-        """A nested tuple of tensors, without a batch: where series begin."""
+        """Return a nested tuple of tensors, without a batch: where series begin."""
 
     @abc.abstractmethod
     def get_batch_loss(self, features: dict[str, Any], mode: str, state: Any) -> ModelOutputs:
-        """The loss of windows that begin with a state [batch, ...]; see `define_loss`."""
+        """Return the loss of windows that begin with a state [batch, ...]; see `define_loss`."""
 
     @abc.abstractmethod
     def predict(self, features: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class TimeSeriesModel(abc.ABC):
         """
 
     def _get_exogenous_embedding_shape(self) -> Any:
-        """The shape of what the columns make of the known features of one time."""
+        """Return the shape of what the columns make of the known features of one time."""
         columns = self._exogenous_feature_columns
         return embedded_columns_shape(columns) if columns else (0,)
 

@@ -15,7 +15,7 @@ def fully_connected(
     inp: Any, inp_size: int, layer_size: int, name: str, activation: Any = tf.nn.relu,
     dtype: Any = tf.float32,
 ) -> Any:  # fmt: skip
-    """A dense layer with variables `<name>_weight` and `<name>_bias`.
+    """Return a dense layer with variables `<name>_weight` and `<name>_bias`.
 
     Args:
       inp: [batch, inp_size].
@@ -34,7 +34,7 @@ def fully_connected(
 
 
 def parameter_switch(parameter_overrides: dict[Any, Any]) -> Callable[[Any], Any]:
-    """A function that gives a parameter's value: the one given here, or that of the session.
+    """Return a function that gives a parameter's value: the one given here, or that of the session.
 
     Args:
       parameter_overrides: {tensor: value}.
@@ -49,7 +49,7 @@ def parameter_switch(parameter_overrides: dict[Any, Any]) -> Callable[[Any], Any
 def canonicalize_times_or_steps_from_output(
     times: Any, steps: int | None, previous_model_output: dict[str, Any]
 ) -> Any:
-    """The times [batch, window] that are to be predicted after what a model has seen.
+    """Return the times [batch, window] that are to be predicted after what a model has seen.
 
     Args:
       times: [batch, window], or [window] for one series; None if there are steps.

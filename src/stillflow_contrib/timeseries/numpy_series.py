@@ -23,12 +23,12 @@ def canonicalize_numpy_data(
     """Features of a series, or of some, each with its batch and its times in front.
 
     Args:
-      data: {name: array}: times [], [length] or [batch, length], and everything else with these
-        dimensions in front; values may lack the last one, of features.
+      data: {name: array}: times [], [length] or [batch, length], and all others with these
+        dimensions in front; values may be without the last one, of features.
       require_single_batch: whether there may be one series only.
 
     Raises:
-      ValueError: if times or values lack, or dimensions do not fit together.
+      ValueError: if times or values are missing, or dimensions do not fit together.
     """
     features = {key: np.array(value) for key, value in data.items()}
     if _TIMES not in features or _VALUES not in features:
@@ -56,7 +56,7 @@ def canonicalize_numpy_data(
 
 
 def _with_features(values: np.ndarray, rank_of_times: int) -> np.ndarray:
-    """The values with a last dimension of features."""
+    """Return the values with a last dimension of features."""
     most, dimensions, absent = _EXPECTED[rank_of_times]
     if values.ndim == rank_of_times:
         return values[..., None]

@@ -43,7 +43,7 @@ class FlatPredictionModel(Model):
 
         Args:
           input_window_features: [batch, input window, width].
-          output_window_features: [batch, output window, width]; what is known of them.
+          output_window_features: [batch, output window, width]; the exogenous features.
         """
         if input_window_features.shape.dims[1].value == 0:
             activation = self._output_flatten(output_window_features)

@@ -16,23 +16,23 @@ _TIMES, _VALUES = TrainEvalFeatures.TIMES, TrainEvalFeatures.VALUES
 
 
 class TimeSeriesReader:
-    """Reads a series into the graph."""
+    """Reader of a series into the graph."""
 
     def check_dataset_size(self, minimum_dataset_size: int) -> None:
-        """Raises a ValueError if it is known that the series is shorter than that."""
+        """Raise a ValueError if it is known that the series is shorter than that."""
 
     def read(self) -> dict[str, Any]:
-        """Some of the series, {name: tensor [times, ...]}, which goes on forever."""
+        """Return some of the series, {name: tensor [times, ...]}, endlessly."""
         raise NotImplementedError
 
     def read_full(self) -> dict[str, Any]:
-        """The whole series, {name: tensor [times, ...]}."""
+        """Return the whole series, {name: tensor [times, ...]}."""
         raise NotImplementedError
 
 
 @export("contrib.timeseries.NumpyReader")
 class NumpyReader(TimeSeriesReader):
-    """Reads arrays.
+    """Reader of arrays.
 
     Args:
       data: {name: array}: times [length], values [length] or [length, features], others
@@ -40,7 +40,7 @@ class NumpyReader(TimeSeriesReader):
       read_num_records_hint: how many times are read at once.
 
     Raises:
-      ValueError: if times or values lack, or lengths differ.
+      ValueError: if times or values are missing, or lengths differ.
     """
 
     def __init__(self, data: dict[str, Any], read_num_records_hint: int = 4096) -> None:
@@ -48,7 +48,7 @@ class NumpyReader(TimeSeriesReader):
         self._read_num_records_hint = read_num_records_hint
 
     def check_dataset_size(self, minimum_dataset_size: int) -> None:
-        """Raises a ValueError if there are less times."""
+        """Raise a ValueError if there are less times."""
         there = self._features[_TIMES].shape[1]
         if there < minimum_dataset_size:
             raise ValueError(
@@ -58,7 +58,7 @@ class NumpyReader(TimeSeriesReader):
             )
 
     def read(self) -> dict[str, Any]:
-        """The next times, from the beginning again after the end."""
+        """Return the next times, from the beginning again after the end."""
         features = {key: np.squeeze(value, axis=0) for key, value in self._features.items()}
         result: dict[str, Any] = tf.estimator.inputs.numpy_input_fn(
             features, batch_size=self._read_num_records_hint, num_epochs=None, shuffle=False
@@ -66,7 +66,7 @@ class NumpyReader(TimeSeriesReader):
         return result
 
     def read_full(self) -> dict[str, Any]:
-        """The whole series."""
+        """Return the whole series."""
         features = tf.estimator.inputs.numpy_input_fn(
             self._features, batch_size=1, num_epochs=None, queue_capacity=2, shuffle=False
         )()
@@ -74,7 +74,7 @@ class NumpyReader(TimeSeriesReader):
 
 
 class ReaderBaseTimeSeriesParser(TimeSeriesReader):
-    """Reads the records of files by a `tf.ReaderBase`; subclasses say which, and parse them.
+    """Base of readers of files' records by a `tf.ReaderBase`; subclasses parse them.
 
     Args:
       filenames: the names of files, in the order in which they are read.
@@ -86,7 +86,7 @@ class ReaderBaseTimeSeriesParser(TimeSeriesReader):
         self._read_num_records_hint = read_num_records_hint
 
     def _get_reader(self) -> Any:
-        """A reader of records."""
+        """Return a reader of records."""
         raise NotImplementedError
 
     def _process_records(self, lines: Any) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class ReaderBaseTimeSeriesParser(TimeSeriesReader):
         raise NotImplementedError
 
     def _get_filename_queue(self, epoch_limit: int) -> tuple[Any, Any]:
-        """A queue of names that ends if all are read so often and nothing resets the count."""
+        """Return a queue of names that ends after so many epochs, unless the count is reset."""
         limiter = tf.Variable(
             tf.constant(0, dtype=tf.int64), name="epoch_limiter", trainable=False,
             collections=[tf.GraphKeys.LOCAL_VARIABLES],
@@ -110,7 +110,7 @@ class ReaderBaseTimeSeriesParser(TimeSeriesReader):
         return tf.train.string_input_producer(names, shuffle=False, capacity=1), limiter
 
     def read(self) -> dict[str, Any]:
-        """The next records, from the first file again after the last."""
+        """Return the next records, from the first file again after the last."""
         queue, limiter = self._get_filename_queue(self._read_num_records_hint)
         reader = self._get_reader()
         with tf.control_dependencies([tf.assign(limiter, 0)]):
@@ -147,7 +147,7 @@ class ReaderBaseTimeSeriesParser(TimeSeriesReader):
 
 @export("contrib.timeseries.CSVReader")
 class CSVReader(ReaderBaseTimeSeriesParser):
-    """Reads lines of comma-separated values.
+    """Reader of lines of comma-separated values.
 
     Args:
       filenames: the names of files, in the order in which they are read.
@@ -157,7 +157,7 @@ class CSVReader(ReaderBaseTimeSeriesParser):
       read_num_records_hint: how many lines are read at once.
 
     Raises:
-      ValueError: if times or values lack, or there are not as many types as columns.
+      ValueError: if times or values are missing, or there are not as many types as columns.
     """
 
     def __init__(
@@ -200,14 +200,14 @@ class CSVReader(ReaderBaseTimeSeriesParser):
 
 
 class TFExampleReader(ReaderBaseTimeSeriesParser):
-    """Reads TFRecords of `tf.train.Example`s, one for each time.
+    """Reader of TFRecords of `tf.train.Example`s, one for each time.
 
     Args:
       filenames: the names of files, in the order in which they are read.
       features: {name: `tf.FixedLenFeature`}, with times and values.
 
     Raises:
-      ValueError: if times or values lack.
+      ValueError: if times or values are missing.
     """
 
     def __init__(self, filenames: Any, features: dict[str, Any]) -> None:

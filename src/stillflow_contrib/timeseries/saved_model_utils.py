@@ -19,7 +19,7 @@ from stillflow_contrib.timeseries.numpy_series import canonicalize_numpy_data
 def _call(
     session: Any, signature: Any, features: dict[str, Any], continue_from: Any = None
 ) -> dict[str, Any]:
-    """Runs a signature; gives its outputs and the times."""
+    """Run a signature; give its outputs and the times."""
     state = continue_from or {}
     if FilteringResults.STATE_TUPLE in state:  # of an evaluation, which has it nested
         state = state_to_dictionary(state[FilteringResults.STATE_TUPLE])
@@ -45,7 +45,7 @@ def predict_continuation(
       signatures: the MetaGraphDef that `tf.saved_model.loader.load` returned.
       session: into which the model was loaded.
       steps: how many times are predicted, from the next one on.
-      times: in place of steps: [batch, times], or [times], integers after those seen.
+      times: instead of steps: [batch, times], or [times], integers after those seen.
       exogenous_features: {name: array [batch, times, ...]}, features that are known.
 
     Returns:
@@ -62,7 +62,7 @@ def predict_continuation(
 
 @export("contrib.timeseries.saved_model_utils.cold_start_filter")
 def cold_start_filter(signatures: Any, session: Any, features: dict[str, Any]) -> dict[str, Any]:
-    """The state after the first values of series, to go on from.
+    """Return the state after the first values of series, to go on from.
 
     Args:
       signatures: the MetaGraphDef that `tf.saved_model.loader.load` returned.
@@ -73,7 +73,7 @@ def cold_start_filter(signatures: Any, session: Any, features: dict[str, Any]) -
       {name: array}, with the times.
 
     Raises:
-      ValueError: if features lack or do not fit together.
+      ValueError: if features are missing or do not fit together.
     """
     data = canonicalize_numpy_data(features, require_single_batch=False)
     signature = signatures.signature_def[SavedModelLabels.COLD_START_FILTER]
@@ -84,7 +84,7 @@ def cold_start_filter(signatures: Any, session: Any, features: dict[str, Any]) -
 def filter_continuation(
     continue_from: dict[str, Any], signatures: Any, session: Any, features: dict[str, Any]
 ) -> dict[str, Any]:
-    """The state after more values; `continue_from` is what one of these functions returned.
+    """Return the state after more values; `continue_from` is what one of these functions returned.
 
     Args:
       continue_from: what `evaluate`, or a function of this module, returned.
@@ -94,7 +94,7 @@ def filter_continuation(
       {name: array}, with the times.
 
     Raises:
-      ValueError: if features lack or do not fit together.
+      ValueError: if features are missing or do not fit together.
     """
     data = canonicalize_numpy_data(features, require_single_batch=False)
     signature = signatures.signature_def[SavedModelLabels.FILTER]

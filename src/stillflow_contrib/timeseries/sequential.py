@@ -27,7 +27,7 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
       num_features: how many values there are at each time.
       normalize_features: whether values are scaled by the statistics of the series.
       dtype: the type in which it computes.
-      exogenous_feature_columns: feature columns of what is known at all times.
+      exogenous_feature_columns: feature columns known at all times.
       exogenous_update_condition: of `times` [batch] and `features` {name: [batch, ...]} of one
         time; gives whether known features change the state there, bool [batch].
       static_unrolling_window_size_threshold: windows of known size up to this are no loop in the
@@ -59,7 +59,7 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
     def _filtering_step(
         self, current_times: Any, current_values: Any, state: Any, predictions: _Features
     ) -> tuple[Any, _Features]:
-        """The state after a value, and outputs of which "loss" [batch] is one.
+        """Return the state after a value, and outputs of which "loss" [batch] is one.
 
         Args:
           current_times: [batch].
@@ -70,27 +70,27 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
 
     @abc.abstractmethod
     def _prediction_step(self, current_times: Any, state: Any) -> tuple[Any, _Features]:
-        """The state, and predictions {name: [batch, ...]} of a time [batch]."""
+        """Return the state, and predictions {name: [batch, ...]} of a time [batch]."""
 
     @abc.abstractmethod
     def _imputation_step(self, current_times: Any, state: Any) -> Any:
-        """The state brought forward to times [batch], over those that lack."""
+        """Return the state advanced to times [batch], over missing ones."""
 
     @abc.abstractmethod
     def _exogenous_input_step(
         self, current_times: Any, current_exogenous_regressors: Any, state: Any
     ) -> Any:
-        """The state changed by known features [batch, width]."""
+        """Return the state changed by known features [batch, width]."""
 
     def _loss_additions(self, times: Any, values: Any, mode: str) -> Any:
-        """What the loss has besides that of the values."""
+        """Return the loss in addition to that of the values."""
         return 0.0
 
     def _window_initializer(self, times: Any, state: Any) -> None:
-        """Computes what all steps of windows share."""
+        """Compute what all steps of windows share."""
 
     def get_batch_loss(self, features: _Features, mode: str, state: Any) -> ModelOutputs:
-        """The loss of windows; see `TimeSeriesModel.define_loss`."""
+        """Return the loss of windows; see `TimeSeriesModel.define_loss`."""
         loss, states, outputs = self.per_step_batch_loss(features, mode, state)
         last = [element[:, -1] for element in nest.flatten(states)]
         end_state = nest.pack_sequence_as(states, last)
@@ -101,7 +101,7 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
         self, current_times: Any, step_number: Any, state: Any, raw_features: _Features,
         embedded_exogenous_regressors: Any,
     ) -> Any:  # fmt: skip
-        """The state changed by the known features of a step, where the condition allows."""
+        """Return the state changed by the known features of a step, where the condition allows."""
         if embedded_exogenous_regressors is None:
             return state
         updated = self._exogenous_input_step(
@@ -128,7 +128,7 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
     def per_step_batch_loss(
         self, features: _Features, mode: str, state: Any
     ) -> tuple[Any, Any, _Features]:
-        """The loss, and all states and outputs on the way.
+        """Return the loss, and all states and outputs on the way.
 
         Args:
           features: times [batch, window], values [batch, window, features], and others.
@@ -238,7 +238,7 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
     def _loop_step(
         self, times: Any, state_update_fn: Callable[..., Any], outputs: Sequence[str]
     ) -> Callable[..., Any]:
-        """The body of the loop over times."""
+        """Return the body of the loop over times."""
 
         def step(number: Any, state: Any, states: Any, results: Any, reuse: bool = False) -> Any:
             with tf.variable_scope("state_update_step", reuse=reuse):
@@ -265,7 +265,7 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
 
 
 class _Values:
-    """Takes the place of a `tf.TensorArray` where there is no loop."""
+    """Replacement of a `tf.TensorArray` where there is no loop."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -276,7 +276,7 @@ class _Values:
 
 
 def _batch_first(array: Any) -> Any:
-    """What a loop has written, [batch, window, ...]."""
+    """Return the values that a loop has written, [batch, window, ...]."""
     if isinstance(array, _Values):
         return tf.stack(array.values, axis=1)
     stacked = array.stack()

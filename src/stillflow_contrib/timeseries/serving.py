@@ -1,4 +1,4 @@
-"""What served models of series receive: raw tensors, or serialized examples."""
+"""Inputs of served models of series: raw tensors, or serialized examples."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def start_state_placeholders(
 
 
 def raw_receiver(model: Any, batch: int | None, length: int | None) -> Any:
-    """A `ServingInputReceiver` of tensors.
+    """Return a `ServingInputReceiver` of tensors.
 
     Args:
       model: a `TimeSeriesModel`.
@@ -74,7 +74,7 @@ def one_shot_receiver(
     model: Any, filtering_length: int, prediction_length: int, batch: int | None,
     values_dtype: Any, truncate_values: bool,
 ) -> Any:  # fmt: skip
-    """A `ServingInputReceiver` of serialized examples, each of a whole series.
+    """Return a `ServingInputReceiver` of serialized examples, each of a whole series.
 
     Args:
       model: a `TimeSeriesModel`.
@@ -106,7 +106,7 @@ def one_shot_receiver(
 
 
 def _sequence(key: str, spec: Any, length: int) -> Any:
-    """How a feature of every time is parsed."""
+    """Return the parsing of a feature of every time."""
     if isinstance(spec, tf.FixedLenFeature):
         return spec._replace(shape=(length, *spec.shape))
     if spec.dtype == tf.string:

@@ -1,4 +1,4 @@
-"""Where the state comes from that a window begins with: the start, or the window before it."""
+"""Sources of a window's initial state: the start, or the window before it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class PassthroughStateManager:
         self._graph_initialized = False
 
     def initialize_graph(self, model: Any, input_statistics: Any = None) -> None:
-        """Creates what it needs in the graph."""
+        """Create what it needs in the graph."""
         self._graph_initialized = True
         self._input_statistics = input_statistics
 
     def define_loss(self, model: Any, features: dict[str, Any], mode: str) -> ModelOutputs:
-        """The loss of windows; see `TimeSeriesModel.define_loss`.
+        """Return the loss of windows; see `TimeSeriesModel.define_loss`.
 
         Raises:
           ValueError: if a state is among the features.
@@ -47,7 +47,7 @@ class _OverridableStateManager(PassthroughStateManager):
         raise NotImplementedError
 
     def define_loss(self, model: Any, features: dict[str, Any], mode: str) -> ModelOutputs:
-        """The loss of windows; the state is taken out of `features`.
+        """Return the loss of windows; the state is removed from `features`.
 
         Raises:
           ValueError: if a state is given in training.
@@ -92,7 +92,7 @@ class ChainingStateManager(_OverridableStateManager):
         self._cached_states: Any = None
 
     def initialize_graph(self, model: Any, input_statistics: Any = None) -> None:
-        """Creates the tables of states."""
+        """Create the tables of states."""
         super().initialize_graph(model=model, input_statistics=input_statistics)
         self._start_state = model.get_start_state()
         self._cached_states = TupleOfTensorsLookup(
@@ -126,7 +126,7 @@ class ChainingStateManager(_OverridableStateManager):
         return time // self._state_saving_interval
 
     def _get_cached_states(self, times: Any) -> Any:
-        """The states [batch, ...] that are kept for times [batch]."""
+        """Return the states [batch, ...] that are kept for times [batch]."""
         chunks = self._get_chunk_number(times)
         found = tuple(self._cached_states.lookup(tf.cast(chunks, tf.int64)))
         statistics = self._input_statistics
@@ -142,7 +142,10 @@ class ChainingStateManager(_OverridableStateManager):
     def _update_cached_states(
         self, model: Any, features: dict[str, Any], mode: str
     ) -> tuple[Any, Any, dict[str, Any]]:
-        """The loss, the states at the ends, and predictions; all states on the way are kept."""
+        """Return the loss, the states at the ends, and predictions.
+
+        All states on the way are kept.
+        """
         times = features[TrainEvalFeatures.TIMES]
         start = self._get_cached_states(times[:, 0])
         loss, states, predictions = model.per_step_batch_loss(

@@ -29,14 +29,14 @@ class TensorValuedMutableDenseHashTable(DenseHashTable):
         )
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
-        """Puts values [..., shape of a value] under keys [...]."""
+        """Put values [..., shape of a value] under keys [...]."""
         keys = tf.convert_to_tensor(keys, dtype=self._key_dtype)
         flat = tf.reshape(keys, [-1])
         rows = tf.reshape(values, [tf.shape(flat)[0], -1])
         return super().insert(keys=flat, values=rows, name=name)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values [..., shape of a value] of keys [...]."""
+        """Return the values [..., shape of a value] of keys [...]."""
         flat = tf.reshape(tf.convert_to_tensor(keys, dtype=self._key_dtype), [-1])
         found = super().lookup(keys=flat, name=name)
         return tf.reshape(found, tf.concat([tf.shape(keys), self._tensor_shape], 0))
@@ -73,12 +73,12 @@ class TupleOfTensorsLookup(LookupInterface):
         self._name = name
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The states of keys [...]: each tensor with [...] in front."""
+        """Return the states of keys [...]: each tensor with [...] in front."""
         found = [table.lookup(keys) for table in nest.flatten(self._hash_tables)]
         return nest.pack_sequence_as(self._hash_tables, found)
 
     def insert(self, keys: Any, values: Any) -> Any:
-        """Puts states under keys [...]; gives the operation that does."""
+        """Put states under keys [...]; give the operation that does."""
         nest.assert_same_structure(self._hash_tables, values)
         # All are computed before one is put in: they may have been looked up here.
         flat = [tf.identity(value) for value in nest.flatten(values)]

@@ -1,4 +1,4 @@
-"""What is known of a series from the batches of it that training has seen."""
+"""Statistics of a series, from the batches seen in training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class InputStatistics(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """What the statistics are made of."""
+    """Sums that the statistics are computed from."""
 
     max_time_seen: Any
     chunk_count: Any
@@ -44,7 +44,7 @@ def _variable(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
 
 
 class InputStatisticsFromMiniBatch:
-    """Keeps statistics in variables.
+    """Statistics in variables.
 
     Args:
       num_features: how many values there are at each time.
@@ -62,7 +62,7 @@ class InputStatisticsFromMiniBatch:
     def initialize_graph(
         self, features: dict[str, Any], update_statistics: bool = True
     ) -> InputStatistics:
-        """Creates the variables, and adds a batch to them.
+        """Create the variables, and add a batch to them.
 
         Args:
           features: times [batch, window] and values [batch, window, features].
@@ -138,7 +138,7 @@ class InputStatisticsFromMiniBatch:
             return tf.group(new_mean, new_variance, new_start, start_time, total)
 
     def _update_sums(self, sums: _Sums, times: Any, values: Any) -> _Sums:
-        """Adds a batch; gives what was assigned."""
+        """Add a batch; give what was assigned."""
         durations = tf.cast(
             tf.reduce_max(times, axis=1) - tf.reduce_min(times, axis=1), self._dtype
         ) / tf.cast(tf.shape(times)[1] - 1, self._dtype)

@@ -23,12 +23,12 @@ def predict_continuation_input_fn(
     evaluation: _Features, steps: int | None = None, times: Any = None,
     exogenous_features: _Features | None = None,
 ) -> Callable[[], tuple[_Features, None]]:  # fmt: skip
-    """An input function of predictions after what was evaluated.
+    """Return an input function of predictions after what was evaluated.
 
     Args:
       evaluation: what `evaluate` returned; there is a prediction for each of its windows.
       steps: how many times are predicted, from the next one on.
-      times: in place of steps: [batch, times], or [times], integers after those evaluated.
+      times: instead of steps: [batch, times], or [times], integers after those evaluated.
       exogenous_features: {name: array [batch, times, ...]}, features that are known.
 
     Raises:

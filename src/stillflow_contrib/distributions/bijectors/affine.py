@@ -59,12 +59,12 @@ class AffineScalar(Bijector):
 
     @property
     def shift(self) -> Any:
-        """What is added."""
+        """The shift."""
         return self._shift
 
     @property
     def scale(self) -> Any:
-        """What multiplies."""
+        """The scale."""
         return self._scale
 
     def _forward(self, x: Any) -> Any:
@@ -141,7 +141,7 @@ class Affine(Bijector):
             )  # fmt: skip
 
     def _made_scale(self, multiplier: Any, diag: Any, tril: Any, small: Any, factor: Any) -> Any:
-        """The matrix: an operator, or a tensor if it only multiplies."""
+        """Return the matrix: an operator, or a tensor if it only multiplies."""
         multiplier = optional_tensor(multiplier, "identity_multiplier")
         diag, tril = optional_tensor(diag, "diag"), optional_tensor(tril, "tril")
         small = optional_tensor(small, "perturb_diag")
@@ -173,12 +173,12 @@ class Affine(Bijector):
 
     @property
     def shift(self) -> Any:
-        """What is added."""
+        """The shift."""
         return self._shift
 
     @property
     def scale(self) -> Any:
-        """What multiplies: a `tf.linalg.LinearOperator`, or a tensor of one number."""
+        """The scale: a `tf.linalg.LinearOperator`, or a tensor of one number."""
         return self._scale
 
     def _forward(self, x: Any) -> Any:

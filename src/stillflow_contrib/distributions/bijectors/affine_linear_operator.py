@@ -60,12 +60,12 @@ class AffineLinearOperator(Bijector):
 
     @property
     def shift(self) -> Any:
-        """What is added."""
+        """The shift."""
         return self._shift
 
     @property
     def scale(self) -> Any:
-        """What multiplies."""
+        """The scale."""
         return self._scale
 
     def _forward(self, x: Any) -> Any:

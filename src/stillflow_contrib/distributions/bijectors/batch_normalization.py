@@ -69,7 +69,7 @@ class BatchNormalization(Bijector):
             return x * factor + (mean if offset is None else mean - offset * factor)
 
     def _spread(self, statistic: Any, x: Any) -> Any:
-        """A statistic in a shape that broadcasts against `x`."""
+        """Return a statistic in a shape that broadcasts against `x`."""
         if not x.shape.is_fully_defined():
             raise ValueError("Input must have shape known at graph construction.")
         ndims, axes = len(x.shape), self.batchnorm.axis

@@ -13,7 +13,7 @@ from stillflow_contrib.distributions.bijectors.elementwise import _moved
 
 
 def _least_event_ndims(steps: Iterable[tuple[int, int]]) -> int:
-    """The least rank of events that steps can take one after the other.
+    """Return the least rank of events that steps can take one after the other.
 
     Args:
       steps: the least rank that each takes, and the least rank that it gives.
@@ -115,7 +115,7 @@ class Chain(Bijector):
     def _summed_log_dets(
         self, x: Any, way: str, steps: list[Bijector], kwargs: dict[str, Any]
     ) -> Any:
-        """The sum of the logarithms of Jacobians of all steps, forward or inverse."""
+        """Return the sum of the logarithms of Jacobians of all steps, forward or inverse."""
         total = tf.cast(0.0, dtype=x.dtype.base_dtype)
         if not steps:
             return total

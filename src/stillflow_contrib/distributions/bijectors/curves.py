@@ -318,12 +318,12 @@ class SinhArcsinh(Bijector):
 
     @property
     def skewness(self) -> Any:
-        """How far it leans."""
+        """The skewness."""
         return self._skewness
 
     @property
     def tailweight(self) -> Any:
-        """How heavy tails become."""
+        """The weight of tails."""
         return self._tailweight
 
     def _bent(self, x: Any) -> Any:

@@ -138,7 +138,7 @@ def masked_dense(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """A dense layer whose units see only inputs that come before theirs.
+    """Return a dense layer whose units see only inputs that come before theirs.
 
     Args:
       inputs: `[..., depth]`, of known depth.
@@ -185,7 +185,7 @@ def masked_autoregressive_default_template(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """A function for `MaskedAutoregressiveFlow`: masked dense layers (Germain et al., 2015).
+    """Return a function for `MaskedAutoregressiveFlow`: masked dense layers (Germain et al., 2015).
 
     Args:
       hidden_layers: numbers of units.
@@ -273,7 +273,7 @@ class RealNVP(Bijector):
         )
 
     def _rest(self, x: Any) -> int:
-        """How many numbers are not masked; the depth is that of the first call."""
+        """Return the number of unmasked numbers; the depth is that of the first call."""
         if self._input_depth is None:
             depth = _depth(x)
             self._input_depth = depth
@@ -324,7 +324,7 @@ def real_nvp_default_template(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """A function for `RealNVP`: dense layers.
+    """Return a function for `RealNVP`: dense layers.
 
     Args:
       hidden_layers: numbers of units.

@@ -78,7 +78,7 @@ class CholeskyOuterProduct(Bijector):
 
     @staticmethod
     def _without_row(result: Any, x: Any) -> Any:
-        """Takes off the batch that `_as_rows` adds to a single matrix."""
+        """Remove the batch that `_as_rows` adds to a single matrix."""
         if x.shape.ndims is not None:
             return tf.squeeze(result, axis=-1) if x.shape.ndims == 2 else result
         shape = tf.shape(result)

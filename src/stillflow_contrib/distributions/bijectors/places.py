@@ -118,7 +118,7 @@ class Permute(Bijector):
 
     @property
     def permutation(self) -> Any:
-        """Where each number of y comes from."""
+        """The source index of each number of y."""
         return self._permutation
 
     def _forward(self, x: Any) -> Any:
@@ -135,7 +135,7 @@ class Permute(Bijector):
 
 
 def _checks_of_shape(shape: Any, validate_args: bool) -> list[Any]:
-    """Checks of what is not known of a shape in which one size may be -1.
+    """Check of what is not known of a shape in which one size may be -1.
 
     Raises:
       TypeError: if it is of no integer type.
@@ -227,12 +227,12 @@ class Reshape(Bijector):
         outer = tf.shape(x)
         ndims = tf.rank(x) if x_ndims is None else x_ndims
         outer = outer[: ndims - tf.abs(event_ndims)]
-        # Concatenating nothing would hide what is known of the shape.
+        # A concatenation with nothing would hide the static shape.
         alone = known is not None and known == x_ndims
         return tf.reshape(x, after if alone else tf.concat([outer, after], axis=0))
 
     def _checks_of_event(self, found: Any, dynamic: Any, wanted: Any) -> list[Any]:
-        """That the sizes of events are those wanted, where one is.
+        """Return checks that the sizes of events are the wanted ones, if any.
 
         Args:
           found: their shape, None if it is not known.

@@ -43,7 +43,7 @@ def _activation(activation_fn: Any) -> Any:
 def _dnn_model_fn(
     features: Any, labels: Any, mode: str, params: dict[str, Any], config: Any = None
 ) -> ModelFnOps:
-    """Builds the model of a `DNNEstimator`, whose arguments are `params`."""
+    """Build the model of a `DNNEstimator`, whose arguments are `params`."""
     head = params["head"]
     slices = params.get("input_layer_min_slice_size") or SLICE_BYTES
     features = as_dict(features)

@@ -26,7 +26,7 @@ from stillflow_contrib.learn.targets import multi_class_target, regression_targe
 
 
 def state_name(place: int) -> str:
-    """The name of a part of the state."""
+    """Return the name of a part of the state."""
     return f"{RNNKeys.STATE_PREFIX}_{place}"
 
 
@@ -40,7 +40,7 @@ def state_tuple_to_dict(state: Any) -> dict[str, Any]:
 
 
 def dict_to_state_tuple(input_dict: dict[str, Any], cell: Any) -> Any:
-    """The state of a cell from its parts among features; None if there is none of them.
+    """Return the state of a cell from its parts among features; None if there is none of them.
 
     Raises:
       ValueError: if some are missing.
@@ -89,12 +89,12 @@ def build_sequence_input(
     features: dict[str, Any], sequence_feature_columns: Any, context_feature_columns: Any,
     weight_collections: Any = None, scope: Any = None,
 ) -> Any:  # fmt: skip
-    """The input of a recurrent network.
+    """Return the input of a recurrent network.
 
     Args:
       features: tensors by name.
       sequence_feature_columns: columns of `tf.contrib.layers`, of what has steps.
-      context_feature_columns: of what holds for all steps, or None.
+      context_feature_columns: features that are constant over all steps, or None.
       weight_collections: where variables are listed.
       scope: of variables.
 
@@ -120,7 +120,7 @@ def construct_rnn(
     initial_state: Any, sequence_input: Any, cell: Any, num_label_columns: int,
     dtype: Any = None, parallel_iterations: int | None = 32, swap_memory: bool = True,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """A recurrent network and a dense layer over each step.
+    """Return a recurrent network and a dense layer over each step.
 
     Returns:
       Logits [batch, steps, num_label_columns], and the last state.
@@ -140,7 +140,7 @@ def construct_rnn(
 def _single_value_predictions(
     logits: Any, lengths: Any, target_column: Any, problem_type: int, probabilities: bool
 ) -> dict[str, Any]:
-    """The predictions of sequences, by their last steps."""
+    """Return the predictions of sequences, by their last steps."""
     with tf.name_scope("SingleValuePrediction"):
         last = select_last_activations(logits, lengths)
         name = prediction_name(problem_type)
@@ -153,7 +153,7 @@ def _single_value_predictions(
 def _loss(
     several: bool, logits: Any, labels: Any, lengths: Any, target_column: Any, features: Any
 ) -> Any:
-    """The loss of all steps, or of the last ones: a scalar."""
+    """Return the loss of all steps, or of the last ones: a scalar."""
     if several:
         with tf.name_scope("MultiValueLoss"):
             logits, labels = mask_activations_and_labels(logits, labels, lengths)
@@ -165,7 +165,7 @@ def _loss(
 def output_alternatives(
     prediction_type: int, problem_type: int, prediction_dict: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """What an export serves: predictions of sequences, without the state."""
+    """Return the exported outputs: predictions of sequences, without the state."""
     if prediction_type == PredictionType.MULTIPLE_VALUE:
         return None
     if prediction_type == PredictionType.SINGLE_VALUE:
@@ -183,7 +183,7 @@ def dynamic_rnn_model_fn(
     parallel_iterations: int | None = None, swap_memory: bool = True,
     name: str = "DynamicRNNModel",
 ) -> Callable[..., ModelFnOps]:  # fmt: skip
-    """The model function of a `DynamicRnnEstimator`, whose arguments most of these are.
+    """Return the model function of a `DynamicRnnEstimator`, whose arguments most of these are.
 
     Raises:
       ValueError: for types that there are not, or probabilities of numbers.
@@ -252,7 +252,7 @@ def _several_predictions(
 
 
 def _target(problem_type: int, num_classes: int | None) -> tuple[str, Any]:
-    """The name of what is predicted, and its target column."""
+    """Return the name of what is predicted, and its target column."""
     if problem_type == ProblemType.LINEAR_REGRESSION:
         return "Regressor", regression_target()
     if problem_type == ProblemType.CLASSIFICATION:
@@ -276,7 +276,7 @@ class DynamicRnnEstimator(Estimator):
       problem_type: `ProblemType.CLASSIFICATION` or `ProblemType.LINEAR_REGRESSION`.
       prediction_type: 1 to predict something of each sequence, 2 of each of its steps.
       sequence_feature_columns: columns of `tf.contrib.layers`, of what has steps.
-      context_feature_columns: of what holds for all steps, or None.
+      context_feature_columns: features that are constant over all steps, or None.
       num_classes: how many classes there are.
       num_units: the widths of layers.
       cell_type: "basic_rnn", "lstm", "gru", or a subclass of `RNNCell`.

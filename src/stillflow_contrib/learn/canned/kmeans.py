@@ -29,7 +29,7 @@ _SUCCEEDED = deprecated(
 
 @export("contrib.learn.KMeansClustering")
 class KMeansClustering(Estimator):
-    """Finds clusters of points; the arguments are those of `tf.contrib.factorization`'s."""
+    """Estimator of clusters of points; the arguments are those of `tf.contrib.factorization`'s."""
 
     SQUARED_EUCLIDEAN_DISTANCE = clustering.SQUARED_EUCLIDEAN_DISTANCE
     COSINE_DISTANCE = clustering.COSINE_DISTANCE
@@ -69,13 +69,13 @@ class KMeansClustering(Estimator):
 
     @_SUCCEEDED
     def predict_cluster_idx(self, input_fn: Any = None) -> Iterator[Any]:
-        """Gives the number of each point's cluster."""
+        """Return the number of each point's cluster."""
         for result in super().predict(input_fn=input_fn, outputs=[self.CLUSTER_IDX]):
             yield result[self.CLUSTER_IDX]
 
     @_SUCCEEDED
     def score(self, input_fn: Any = None, steps: int | None = None) -> Any:
-        """The sum of the distances of points to their nearest centers."""
+        """Return the sum of the distances of points to their nearest centers."""
         return np.sum(self.evaluate(input_fn=input_fn, steps=steps)[self.SCORES])
 
     @_SUCCEEDED
@@ -87,14 +87,14 @@ class KMeansClustering(Estimator):
 
     @_SUCCEEDED
     def clusters(self) -> Any:
-        """The centers [clusters, width]."""
+        """Return the centers [clusters, width]."""
         return self.get_variable_value(self.CLUSTERS)
 
 
 def _model_fn(
     features: Any, labels: Any, mode: str, params: dict[str, Any], config: Any
 ) -> ModelFnOps:
-    """Builds the model of a `KMeansClustering`, whose arguments are `params`."""
+    """Build the model of a `KMeansClustering`, whose arguments are `params`."""
     assert labels is None, labels
     scores, clusters, distances, initialized, init_op, train_op = clustering.KMeans(
         side_by_side(features),

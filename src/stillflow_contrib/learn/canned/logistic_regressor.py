@@ -21,7 +21,7 @@ def LogisticRegressor(
     config: Any = None,
     feature_engineering_fn: Any = None,
 ) -> Estimator:
-    """An estimator of probabilities, evaluated by metrics of two classes.
+    """Return an estimator of probabilities, evaluated by metrics of two classes.
 
     Args:
       model_fn: takes features, labels and a mode; returns (predictions, loss, train_op).

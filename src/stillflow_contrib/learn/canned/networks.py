@@ -21,7 +21,7 @@ def as_dict(features: Any) -> dict[str, Any]:
 
 
 def partitions(config: Any, **slices: int) -> Callable[..., Any]:
-    """A partitioner of variables over parameter servers."""
+    """Return a partitioner of variables over parameter servers."""
     servers = config.num_ps_replicas if config else 0
     return min_max_variable_partitioner(max_partitions=servers, **slices)
 
@@ -31,7 +31,7 @@ def _are_contrib(columns: Any) -> bool:
 
 
 def add_layer_summary(value: Any, tag: str, separator: str = "/") -> None:
-    """Adds how many activations are zero, and their histogram."""
+    """Add how many activations are zero, and their histogram."""
     tf.summary.scalar(f"{tag}{separator}fraction_of_zero_values", tf.nn.zero_fraction(value))
     tf.summary.histogram(f"{tag}{separator}activation", value)
 
@@ -59,7 +59,7 @@ def deep_logits(
       activation_fn: of the layers.
       dropout: the share of activations that are left out in training.
       input_partitioner: of the columns' variables.
-      separator: what stands between a layer and its summaries.
+      separator: text between a layer's name and those of its summaries.
 
     Returns:
       The logits [batch, logits_dimension], and the scope of the columns.
@@ -94,7 +94,7 @@ def deep_logits(
 
 
 def open_scope(name: str, features: dict[str, Any], config: Any, **slices: int) -> Any:
-    """The variable scope of a network, whose variables are spread over parameter servers."""
+    """Return the variable scope of a network, whose variables are spread over parameter servers."""
     partitioner = partitions(config, **slices)
     return tf.variable_scope(name, values=tuple(features.values()), partitioner=partitioner)
 
@@ -130,7 +130,7 @@ def wide_logits(
 
 
 def gradient_multipliers(embedding_lr_multipliers: Any, input_scope: str) -> Any:
-    """The factors of the gradients of columns' vectors, by variable, or None.
+    """Return the factors of the gradients of columns' vectors, by variable, or None.
 
     Args:
       embedding_lr_multipliers: {column: factor}, or None.
@@ -156,5 +156,5 @@ def gradient_multipliers(embedding_lr_multipliers: Any, input_scope: str) -> Any
 
 
 def optimizer_of(spec: Any) -> Any:
-    """An optimizer, or what a function gives."""
+    """Return an optimizer, or what a function gives."""
     return spec() if callable(spec) else spec

@@ -1,4 +1,4 @@
-"""What ready-made estimators predict by default."""
+"""Default predictions of ready-made estimators."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Predicts(Estimator):
         return _each(predictions, key) if as_iterable else predictions[key]
 
     def _parse(self, estimator: Any, examples: Any) -> Any:
-        """The features of the model's columns, from serialized `Example`s."""
+        """Return the features of the model's columns, from serialized `Example`s."""
         keys = ("feature_columns", "linear_feature_columns", "dnn_feature_columns")
         columns = [column for key in keys for column in self.params.get(key) or ()]
         return parse_feature_columns_from_examples(examples, columns)
@@ -75,7 +75,7 @@ class PredictsClasses(_Predicts):
         use_deprecated_input_fn: bool = True, signature_fn: Any = None,
         default_batch_size: int | None = 1, exports_to_keep: int | None = None,
     ) -> Any:  # fmt: skip
-        """Writes a bundle that serves probabilities; see `Estimator.export`."""
+        """Write a bundle that serves probabilities; see `Estimator.export`."""
         return self._export_of(
             PredictionKey.PROBABILITIES, classification_signature_fn_with_prob, export_dir,
             input_fn, input_feature_key, use_deprecated_input_fn, signature_fn, default_batch_size,
@@ -92,7 +92,7 @@ class PredictsClasses(_Predicts):
         outputs: Any = None,
         as_iterable: bool = True,
     ) -> Any:
-        """Gives classes, or the predictions that `outputs` names; see `Estimator.predict`."""
+        """Return classes, or the predictions that `outputs` names; see `Estimator.predict`."""
         if not outputs:
             return self.predict_classes(x, input_fn, batch_size, as_iterable)
         return super().predict(x, input_fn, batch_size, outputs, as_iterable)
@@ -105,7 +105,7 @@ class PredictsClasses(_Predicts):
         batch_size: int | None = None,
         as_iterable: bool = True,
     ) -> Any:
-        """Gives classes; see `Estimator.predict`."""
+        """Return classes; see `Estimator.predict`."""
         return self._predict_key(PredictionKey.CLASSES, x, input_fn, batch_size, as_iterable)
 
     @_AS_ITERABLE
@@ -116,7 +116,7 @@ class PredictsClasses(_Predicts):
         batch_size: int | None = None,
         as_iterable: bool = True,
     ) -> Any:
-        """Gives probabilities of classes; see `Estimator.predict`."""
+        """Return probabilities of classes; see `Estimator.predict`."""
         return self._predict_key(PredictionKey.PROBABILITIES, x, input_fn, batch_size, as_iterable)
 
 
@@ -129,7 +129,7 @@ class PredictsScores(_Predicts):
         use_deprecated_input_fn: bool = True, signature_fn: Any = None,
         default_batch_size: int | None = 1, exports_to_keep: int | None = None,
     ) -> Any:  # fmt: skip
-        """Writes a bundle that serves numbers; see `Estimator.export`."""
+        """Write a bundle that serves numbers; see `Estimator.export`."""
         return self._export_of(
             PredictionKey.SCORES, regression_signature_fn, export_dir, input_fn,
             input_feature_key, use_deprecated_input_fn, signature_fn, default_batch_size,
@@ -146,7 +146,7 @@ class PredictsScores(_Predicts):
         outputs: Any = None,
         as_iterable: bool = True,
     ) -> Any:
-        """Gives numbers, or the predictions that `outputs` names; see `Estimator.predict`."""
+        """Return numbers, or the predictions that `outputs` names; see `Estimator.predict`."""
         if not outputs:
             return self.predict_scores(x, input_fn, batch_size, as_iterable)
         return super().predict(x, input_fn, batch_size, outputs, as_iterable)
@@ -159,7 +159,7 @@ class PredictsScores(_Predicts):
         batch_size: int | None = None,
         as_iterable: bool = True,
     ) -> Any:
-        """Gives numbers; see `Estimator.predict`."""
+        """Return numbers; see `Estimator.predict`."""
         return self._predict_key(PredictionKey.SCORES, x, input_fn, batch_size, as_iterable)
 
 
@@ -179,7 +179,7 @@ class EvaluatesScores(PredictsScores):
         checkpoint_path: Any = None,
         hooks: Any = None,
     ) -> Any:
-        """Runs metrics over the input; see `Estimator.evaluate`."""
+        """Run metrics over the input; see `Estimator.evaluate`."""
         metrics = {
             key if isinstance(metric, MetricSpec) or isinstance(key, tuple)
             else (key, PredictionKey.SCORES): metric

@@ -1,4 +1,4 @@
-"""What recurrent estimators of `tf.contrib.learn` are made of: cells, masks and predictions."""
+"""Parts of recurrent estimators: cells, masks and predictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RNNKeys:
 
 
 class PredictionType:
-    """Whether there is a prediction of each sequence or of each of its steps."""
+    """Kinds of predictions: one of each sequence, or of each of its steps."""
 
     SINGLE_VALUE = 1
     MULTIPLE_VALUE = 2
@@ -36,7 +36,7 @@ def _cell(cell_type: Any, num_units: int) -> Any:
 def construct_rnn_cell(
     num_units: Any, cell_type: Any = "basic_rnn", dropout_keep_probabilities: Any = None
 ) -> Any:
-    """Makes a cell of one or more layers.
+    """Make a cell of one or more layers.
 
     Args:
       num_units: the widths of layers, or one width.
@@ -88,7 +88,7 @@ def get_eval_metric_ops(
 
 
 def select_last_activations(activations: Any, sequence_lengths: Any) -> Any:
-    """Of outputs [batch, steps, n] those of the last step of each sequence.
+    """Return the last step of each sequence of outputs [batch, steps, n].
 
     Args:
       activations: the outputs.
@@ -108,7 +108,7 @@ def select_last_activations(activations: Any, sequence_lengths: Any) -> Any:
 def mask_activations_and_labels(
     activations: Any, labels: Any, sequence_lengths: Any
 ) -> tuple[Any, Any]:
-    """Outputs and labels of all steps that are within their sequences, one after the other.
+    """Return outputs and labels of all steps inside their sequences, concatenated.
 
     Args:
       activations: [batch, steps, n].
@@ -130,7 +130,7 @@ def mask_activations_and_labels(
 
 
 def prediction_name(problem_type: int) -> str:
-    """The name of predictions."""
+    """Return the name of predictions."""
     if problem_type == ProblemType.CLASSIFICATION:
         return PredictionKey.CLASSES
     return PredictionKey.SCORES
@@ -139,7 +139,7 @@ def prediction_name(problem_type: int) -> str:
 def multi_value_predictions(
     activations: Any, target_column: Any, problem_type: int, predict_probabilities: bool
 ) -> dict[str, Any]:
-    """The predictions of each step.
+    """Return the predictions of each step.
 
     Args:
       activations: logits [batch, steps, n].

@@ -61,7 +61,7 @@ class SVM(_Predicts):
         self, x: Any = None, input_fn: Any = None, batch_size: int | None = None,
         as_iterable: bool = True,
     ) -> Any:  # fmt: skip
-        """Gives classes; see `Estimator.predict`."""
+        """Return classes; see `Estimator.predict`."""
         return self._predict_key(PredictionKey.CLASSES, x, input_fn, batch_size, as_iterable)
 
     @_AS_ITERABLE

@@ -31,7 +31,7 @@ _LEARNING_RATE = 0.2
 
 
 def learning_rate(columns: Any) -> float:
-    """The learning rate of a linear model: the less the more columns it has."""
+    """Return the learning rate of a linear model: the less the more columns it has."""
     return min(_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
 
 
@@ -46,7 +46,7 @@ def _optimizer(spec: Any, columns: Any) -> Any:
 def linear_model_fn(
     features: Any, labels: Any, mode: str, params: dict[str, Any], config: Any = None
 ) -> ModelFnOps:
-    """Builds the model of a `LinearEstimator`, whose arguments are `params`."""
+    """Build the model of a `LinearEstimator`, whose arguments are `params`."""
     head, columns = params["head"], params["feature_columns"]
     features = as_dict(features)
     with open_scope(WIDE, features, config, min_slice_size=SLICE_BYTES) as scope:
@@ -69,7 +69,7 @@ def linear_model_fn(
 
 
 class _Linear(Estimator):
-    """What linear estimators share."""
+    """Base of linear estimators."""
 
     def _set_up(
         self, head: Any, feature_columns: Any, optimizer: Any, gradient_clip_norm: Any,

@@ -44,7 +44,10 @@ _BOTH_COUNT = deprecated_arg_values(
 def _deep(
     features: dict[str, Any], mode: str, params: dict[str, Any], units: int, config: Any
 ) -> tuple[Any, str]:
-    """The network's logits and the scope of its columns; None and no name without columns."""
+    """Return the network's logits and the scope of its columns.
+
+    None and no name without columns.
+    """
     columns = params.get("dnn_feature_columns")
     if not columns:
         return None, ""
@@ -65,7 +68,7 @@ def _deep(
 
 
 def _wide(features: dict[str, Any], params: dict[str, Any], units: int, config: Any) -> Any:
-    """The linear model's logits; None without columns."""
+    """Return the linear model's logits; None without columns."""
     columns = params.get("linear_feature_columns")
     if not columns:
         return None
@@ -79,7 +82,7 @@ def _wide(features: dict[str, Any], params: dict[str, Any], units: int, config: 
 def _dnn_linear_combined_model_fn(
     features: Any, labels: Any, mode: str, params: dict[str, Any], config: Any = None
 ) -> ModelFnOps:
-    """Builds the model of a `DNNLinearCombinedEstimator`, whose arguments are `params`."""
+    """Build the model of a `DNNLinearCombinedEstimator`, whose arguments are `params`."""
     head = params["head"]
     if not params.get("linear_feature_columns") and not params.get("dnn_feature_columns"):
         raise ValueError(_NO_COLUMNS)
@@ -129,7 +132,7 @@ def _dnn_linear_combined_model_fn(
 
 
 class _Combined(Estimator):
-    """What estimators of both models share."""
+    """Base of estimators of both models."""
 
     def _set_up(
         self, head: Any, params: dict[str, Any], model_dir: Any, config: Any,

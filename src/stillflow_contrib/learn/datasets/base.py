@@ -131,7 +131,7 @@ def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
     path = os.path.join(work_directory, filename)
     if not os.path.exists(path):
         copy = downloads.provided(source_url)
-        # A download that breaks off must not leave half a file under the final name.
+        # A download that fails must not leave a partial file under the final name.
         handle, partial = tempfile.mkstemp(prefix=filename, dir=work_directory)
         try:
             address = Path(copy).absolute().as_uri() if copy else source_url

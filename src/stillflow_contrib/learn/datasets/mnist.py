@@ -146,12 +146,12 @@ class DataSet:
 
     @property
     def num_examples(self) -> int:
-        """How many examples there are."""
+        """The number of examples."""
         return self._num_examples
 
     @property
     def epochs_completed(self) -> int:
-        """How many times all examples have been handed out."""
+        """The number of completed epochs."""
         return self._epochs_completed
 
     def next_batch(

@@ -1,4 +1,4 @@
-"""What a head is, and what those with one loss share."""
+"""Heads, and the base of those with one loss."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ old_head = deprecated(None, "Please switch to tf.contrib.estimator.*_head.")
 
 @export("contrib.learn.Head")
 class Head(abc.ABC):
-    """Builds the end of a model: from logits to loss, predictions and metrics."""
+    """Head: the end of a model, from logits to loss, predictions and metrics."""
 
     @property
     @abc.abstractmethod
     def logits_dimension(self) -> int:
-        """How many logits the head takes."""
+        """The number of logits of the head."""
 
     @abc.abstractmethod
     def create_model_fn_ops(
@@ -39,7 +39,7 @@ class Head(abc.ABC):
         logits_input: Any = None,
         scope: Any = None,
     ) -> ModelFnOps:
-        """Builds the model.
+        """Build the model.
 
         Args:
           features: tensors by name.
@@ -53,24 +53,24 @@ class Head(abc.ABC):
 
 
 def check_mode(mode: str) -> None:
-    """Refuses what is no mode."""
+    """Raise an error for an unknown mode."""
     if mode not in MODES:
         raise ValueError(f"mode={mode} unrecognized.")
 
 
 def summary_key(head_name: str | None, key: str) -> str:
-    """The name of a metric, which ends in the head's if it has one."""
+    """Return the name of a metric, which ends in the head's if it has one."""
     return f"{key}/{head_name}" if head_name else key
 
 
 def add_loss_summary(loss: Any, head_name: str | None) -> None:
-    """Adds the summary of a loss, outside of all scopes."""
+    """Add the summary of a loss, outside of all scopes."""
     with tf.name_scope(""):
         tf.summary.scalar(summary_key(head_name, MetricKey.LOSS), tf.identity(loss))
 
 
 def require_train_op(train_op_fn: Any, end: str = "") -> None:
-    """Refuses to train without a training operation."""
+    """Raise an error for training without a training operation."""
     if train_op_fn is None:
         raise ValueError(f"train_op_fn can not be None in TRAIN mode{end}")
 
@@ -114,12 +114,12 @@ class _SingleHead(Head):
 
     @property
     def logits_dimension(self) -> int:
-        """How many logits the head takes."""
+        """The number of logits of the head."""
         return self._logits_dimension
 
     @property
     def label_name(self) -> str | None:
-        """Which labels it takes."""
+        """The name of its labels."""
         return self._label_name
 
     @property
@@ -142,7 +142,7 @@ class _SingleHead(Head):
         logits_input: Any = None,
         scope: Any = None,
     ) -> ModelFnOps:
-        """Builds the model: see `Head`."""
+        """Build the model: see `Head`."""
         values = (*features.values(), labels, logits, logits_input)
         with tf.variable_scope(scope, default_name=self.head_name or self._scope, values=values):
             if mode == ModeKeys.INFER or labels is None:
@@ -187,7 +187,7 @@ class _SingleHead(Head):
         return self._loss_fn(labels, logits, weights)
 
     def _centered_bias_step(self, bias: Any, batch_size: Any, labels: Any, weights: Any) -> Any:
-        """Moves the bias towards what would predict the labels alone."""
+        """Move the bias towards what would predict the labels alone."""
         with tf.name_scope(None, "centered_bias_step", (labels,)) as name:
             width = tf.shape(bias)[0]
             logits = tf.reshape(tf.tile(bias, (batch_size,)), (batch_size, width))
@@ -197,7 +197,7 @@ class _SingleHead(Head):
         return AdagradOptimizer(0.1).minimize(loss, var_list=(bias,), name=name)
 
     def _transform_labels(self, labels: Any) -> Any:
-        """The labels as a tensor."""
+        """Return the labels as a tensor."""
         labels = self._labels_tensor(labels)
         if isinstance(labels, tf.SparseTensor):
             raise ValueError("SparseTensor is not supported.")
@@ -209,7 +209,7 @@ class _SingleHead(Head):
     def _accuracy(
         self, eval_loss: Any, predictions: dict[str, Any], labels: Any, weights: Any
     ) -> dict[str, Any]:
-        """The metrics that all heads of classes have: the loss, and how many are predicted."""
+        """Return the metrics of all classification heads: the loss, and the accuracy."""
         classes = predictions[PredictionKey.CLASSES]
         return {
             self._key(MetricKey.LOSS): tf.metrics.mean(eval_loss),
@@ -231,7 +231,7 @@ class _SingleHead(Head):
         """Metrics by `MetricKey`."""
 
     def _output_alternatives(self, predictions: dict[str, Any]) -> dict[Any, Any]:
-        """What is exported."""
+        """Return the exported outputs."""
         return {self._head_name: (self._problem_type, predictions)}
 
 
@@ -241,7 +241,7 @@ def _check_dimension(logits_dimension: Any) -> None:
 
 
 def _logits(logits_input: Any, logits: Any, logits_dimension: int) -> Any:
-    """The logits, or a linear layer that makes them."""
+    """Return the logits, or a linear layer that makes them."""
     if logits is None:
         if logits_input is None:
             raise ValueError("Neither logits nor logits_input supplied.")
@@ -263,7 +263,7 @@ def _centered_bias(logits_dimension: int, head_name: str | None) -> Any:
 
 
 def _weight_tensor(features: Any, weight_column_name: str | None) -> Any:
-    """The weights of examples, [batch, ...], or None."""
+    """Return the weights of examples, [batch, ...], or None."""
     if not weight_column_name:
         return None
     if weight_column_name not in features:

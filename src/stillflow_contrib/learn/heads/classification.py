@@ -18,7 +18,7 @@ def _two_class_logits(logits: Any) -> Any:
 
 
 class _ClassificationHead(_SingleHead):
-    """What heads of classes share: an export of probabilities with the names of classes.
+    """Base of classification heads: an export of probabilities with the names of classes.
 
     Args:
       thresholds: of metrics that look at probabilities above a threshold.
@@ -117,7 +117,7 @@ class _BinarySvmHead(_SingleHead):
 
 
 class _ManyClassesHead(_ClassificationHead):
-    """What heads of more than two classes share: metrics of some of these.
+    """Base of heads of more than two classes: metrics of some of these.
 
     Args:
       n_classes: how many classes there are.
@@ -262,7 +262,7 @@ def multi_class_head(
     loss_fn: Callable[..., Any] | None = None,
     label_keys: Any = None,
 ) -> Head:
-    """A head that predicts one of two or more classes.
+    """Return a head that predicts one of two or more classes.
 
     Args:
       n_classes: how many.
@@ -305,7 +305,7 @@ def binary_svm_head(
     head_name: str | None = None,
     thresholds: Any = None,
 ) -> Head:
-    """A head that predicts one of two classes, by the hinge loss.
+    """Return a head that predicts one of two classes, by the hinge loss.
 
     Args:
       thresholds: nothing.
@@ -329,7 +329,7 @@ def multi_label_head(
     metric_class_ids: Any = None,
     loss_fn: Callable[..., Any] | None = None,
 ) -> Head:
-    """A head that predicts any number of classes.
+    """Return a head that predicts any number of classes.
 
     Args:
       n_classes, label_name, ...: as of `multi_class_head`. Labels are [batch, n_classes] of zeros

@@ -41,7 +41,7 @@ class _LossOnlyHead(Head):
         logits_input: Any = None,
         scope: Any = None,
     ) -> ModelFnOps:
-        """Builds the loss: see `Head`."""
+        """Build the loss: see `Head`."""
         check_mode(mode)
         loss = train_op = None
         if mode != ModeKeys.INFER:
@@ -84,7 +84,7 @@ class _MultiHead(Head):
         logits_input: Any = None,
         scope: Any = None,
     ) -> ModelFnOps:
-        """Builds the model: see `Head`. `logits` may be a dict, by the heads' names."""
+        """Build the model: see `Head`. `logits` may be a dict, by the heads' names."""
         check_mode(mode)
         given = {"features": features, "mode": mode, "labels": labels, "scope": scope}
         given["train_op_fn"] = no_op_train_fn
@@ -153,7 +153,7 @@ def _metrics(models: list[ModelFnOps]) -> dict[str, Any]:
 
 @old_head
 def loss_only_head(loss_fn: Callable[[], Any], head_name: str | None = None) -> Head:
-    """A head with a loss and no logits; for `multi_head`.
+    """Return a head with a loss and no logits; for `multi_head`.
 
     Args:
       loss_fn: gives a scalar, or a list of them.
@@ -165,7 +165,7 @@ def loss_only_head(loss_fn: Callable[[], Any], head_name: str | None = None) -> 
 @export("contrib.learn.multi_head")
 @old_head
 def multi_head(heads: Any, loss_weights: Any = None) -> Head:
-    """A head of several heads.
+    """Return a head of several heads.
 
     Args:
       heads: heads, each with a name.
@@ -188,5 +188,5 @@ def multi_head(heads: Any, loss_weights: Any = None) -> Head:
 @export("contrib.learn.no_op_train_fn")
 @deprecated(None, "Use 'lambda _: tf.no_op()'.")
 def no_op_train_fn(loss: Any) -> Any:
-    """Makes no training operation of a loss."""
+    """Make no training operation of a loss."""
     return tf.no_op()

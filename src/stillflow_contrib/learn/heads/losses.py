@@ -11,7 +11,7 @@ from stillflow.util.function_utils import fn_args
 
 
 def weighted(losses: Any, weights: Any) -> tuple[Any, Any]:
-    """The mean of losses, and their average by weight.
+    """Return the mean of losses, and their average by weight.
 
     Args:
       losses: of each example.
@@ -41,7 +41,7 @@ def _as_columns(logits: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def mean_squared_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:
-    """The squared differences of predictions and labels."""
+    """Return the squared differences of predictions and labels."""
     with tf.name_scope(None, "mean_squared_loss", (logits, labels)) as name:
         logits, labels = _as_columns(tf.convert_to_tensor(logits), tf.convert_to_tensor(labels))
         labels = tf.cast(labels, tf.float32)
@@ -49,7 +49,7 @@ def mean_squared_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[An
 
 
 def poisson_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:
-    """How unlikely labels are as counts, whose expectations' logarithms the logits are."""
+    """Return the Poisson loss of count labels, whose expectations' logarithms are the logits."""
     with tf.name_scope(None, "_poisson_loss", (logits, labels)) as name:
         logits, labels = _as_columns(tf.convert_to_tensor(logits), tf.convert_to_tensor(labels))
         losses = tf.nn.log_poisson_loss(labels, logits, compute_full_loss=True, name=name)
@@ -57,7 +57,7 @@ def poisson_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, An
 
 
 def log_loss_with_two_classes(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:
-    """The cross entropy of labels of two classes."""
+    """Return the cross entropy of labels of two classes."""
     with tf.name_scope(None, "log_loss_with_two_classes", (logits, labels)) as name:
         logits = tf.convert_to_tensor(logits)
         labels = tf.cast(labels, tf.float32)
@@ -68,7 +68,7 @@ def log_loss_with_two_classes(labels: Any, logits: Any, weights: Any = None) -> 
 
 
 def softmax_cross_entropy_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:
-    """The cross entropy of labels that are numbers of classes."""
+    """Return the cross entropy of labels that are numbers of classes."""
     with tf.name_scope(None, "softmax_cross_entropy_loss", (logits, labels)) as name:
         labels = tf.convert_to_tensor(labels)
         if not labels.dtype.is_integer:
@@ -85,7 +85,7 @@ def softmax_cross_entropy_loss(labels: Any, logits: Any, weights: Any = None) ->
 
 
 def sigmoid_cross_entropy_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:
-    """The cross entropy of labels of many classes, each of which is there or not."""
+    """Return the cross entropy of labels of many classes, each of which is there or not."""
     with tf.name_scope(None, "sigmoid_cross_entropy_loss", (logits, labels)) as name:
         labels = tf.cast(labels, tf.float32)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
@@ -93,7 +93,7 @@ def sigmoid_cross_entropy_loss(labels: Any, logits: Any, weights: Any = None) ->
 
 
 def hinge_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]:
-    """The hinge loss of a support vector machine."""
+    """Return the hinge loss of a support vector machine."""
     with tf.name_scope(None, "hinge_loss", (logits, labels)) as name:
         rank = tf.less_equal(tf.rank(labels), 2)
         told = ("labels shape should be either [batch_size, 1] or [batch_size]",)
@@ -106,7 +106,7 @@ def hinge_loss(labels: Any, logits: Any, weights: Any = None) -> tuple[Any, Any]
 
 
 def user_loss(loss_fn: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """A user's loss as one of these, or None.
+    """Return a user's loss as one of these, or None.
 
     Raises:
       ValueError: if it takes no labels, logits or weights.

@@ -26,14 +26,14 @@ def _of_class(weights: Any, like: Any, class_id: int | None) -> Any:
 
 
 def mean(values: Any, weights: Any = None, class_id: int | None = None) -> Any:
-    """The mean of predictions or labels, or of those of a class."""
+    """Return the mean of predictions or labels, or of those of a class."""
     values = tf.cast(values, tf.float32)
     weights = _of_class(weights, values, class_id)
     return tf.metrics.mean(values if class_id is None else values[:, class_id], weights)
 
 
 def share_of_class(classes: Any, weights: Any, class_id: int) -> Any:
-    """How many predictions or labels are a class."""
+    """Return the share of a class among predictions or labels."""
     is_class = tf.equal(tf.cast(class_id, tf.int32), tf.cast(classes, tf.int32))
     counted = tf.where(is_class, tf.ones_like(classes), tf.zeros_like(classes))
     return tf.metrics.mean(counted, weights=weights)
@@ -43,7 +43,7 @@ def auc(
     predictions: Any, labels: Any, weights: Any = None, class_id: int | None = None,
     curve: str = "ROC",
 ) -> Any:  # fmt: skip
-    """The area under a curve, or that of a class."""
+    """Return the area under a curve, or that of a class."""
     predictions = tf.cast(predictions, tf.float32)
     if labels.dtype.base_dtype != tf.bool:
         logging.warning("Casting %s labels to bool.", labels.dtype)
@@ -55,7 +55,7 @@ def auc(
 
 
 def accuracy_at_threshold(predictions: Any, labels: Any, weights: Any, threshold: float) -> Any:
-    """How many labels are what predictions above a threshold say."""
+    """Return the share of labels that equal predictions above a threshold."""
     above = tf.cast(tf.greater_equal(predictions, threshold), tf.float32)
     return tf.metrics.accuracy(labels, above, weights)
 

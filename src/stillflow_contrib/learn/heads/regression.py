@@ -48,7 +48,7 @@ def regression_head(
     head_name: str | None = None,
     link_fn: Callable[..., Any] | None = None,
 ) -> Head:
-    """A head that predicts numbers, by mean squared error.
+    """Return a head that predicts numbers, by mean squared error.
 
     Args:
       label_name: which labels it takes, if they are a dict.
@@ -74,7 +74,7 @@ def poisson_regression_head(
     enable_centered_bias: bool = False,
     head_name: str | None = None,
 ) -> Head:
-    """A head that predicts counts; logits are logarithms of their expectations.
+    """Return a head that predicts counts; logits are logarithms of their expectations.
 
     Args:
       label_name, weight_column_name, ...: as of `regression_head`.

@@ -23,7 +23,7 @@ def numpy_input_fn(
     queue_capacity: int = 1000,
     num_threads: int = 1,
 ) -> Any:
-    """An input function over arrays: see `tf.estimator.inputs.numpy_input_fn`."""
+    """Return an input function over arrays: see `tf.estimator.inputs.numpy_input_fn`."""
     return tf.estimator.inputs.numpy_input_fn(
         x, y, batch_size, num_epochs, shuffle, queue_capacity, num_threads
     )
@@ -41,20 +41,20 @@ def pandas_input_fn(
     num_threads: int = 1,
     target_column: str = "target",
 ) -> Any:
-    """An input function over a data frame: see `tf.estimator.inputs.pandas_input_fn`."""
+    """Return an input function over a data frame: see `tf.estimator.inputs.pandas_input_fn`."""
     return tf.estimator.inputs.pandas_input_fn(
         x, y, batch_size, num_epochs, shuffle, queue_capacity, num_threads, target_column
     )
 
 
 def _is_frame(data: Any) -> bool:
-    # Whoever has a data frame has imported pandas.
+    # A program with a data frame has imported pandas.
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, pandas.DataFrame)
 
 
 def _no_numbers(frame: Any) -> list[tuple[Any, str]]:
-    """The columns that hold no numbers, and their types."""
+    """Return the columns that hold no numbers, and their types."""
     types = [(column, frame[column].dtype) for column in frame]
     return [
         (column, kind.name)
@@ -66,7 +66,7 @@ def _no_numbers(frame: Any) -> list[tuple[Any, str]]:
 @export("contrib.learn.extract_pandas_data")
 @_OF_FRAMES
 def extract_pandas_data(data: Any) -> Any:
-    """The numbers of a data frame as an array of floats; what is none is returned as it is.
+    """Return the numbers of a data frame as an array of floats; what is none is returned as it is.
 
     Raises:
       ValueError: if a column holds no numbers.
@@ -85,14 +85,14 @@ def extract_pandas_data(data: Any) -> Any:
 @export("contrib.learn.extract_pandas_matrix")
 @_OF_FRAMES
 def extract_pandas_matrix(data: Any) -> Any:
-    """The values of a data frame as an array; what is none is returned as it is."""
+    """Return the values of a data frame as an array; what is none is returned as it is."""
     return data.values if _is_frame(data) else data
 
 
 @export("contrib.learn.extract_pandas_labels")
 @_OF_FRAMES
 def extract_pandas_labels(labels: Any) -> Any:
-    """The values of a data frame of one column; what is none is returned as it is.
+    """Return the values of a data frame of one column; what is none is returned as it is.
 
     Raises:
       ValueError: if there are more columns, or it holds no numbers.

@@ -18,7 +18,7 @@ def queue_parsed_features(
     num_enqueue_threads: int = 2,
     name: str | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Puts batches into a queue, so that threads parse while a model is trained.
+    """Put batches into a queue, so that threads parse while a model is trained.
 
     Args:
       parsed_features: tensors and SparseTensors by name.

@@ -96,7 +96,7 @@ def read_keyed_batch_examples_shared_queue(
     name: str | None = None,
     seed: int | None = None,
 ) -> tuple[Any, Any]:
-    """As `read_keyed_batch_examples`, but workers that share a queue divide the files."""
+    """Read like `read_keyed_batch_examples`, but workers that share a queue divide the files."""
     return _read(
         _shared_queue, file_pattern, batch_size, reader, randomize_input, num_epochs,
         queue_capacity, num_threads, read_batch_size, parse_fn, name, seed,
@@ -106,7 +106,7 @@ def read_keyed_batch_examples_shared_queue(
 def _own_queue(
     names: list[str], shuffle: bool, num_epochs: int | None, name: str, seed: int | None
 ) -> Any:
-    """A queue of the names of files."""
+    """Return a queue of the names of files."""
     return tf.train.string_input_producer(
         tf.constant(names, name="input"), shuffle=shuffle, num_epochs=num_epochs, name=name,
         seed=seed,
@@ -116,7 +116,7 @@ def _own_queue(
 def _shared_queue(
     names: list[str], shuffle: bool, num_epochs: int | None, name: str, seed: int | None
 ) -> Any:
-    """A queue of a single name: what workers have not got yet stays in a shared variable."""
+    """Return a queue of a single name: what workers have not got yet stays in a shared variable."""
     queue = tf.FIFOQueue(capacity=1, dtypes=[tf.string], shapes=[[]])
     following = seek_next(names, shuffle=shuffle, num_epochs=num_epochs, seed=seed)
     runner = tf.train.QueueRunner(queue, [queue.enqueue(following)])
@@ -193,7 +193,7 @@ def _check(
 def _records(
     queue: Any, reader: Callable[[], Any], num_threads: int, read_batch_size: Any, parse_fn: Any
 ) -> list[Any]:
-    """What each reader reads."""
+    """Return the records of each reader."""
     with tf.name_scope("read"):
         records = []
         for _ in range(num_threads):
@@ -260,7 +260,7 @@ def _parsed(
     num_threads: int,
     name: str | None,
 ) -> tuple[Any, dict[str, Any]]:
-    """What `read_examples` gives for its arguments, parsed, and through a queue."""
+    """Return the result of `read_examples`, parsed, and passed through a queue."""
     with tf.name_scope(name, "read_batch_features", [given[0]]) as scope:
         keys, examples = read_examples(*given, name=scope)
         return queue_parsed_features(
@@ -285,7 +285,7 @@ def read_keyed_batch_features_shared_queue(
     parse_fn: Callable[[Any], Any] | None = None,
     name: str | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """As `read_keyed_batch_features`, but workers that share a queue divide the files."""
+    """Read like `read_keyed_batch_features`, but workers that share a queue divide the files."""
     return _parsed(
         read_keyed_batch_examples_shared_queue,
         (file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity,

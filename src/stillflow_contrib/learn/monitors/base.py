@@ -1,4 +1,4 @@
-"""What monitors are made of: BaseMonitor, EveryN, and what they fetch."""
+"""Base classes of monitors: BaseMonitor, EveryN, and their fetches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BaseMonitor:
 
     @property
     def run_on_all_workers(self) -> bool:
-        """Whether every worker has it, or the chief alone."""
+        """True if every worker has it, not only the chief."""
         return False
 
     def set_estimator(self, estimator: Any) -> None:
@@ -40,21 +40,21 @@ class BaseMonitor:
         self._estimator = estimator
 
     def begin(self, max_steps: int | None = None) -> None:
-        """Called before training, with the global step to end at."""
+        """Prepare; called before training, with the global step to end at."""
         if self._begun:
             raise ValueError("begin called twice without end.")
         self._max_steps = max_steps
         self._begun = True
 
     def end(self, session: Any = None) -> None:
-        """Called after training."""
+        """Finish; called after training."""
         if not self._begun:
             raise ValueError("end called without begin.")
         self._max_steps = None
         self._begun = False
 
     def epoch_begin(self, epoch: int) -> None:
-        """Called before an epoch."""
+        """Prepare an epoch."""
         if self._current_epoch is not None:
             raise ValueError("epoch_begin called twice without epoch_end.")
         if epoch < 0:
@@ -62,27 +62,27 @@ class BaseMonitor:
         self._current_epoch = epoch
 
     def epoch_end(self, epoch: int) -> None:
-        """Called after an epoch."""
+        """Finish an epoch."""
         if self._current_epoch != epoch:
             raise ValueError("epoch_end expected %s but got %s.", self._current_epoch, epoch)
         self._current_epoch = None
 
     def step_begin(self, step: int) -> list[Any]:
-        """Called before a step; returns what to fetch with it: tensors or their names."""
+        """Return the fetches of the next step: tensors or their names."""
         if step < 0 or (self._max_steps is not None and step > self._max_steps):
             raise ValueError(f"Invalid step {step}.")
         self._current_step = step
         return []
 
     def step_end(self, step: int, output: dict[Any, Any]) -> bool:
-        """Called after a step with what was fetched; returns whether to stop."""
+        """Process the fetches of a step; return True to stop."""
         if self._current_step != step:
             raise ValueError("step_end expected %s but got %s.", self._current_step, step)
         self._current_step = None
         return False
 
     def post_step(self, step: int, session: Any) -> None:
-        """Called after `step_end` of all monitors."""
+        """Act after `step_end` of all monitors."""
 
 
 @export("contrib.learn.monitors.EveryN")
@@ -103,15 +103,15 @@ class EveryN(BaseMonitor):
         self._every_n_step_begin_called = False
 
     def every_n_step_begin(self, step: int) -> list[Any]:
-        """Called before a step that is watched; returns what to fetch with it."""
+        """Return the fetches of the next watched step."""
         return []
 
     def every_n_step_end(self, step: int, outputs: dict[Any, Any]) -> bool | None:
-        """Called after a step that is watched; returns whether to stop."""
+        """Process the fetches of a watched step; return True to stop."""
         return False
 
     def every_n_post_step(self, step: int | None, session: Any) -> None:
-        """Called after `every_n_step_end`, and at the end of training."""
+        """Act after `every_n_step_end`, and at the end of training."""
 
     def step_begin(self, step: int) -> list[Any]:
         super().step_begin(step)
@@ -140,5 +140,5 @@ class EveryN(BaseMonitor):
 
 
 def extract_output(outputs: dict[Any, Any], request: Any) -> Any:
-    """What was fetched for a tensor; the fetches may go by its name."""
+    """Return the fetched value of a tensor; the fetches may be by name."""
     return outputs[request] if request in outputs else outputs[request.name]

@@ -15,7 +15,7 @@ from stillflow_contrib.learn.monitors.base import EveryN
 
 @export("contrib.learn.monitors.ValidationMonitor")
 class ValidationMonitor(EveryN):
-    """Evaluates each new checkpoint.
+    """Monitor that evaluates each new checkpoint.
 
     Args:
       x, y: features and labels as arrays.
@@ -67,7 +67,7 @@ class ValidationMonitor(EveryN):
 
     @property
     def early_stopped(self) -> bool:
-        """Whether it ended training."""
+        """True if it ended training."""
         return self._early_stopped
 
     @property

@@ -17,7 +17,7 @@ from stillflow_contrib.learn.monitors.base import BaseMonitor, EveryN, extract_o
 
 @export("contrib.learn.monitors.StopAtStep")
 class StopAtStep(BaseMonitor):
-    """Ends training, in every worker.
+    """Monitor that ends training, in every worker.
 
     Args:
       num_steps: after so many steps.
@@ -109,7 +109,7 @@ def _listed(names: dict[str, Any], outputs: dict[Any, Any]) -> str:
 
 @export("contrib.learn.monitors.CaptureVariable")
 class CaptureVariable(EveryN):
-    """Keeps the values of a variable or tensor.
+    """Monitor that keeps the values of a variable or tensor.
 
     Args:
       var_name: its name.
@@ -149,7 +149,7 @@ class NanLossDuringTrainingError(RuntimeError):
 
 @export("contrib.learn.monitors.NanLoss")
 class NanLoss(EveryN):
-    """Ends training where the loss is not a number.
+    """Monitor that ends training when the loss is NaN.
 
     Args:
       loss_tensor: the loss.
@@ -185,7 +185,7 @@ class NanLoss(EveryN):
 
 @export("contrib.learn.monitors.GraphDump")
 class GraphDump(BaseMonitor):
-    """Keeps the first output of every operation at every step.
+    """Monitor that keeps the first output of every operation at every step.
 
     Args:
       ignore_ops: the types of those to leave out; `IGNORE_OPS` if None.
@@ -226,13 +226,13 @@ class GraphDump(BaseMonitor):
     def compare(
         self, other_dump: GraphDump, step: int, atol: float = 1e-06
     ) -> tuple[list[str], dict[str, Any]]:
-        """Compares the values of a step with those of another run.
+        """Compare the values of a step with those of another run.
 
         Returns:
           The names of those that agree, and {name: difference} of the others.
 
         Raises:
-          ValueError: if the other run lacks one.
+          ValueError: if the other run does not have one.
         """
         matched, differences = [], {}
         other = other_dump.data.get(step, {})

@@ -17,13 +17,13 @@ from stillflow_contrib.learn.monitors.watching import PrintTensor
 
 @export("contrib.learn.monitors.SummarySaver")
 class SummarySaver(EveryN):
-    """Writes summaries.
+    """Monitor that writes summaries.
 
     Args:
       summary_op: gives a serialized `Summary`; that of the scaffold if None.
       save_steps: how often, in steps.
       output_dir: where; the folder of the estimator if there is no writer either.
-      summary_writer: what writes them.
+      summary_writer: the writer.
       scaffold: a `Scaffold`.
     """
 
@@ -65,12 +65,12 @@ class SummarySaver(EveryN):
 
 @export("contrib.learn.monitors.StepCounter")
 class StepCounter(EveryN):
-    """Writes how many steps are made in a second.
+    """Monitor that writes the number of steps per second.
 
     Args:
       every_n_steps: how often, in steps.
       output_dir: where; the folder of the estimator if there is no writer either.
-      summary_writer: what writes it.
+      summary_writer: the writer.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ def get_default_monitors(
     loss_op: Any = None, summary_op: Any = None, save_summary_steps: int = 100,
     output_dir: Any = None, summary_writer: Any = None,
 ) -> list[BaseMonitor]:  # fmt: skip
-    """The monitors that log a loss and write summaries, as far as these are given."""
+    """Return the monitors that log a loss and write summaries, as far as these are given."""
     monitors: list[BaseMonitor] = []
     if loss_op is not None:
         monitors.append(PrintTensor(tensor_names={"loss": loss_op.name}))

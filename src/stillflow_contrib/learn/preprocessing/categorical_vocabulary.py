@@ -38,15 +38,15 @@ class CategoricalVocabulary:
             self._reverse_mapping = numbered
 
     def __len__(self) -> int:
-        """The number of categories, the unknown one included."""
+        """Return the number of categories, the unknown one included."""
         return len(self._mapping)
 
     def freeze(self, freeze: bool = True) -> None:
-        """Gives no new numbers from now on; or again, if `freeze` is False."""
+        """Stop, or resume if `freeze` is False, to assign new numbers."""
         self._freeze = freeze
 
     def get(self, category: Hashable) -> int:
-        """The number of a category; a new one where it has none, or 0 if frozen."""
+        """Return the number of a category; a new one where it has none, or 0 if frozen."""
         if category not in self._mapping:
             if self._freeze:
                 return 0
@@ -56,12 +56,12 @@ class CategoricalVocabulary:
         return self._mapping[category]
 
     def add(self, category: Hashable, count: int = 1) -> None:
-        """Counts a category, as if it had come `count` times."""
+        """Add `count` occurrences of a category."""
         if self.get(category) > 0:
             self._freq[category] += count
 
     def trim(self, min_frequency: int, max_frequency: int = -1) -> None:
-        """Numbers the categories anew, the most frequent ones first, and forgets the others.
+        """Renumber the categories, the most frequent ones first, and forget the others.
 
         Args:
           min_frequency: those that came so often or less are forgotten.
@@ -79,7 +79,7 @@ class CategoricalVocabulary:
         self._freq = dict(ranked[: len(kept)])
 
     def reverse(self, class_id: int) -> Any:
-        """The category of a number.
+        """Return the category of a number.
 
         Raises:
           ValueError: if the vocabulary was made without `support_reverse`.

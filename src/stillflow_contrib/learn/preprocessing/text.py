@@ -27,7 +27,7 @@ TOKENIZER_RE = export_value(
 @export("contrib.learn.preprocessing.tokenizer", "contrib.learn.preprocessing.text.tokenizer")
 @deprecated(None, _INSTEAD)
 def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
-    """The words of each text."""
+    """Yield the words of each text."""
     for value in iterator:
         yield TOKENIZER_RE.findall(value)
 
@@ -36,7 +36,7 @@ def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
     "contrib.learn.preprocessing.ByteProcessor", "contrib.learn.preprocessing.text.ByteProcessor"
 )
 class ByteProcessor:
-    """Turns texts into rows of bytes.
+    """Conversion of texts to rows of bytes.
 
     Args:
       max_document_length: longer texts are cut off, shorter ones end in zeros.
@@ -50,11 +50,11 @@ class ByteProcessor:
         """Nothing: bytes need not be learnt."""
 
     def fit_transform(self, x: Iterable[str | bytes]) -> Iterator[np.ndarray]:
-        """The same as `transform`."""
+        """Return the same as `transform`."""
         return self.transform(x)
 
     def reverse(self, x: Iterable[np.ndarray]) -> Iterator[str]:
-        """The texts of rows of bytes, "" for what is not UTF-8."""
+        """Yield the texts of rows of bytes, "" for what is not UTF-8."""
         for data in x:
             try:
                 yield np.trim_zeros(data.astype(np.int8), trim="b").tobytes().decode("utf-8")
@@ -62,7 +62,7 @@ class ByteProcessor:
                 yield ""
 
     def transform(self, x: Iterable[str | bytes]) -> Iterator[np.ndarray]:
-        """The rows, uint8 [max_document_length], of texts, which are encoded as UTF-8."""
+        """Yield the rows, uint8 [max_document_length], of texts, which are encoded as UTF-8."""
         for document in x:
             content = document.encode("utf-8") if isinstance(document, str) else document
             row = np.frombuffer(content[: self.max_document_length], np.uint8)
@@ -74,7 +74,7 @@ class ByteProcessor:
     "contrib.learn.preprocessing.text.VocabularyProcessor",
 )
 class VocabularyProcessor:
-    """Turns texts into rows of numbers of words.
+    """Conversion of texts to rows of words' numbers.
 
     Args:
       max_document_length: longer texts are cut off, shorter ones end in zeros.
@@ -114,7 +114,7 @@ class VocabularyProcessor:
         return self.transform(raw_documents)
 
     def transform(self, raw_documents: Iterable[str]) -> Iterator[np.ndarray]:
-        """The rows of texts, int64 [max_document_length]."""
+        """Yield the rows of texts, int64 [max_document_length]."""
         for tokens in self._tokenizer(raw_documents):
             row = np.zeros(self.max_document_length, np.int64)
             for place, token in zip(range(self.max_document_length), tokens, strict=False):
@@ -122,12 +122,12 @@ class VocabularyProcessor:
             yield row
 
     def reverse(self, documents: Iterable[Iterable[int]]) -> Iterator[str]:
-        """The texts of rows, words with a blank between them."""
+        """Yield the texts of rows, words with a blank between them."""
         for row in documents:
             yield " ".join([self.vocabulary_.reverse(number) for number in row])
 
     def save(self, filename: str) -> None:
-        """Writes it to a file, which TensorFlow can read.
+        """Write it to a file, which TensorFlow can read.
 
         Raises:
           pickle.PicklingError: if it was made with a `tokenizer_fn`, as files that name any
@@ -138,7 +138,7 @@ class VocabularyProcessor:
 
     @classmethod
     def restore(cls, filename: str) -> VocabularyProcessor:
-        """Reads what `save` wrote, here or in TensorFlow.
+        """Read what `save` wrote, here or in TensorFlow.
 
         Raises:
           pickle.UnpicklingError: if the file holds anything else.

@@ -13,7 +13,7 @@ from stillflow.graph.export import export
 def contrastive_loss(
     labels: Any, embeddings_anchor: Any, embeddings_positive: Any, margin: float = 1.0
 ) -> Any:
-    """The squared distance of pairs that belong together, and that to the margin of the others.
+    """Return the squared distances of positive pairs, and the margin violations of the others.
 
     Args:
       labels: whether a pair belongs together, `[batch]`.
@@ -32,14 +32,14 @@ def contrastive_loss(
 
 
 def _regularizer(anchor: Any, positive: Any, reg_lambda: float) -> Any:
-    """How long the embeddings are."""
+    """Return the regularization: the lengths of the embeddings."""
     of_anchor: Any = tf.reduce_mean(tf.reduce_sum(tf.square(anchor), 1))
     of_positive = tf.reduce_mean(tf.reduce_sum(tf.square(positive), 1))
     return tf.multiply(0.25 * reg_lambda, of_anchor + of_positive, name="l2loss")
 
 
 def _total(length: Any, similarity: Any, adjacency: Any, print_losses: bool) -> Any:
-    """The cross entropy of similarities, where adjacency says what is alike, and the length."""
+    """Return the cross entropy of similarities with the adjacency, and the length."""
     shares = adjacency / tf.reduce_sum(adjacency, 1, keepdims=True)
     entropy = tf.nn.softmax_cross_entropy_with_logits(logits=similarity, labels=shares)
     entropy = tf.reduce_mean(entropy, name="xentropy")
@@ -63,7 +63,7 @@ def npairs_loss(
     reg_lambda: float = 0.002,
     print_losses: bool = False,
 ) -> Any:
-    """The cross entropy of finding, for each anchor, what has its label.
+    """Return the cross entropy of finding, for each anchor, what has its label.
 
     Args:
       labels: numbers of classes, integers `[batch]`.
@@ -83,7 +83,7 @@ def npairs_loss(
 
 
 def _common_labels(sparse_labels: Sequence[Any]) -> Any:
-    """How many labels two examples share, for all pairs of them."""
+    """Return the number of common labels for all pairs of examples."""
     count = len(sparse_labels)
     adjacency: Any = tf.zeros([count, count])
     for i, first in enumerate(sparse_labels):

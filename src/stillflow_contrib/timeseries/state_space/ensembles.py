@@ -60,7 +60,7 @@ class StateSpaceEnsemble(StateSpaceModel):
             super()._define_parameters(observation_transition_tradeoff_log=tradeoff)
 
     def random_model_parameters(self, seed: int | None = None) -> dict[Any, Any]:
-        """Parameters of the members and of their sum, drawn anew: {tensor: value}."""
+        """Draw parameters of the members and of their sum: {tensor: value}."""
         parameters = {}
         for number, member in enumerate(self._ensemble_members):
             drawn = member.random_model_parameters(seed=seed + number if seed else None)
@@ -115,7 +115,7 @@ class StateSpaceIndependentEnsemble(StateSpaceEnsemble):
         )
 
     def get_state_transition_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
-        """The covariance of the noise of a step."""
+        """Return the covariance of the noise of a step."""
         return self._compute_blocked(
             lambda member: member.state_transition_noise_covariance,
             "ensemble_state_transition_noise",

@@ -1,4 +1,4 @@
-"""What is done with a state after a value has changed it, for values that may be anomalies."""
+"""Postprocessing of a state after an update by a value that may be an anomaly."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from stillflow_contrib.timeseries.densities import cauchy_log_prob, entropy_matc
 
 
 class FilteringStepPostprocessor(abc.ABC):
-    """Changes the state and the outputs of a step."""
+    """Postprocessor of a step's state and outputs."""
 
     @abc.abstractmethod
     def process_filtering_step(
         self, current_times: Any, current_values: Any, predicted_state: Any, filtered_state: Any,
         outputs: dict[str, Any],
     ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-        """The state and the outputs of a step.
+        """Return the state and the outputs of a step.
 
         Args:
           current_times: [batch].
@@ -86,7 +86,7 @@ class StateInterpolatingAnomalyDetector(FilteringStepPostprocessor):
         self, current_times: Any, current_values: Any, predicted_state: Any, filtered_state: Any,
         outputs: dict[str, Any],
     ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-        """The state between both, a loss that forgives anomalies, and "anomaly_score" [batch]."""
+        """Return the state between both, a robust loss, and "anomaly_score" [batch]."""
         likelihood = self._anomaly_log_likelihood(
             current_times=current_times, current_values=current_values, outputs=outputs
         )

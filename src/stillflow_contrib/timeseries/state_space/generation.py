@@ -44,7 +44,7 @@ def series(
     model: Any, number: int, length: int, parameters: dict[Any, Any], seed: int | None,
     add_observation_noise: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    """Times and values [number, length]; see `StateSpaceModel.generate`."""
+    """Return times and values [number, length]; see `StateSpaceModel.generate`."""
     if seed is not None:
         np.random.seed(seed)
     _check_univariate(model)

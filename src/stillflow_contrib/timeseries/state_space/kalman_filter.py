@@ -36,7 +36,7 @@ class KalmanFilter:
         predicted_observation_covariance: Any, observation: Any, observation_model: Any,
         observation_noise: Any,
     ) -> tuple[Any, Any, Any]:  # fmt: skip
-        """What is believed after an observation.
+        """Return the posterior after an observation.
 
         Args:
           estimated_state: [batch, d].
@@ -88,7 +88,7 @@ class KalmanFilter:
         self, prior_state: Any, prior_state_var: Any, observation: Any, observation_model: Any,
         predicted_observations: tuple[Any, Any], observation_noise: Any,
     ) -> tuple[Any, Any]:  # fmt: skip
-        """The state [batch, d] and its covariance after an observation; see `do_filter`.
+        """Return the state [batch, d] and its covariance after an observation; see `do_filter`.
 
         Args:
           predicted_observations: (means [batch, features], covariances).
@@ -127,7 +127,10 @@ class KalmanFilter:
     def observed_from_state(
         self, state_mean: Any, state_var: Any, observation_model: Any, observation_noise: Any
     ) -> tuple[Any, Any]:
-        """What is expected to be seen: means [batch, features], covariances; see `do_filter`."""
+        """Return the predicted observation: means [batch, features], covariances.
+
+        See `do_filter`.
+        """
         mean = tf.squeeze(
             tf.matmul(tf.expand_dims(state_mean, 1), observation_model, adjoint_b=True), axis=[1]
         )

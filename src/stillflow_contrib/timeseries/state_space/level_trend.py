@@ -72,13 +72,13 @@ class AdderStateSpaceModel(StateSpaceModel):
         )
 
     def get_state_transition(self) -> Any:
-        """The trend is added to the level."""
+        """Return the trend is added to the level."""
         return [[1.0, 1.0], [0.0, 1.0]]
 
     def get_noise_transform(self) -> Any:
-        """Of both, or of the trend only."""
+        """Return the noise's transformation: of both, or of the trend only."""
         return [[1.0, 0.0], [0.0, 1.0]] if self.use_level_noise else [[0.0], [1.0]]
 
     def get_observation_model(self, times: Any) -> Any:
-        """The level is seen."""
+        """Return the level is seen."""
         return tf.constant([1.0, 0.0], dtype=self.dtype)

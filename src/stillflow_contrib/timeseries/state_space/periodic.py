@@ -181,7 +181,7 @@ class ResolutionCycleModel(CycleStateSpaceModel):
         return total + scalar * tf.gather(sums, indices=rest)
 
     def _whole_period_folding(self) -> Any:
-        """Whether periods are whole numbers of times, and not shorter than the values."""
+        """Return True if periods are integers, and not shorter than the values."""
         return tf.logical_and(
             self._close_to_integer(self._true_periodicity),
             tf.greater_equal(self._true_periodicity, self._num_latent_values),
@@ -216,7 +216,7 @@ class ResolutionCycleModel(CycleStateSpaceModel):
         return tf.pad(tf.cumsum(signs * entries), [(1, 0), (0, 0), (0, 0)])
 
     def _discontinuities(self, turns: Any, floats: Any, count: Any) -> tuple[Any, Any]:
-        """Where sines are zero, [steps, values - 1], and the signs that stand there."""
+        """Return where sines are zero, [steps, values - 1], and the signs there."""
 
         def at(value: Any) -> tuple[Any, Any]:
             normalized = value / count

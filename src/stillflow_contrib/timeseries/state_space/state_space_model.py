@@ -33,7 +33,7 @@ class _Configuration(NamedTuple):
 
 
 class StateSpaceModelConfiguration(_Configuration):
-    """What state space models have in common.
+    """Configuration of state space models.
 
     Args:
       num_features: how many values there are at each time.
@@ -45,7 +45,7 @@ class StateSpaceModelConfiguration(_Configuration):
       trainable_start_state: whether the state that series begin with is trained.
       exogenous_noise_increases: whether known features move the state and make it less certain.
       exogenous_noise_decreases: whether they say something of the state and make it more certain.
-      exogenous_feature_columns: feature columns of what is known at all times.
+      exogenous_feature_columns: feature columns known at all times.
       exogenous_update_condition: says at which times known features change the state.
       filtering_maximum_posterior_variance_ratio: how often the largest variance of a state may
         hold another one.
@@ -145,7 +145,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         return matrices.matrix_to_powers(transition, powers)
 
     def _window_initializer(self, times: Any, state: Any) -> None:
-        """Computes what moves states on over all gaps that windows have, once each."""
+        """Compute what moves states on over all gaps that windows have, once each."""
         _, _, priors_from_time = state
         times = tf.convert_to_tensor(times)
         priors_from_time = tf.convert_to_tensor(priors_from_time)
@@ -157,7 +157,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         self._window_gap_sizes = gaps
 
     def _lookup_window_caches(self, caches: Sequence[Any], indices: Any) -> list[Any]:
-        """What was computed for gaps `indices`."""
+        """Return the values cached for gaps `indices`."""
         gaps = self._window_gap_sizes
         _, ids = tf.unique(tf.concat([gaps, tf.cast(indices, gaps.dtype)], axis=0))
         found = []
@@ -319,7 +319,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         return -weight * total
 
     def _variable_observation_transition_tradeoff_log(self) -> Any:
-        """How much larger the noise of what is seen is than that of the state, a logarithm."""
+        """Return the logarithm of the ratio of the observation's noise to the state's."""
         bias = -self._configuration.transition_covariance_initial_log_scale_bias
         return tf.get_variable(
             "observation_transition_tradeoff_log_scale",
@@ -328,7 +328,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         )
 
     def _define_parameters(self, observation_transition_tradeoff_log: Any = None) -> None:
-        """Creates what is trained besides the noise of what is seen."""
+        """Create what is trained besides the noise of what is seen."""
         with tf.variable_scope(self._variable_scope):
             if observation_transition_tradeoff_log is None:
                 observation_transition_tradeoff_log = (
@@ -341,7 +341,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         super().initialize_graph(input_statistics=input_statistics)
 
     def initialize_graph(self, input_statistics: Any = None) -> None:
-        """Creates variables: covariances of noise, and the state that series begin with."""
+        """Create variables: covariances of noise, and the state that series begin with."""
         self._set_input_statistics(input_statistics=input_statistics)
         self._define_parameters()
         with tf.variable_scope(self._variable_scope):
@@ -383,7 +383,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
             )
 
     def random_model_parameters(self, seed: int | None = None) -> dict[Any, Any]:
-        """Parameters drawn anew: {tensor: value}.
+        """Draw parameters: {tensor: value}.
 
         Raises:
           NotImplementedError: for models of several features.
@@ -432,7 +432,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         return model
 
     def get_state_transition_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
-        """The covariance of the noise of a step, [noise dimension, noise dimension]."""
+        """Return the covariance of the noise of a step, [noise dimension, noise dimension]."""
         transform: Any = tf.convert_to_tensor(self.get_noise_transform(), dtype=self.dtype)
         statistics = self._input_statistics
         scale: Any = 0.0
@@ -450,7 +450,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         )
 
     def get_observation_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
-        """The covariance of the noise of what is seen, [features, features]."""
+        """Return the covariance of the noise of what is seen, [features, features]."""
         name, width = "observation_noise_covariance", self.num_features
         if not self._configuration.use_observation_noise:
             return tf.zeros(shape=[width, width], name=name, dtype=self.dtype)

@@ -80,7 +80,7 @@ class VARMA(StateSpaceModel):
         return tf.concat([first, self._eye()], axis=1, name=name)
 
     def get_state_transition_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
-        """The covariance of the errors, [features, features]."""
+        """Return the covariance of the errors, [features, features]."""
         scale: Any = 0.0
         if self._input_statistics is not None:
             variance = self._scale_variance(self._input_statistics.series_start_moments.variance)
