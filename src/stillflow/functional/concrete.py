@@ -92,6 +92,12 @@ def _check_untouched(before: Any, after: Any) -> None:
         )
 
 
+def argument_name(placeholder: Tensor) -> str:
+    """Return the name of an argument in the program, that of its placeholder if it has none."""
+    name = placeholder.op.attrs.get("_user_specified_name")
+    return placeholder.op.name if name is None else str(name.decode())
+
+
 class ConcreteFunction:
     """A function for arguments of given types and shapes, whose call is one operation.
 
@@ -188,7 +194,7 @@ class ConcreteFunction:
         """The names by which arguments can be given, each another one."""
         found: list[str] = []
         for tensor in self.graph.arguments:
-            name = wanted = tensor.op.attrs["_user_specified_name"].decode()
+            name = wanted = argument_name(tensor)
             more = itertools.count(1)
             while name in found:
                 name = f"{wanted}_{next(more)}"

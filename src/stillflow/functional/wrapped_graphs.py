@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import nest
-from stillflow.functional.placeholders import placeholders, signature_of
+from stillflow.functional.placeholders import signature_of
 from stillflow.functional.wrapped import WrappedFunction, pruned
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
@@ -148,11 +148,13 @@ def _built(graph: TracedGraph, fn: Callable[..., Any], signature: Any) -> tuple[
 
 def _given(graph: TracedGraph, signature: Any) -> list[Any]:
     """Return the arguments that a signature tells, with placeholders for tensors."""
-    number = iter(range(len(nest.flatten(signature, expand_composites=True))))
-    flat = [
-        placeholders(graph, each, f"arg_{next(number)}") if isinstance(each, TensorSpec) else each
-        for each in nest.flatten(signature, expand_composites=True)
-    ]
+
+    def one(each: Any) -> Any:
+        if not isinstance(each, TensorSpec):
+            return each
+        return graph.add_argument(each.dtype, each.shape, each.name or "placeholder")
+
+    flat = [one(each) for each in nest.flatten(signature, expand_composites=True)]
     return list(nest.pack_sequence_as(signature, flat, expand_composites=True))
 
 
@@ -166,10 +168,10 @@ def wrap_function(
       fn: the function.
       signature: for every argument a `tf.TensorSpec`, a structure of them, or what is handed to
         the function as it is.
-      name: of the function.
+      name: with which the name of the function ends.
     """
     holder = VariableHolder()
-    graph = TracedGraph(name or get_func_name(fn), collections={})
+    graph = TracedGraph("wrapped_function" + (f"_{name}" if name else ""), collections={})
     with graph.as_default():
         given = _given(graph, signature)
     arguments = nest.flatten(given, expand_composites=True)

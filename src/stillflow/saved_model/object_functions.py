@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from stillflow import nest
-from stillflow.functional.concrete import ConcreteFunction
+from stillflow.functional.concrete import ConcreteFunction, argument_name
 from stillflow.functional.polymorphic import Function
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
@@ -75,17 +75,13 @@ def argument_names(function: ConcreteFunction) -> list[str]:
     """Return the names under which a function takes its tensors, in order, each another."""
     made: list[str] = []
     for tensor in function.graph.arguments:
-        own = name = _argument_name(tensor)
+        own = name = argument_name(tensor)
         number = 0
         while name in made:
             number += 1
             name = f"{own}_{number}"
         made.append(name)
     return made
-
-
-def _argument_name(placeholder: Tensor) -> str:
-    return str(placeholder.op.attrs["_user_specified_name"].decode())
 
 
 def signatures_to_export(root: Any, signatures: Any) -> dict[str, ConcreteFunction]:
@@ -189,7 +185,7 @@ def placeholders_of(key: str, function: ConcreteFunction) -> dict[str, Tensor]:
 
     made: dict[str, Tensor] = {}
     for tensor in function.graph.arguments:
-        name = _argument_name(tensor)
+        name = argument_name(tensor)
         if name != tensor.op.name:
             raise ValueError(
                 "Got non-flat/non-unique argument names for SavedModel signature "

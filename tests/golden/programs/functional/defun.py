@@ -374,3 +374,11 @@ def functions_of_templates_traced_twice(tf):
         fetches[name] = [function(tf.ones([rows, 1])) for rows in (2, 4)]
         facts[name] = [variable.name for variable in template.variables]
     return Run(fetches, setup=[tf.global_variables_initializer()], facts=facts)
+
+
+@program
+def names_of_wrapped_functions(tf):
+    spec, x = [tf.TensorSpec([], tf.float32)], tf.constant(1.5)
+    wrap = tf.compat.v1.wrap_function
+    return Run({"plain": wrap(tf.square, spec)(x),
+                "named": wrap(lambda a: a * 2.0, spec, name="given")(x)})
