@@ -105,3 +105,9 @@ def test_a_loop_in_a_branch_not_taken_does_not_end_the_loop_around_it(session):
     _, y = tf.while_loop(lambda i, _: i < 4, turn, (0, x))
     (slope,) = tf.gradients(y, x)
     assert session.run([y, slope]) == [40.0, 16.0]
+
+
+def test_a_fed_scalar_that_is_fetched_is_an_array_as_in_other_runs(session):
+    x = tf.placeholder(tf.float32, [])
+    fed, computed = session.run([x, x + 1.0], {x: 2.0})
+    assert (type(fed), type(computed)) == (np.ndarray, np.float32)

@@ -36,7 +36,7 @@ from stillflow.runtime.plan.aliasing import kept_inputs
 from stillflow.runtime.plan.emit import own
 from stillflow.runtime.plan.facts import Facts, PlanNode
 from stillflow.runtime.plan.trace import check, holds_handle
-from stillflow.runtime.plan.values import fetch_converter, from_array
+from stillflow.runtime.plan.values import fetch_converter, fetch_fed, from_array
 from stillflow.runtime.session.interrupts import current_interrupt
 from stillflow.util.interpreter_exit import at_work
 
@@ -93,7 +93,7 @@ def token_plan(
         results = []
         for tensor in fetched:
             value = machine.fetch(tensor)
-            convert = fetch_converter(tensor, True)
+            convert = fetch_fed if tensor in machine.fed else fetch_converter(tensor, True)
             results.append(value if convert is None else convert(value))
         return results + [machine.found.get(tensor) for tensor in raw]
 
