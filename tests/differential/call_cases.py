@@ -32,7 +32,7 @@ SPACES = {""} | {
 }
 
 #: Functions that read or write files, start threads or servers, wait, print, change the process,
-#: or take functions, which no name tells how to call.
+#: or take functions, which no name tells how to call; and one that is internal in TensorFlow.
 SKIPPED = re.compile(
     r"write|save|load|export|import_|restore|checkpoint|Checkpoint|delete|remove|download|file|"
     r"py_func|print|Print|exit|abort|Assert|Server|Session|session|latest|tensorboard|set_|enable|"
@@ -40,7 +40,7 @@ SKIPPED = re.compile(
     r"shuffle_batch|maybe_|queue|Queue|threads|sdca|wait_for|normal_|list_variables|while_loop|"
     r"repeat|multi_gpu|plot_model|basic_train|create_train|tf_decorator|init_from|assign_from|"
     r"warm_start|global_step|audio_|custom_gradient|grad_pass_through|^_|^(group|tuple|no_op|"
-    r"cond|case|device|init_scope)$"
+    r"cond|case|device|init_scope|is_keras_tensor)$"
 )
 
 STRANGE = 0.07  # how often an argument is something that its name does not ask for

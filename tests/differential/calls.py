@@ -191,6 +191,8 @@ def _described(tf: Any, leaf: Any) -> Any:
         return (leaf.name, leaf.dtype.name, str(leaf.shape))
     if isinstance(leaf, tf.Operation):
         return leaf.name
+    if isinstance(leaf, (float, np.floating, np.ndarray)) and np.asarray(leaf).dtype.kind == "f":
+        leaf = np.round(leaf, 5) + 0.0  # which knows no -0
     if leaf is None or isinstance(leaf, (bool, int, float, str, bytes, np.generic, np.ndarray)):
         return str(leaf)[:200]
     kind = type(leaf).__name__
