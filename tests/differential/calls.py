@@ -167,7 +167,10 @@ def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
         }
         tensors = [leaf for leaf in leaves if _has_value(tf, graph, leaf)]
         try:
-            return outcomes.done(values=_values(tf, tensors), **found)
+            values = _values(tf, tensors) + [
+                outcomes.pack(np.asarray(x)) for x in leaves if _is_real(x)
+            ]
+            return outcomes.done(values=values, **found)
         except Exception as error:
             return outcomes.failed("run", error, **found)
 
@@ -191,12 +194,17 @@ def _described(tf: Any, leaf: Any) -> Any:
         return (leaf.name, leaf.dtype.name, str(leaf.shape))
     if isinstance(leaf, tf.Operation):
         return leaf.name
-    if isinstance(leaf, (float, np.floating, np.ndarray)) and np.asarray(leaf).dtype.kind == "f":
-        leaf = np.round(leaf, 5) + 0.0  # which knows no -0
+    if _is_real(leaf):
+        return ("array", np.asarray(leaf).dtype.name, np.shape(leaf))
     if leaf is None or isinstance(leaf, (bool, int, float, str, bytes, np.generic, np.ndarray)):
         return str(leaf)[:200]
     kind = type(leaf).__name__
     return "an object" if kind.startswith("_") else kind
+
+
+def _is_real(leaf: Any) -> bool:
+    """Return True for real numbers of Python or NumPy, which are compared as values."""
+    return isinstance(leaf, (float, np.floating, np.ndarray)) and np.asarray(leaf).dtype.kind == "f"
 
 
 def _collections(graph: Any) -> dict[str, list[str]]:
