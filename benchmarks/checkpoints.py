@@ -1,4 +1,4 @@
-"""What the programs that save and restore have in common: many variables and their saver."""
+"""Shared parts of programs that save and restore: many variables and their saver."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Saved:
 
     @property
     def prefix(self) -> str:
-        """Where checkpoints go."""
+        """The prefix of checkpoints."""
         return os.path.join(self.folder.name, "model")
 
 
 def variables(tf: Any, count: int = 64, side: int = 1024) -> Saved:
-    """Initialised variables, square ones: 64 of 4 MB each."""
+    """Make initialized square variables: 64 of 4 MB each."""
     tf.logging.set_verbosity(tf.logging.ERROR)
     start = tf.constant(np.random.RandomState(0).rand(side, side).astype(np.float32))
     made = [tf.Variable(start + i, name=f"v{i}") for i in range(count)]

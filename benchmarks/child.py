@@ -20,7 +20,7 @@ WARM_UP = 3
 
 
 def import_implementation(name: str) -> Any:
-    """The module that programs of this implementation are built with."""
+    """Return the module that programs of this implementation are built with."""
     if name == "tf2":
         tf = importlib.import_module("tensorflow.compat.v1")
         tf.disable_eager_execution()
@@ -36,7 +36,7 @@ def import_implementation(name: str) -> Any:
 
 
 def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
-    """Times in seconds and peak memory in bytes of one program."""
+    """Return time in seconds and peak memory in bytes of one program."""
     started = time.perf_counter()
     module = import_implementation(implementation)
     imported = time.perf_counter()
@@ -74,13 +74,13 @@ def open_session(tf: Any, job: Any) -> list[Callable[[], float]]:
 
 
 def in_turn(steps: list[Callable[[], float]]) -> Callable[[], float]:
-    """A function that runs another step every time."""
+    """Return a function that runs another step every time."""
     turns = itertools.cycle(steps)
     return lambda: next(turns)()
 
 
 def slowdown(steps: list[Callable[[], float]], samples: int = 10) -> float:
-    """How much longer a step takes among others than over and over again, at the worst.
+    """Return the slowdown of a step among others, relative to repeated steps, at the worst.
 
     Of three visits the fastest one counts, and of twenty repetitions the last five.
     """
@@ -111,7 +111,7 @@ def repeat(step: Callable[[], float], losses: list[float], count: int, pause: fl
 
 
 def median(values: list[float]) -> float:
-    """The middle value."""
+    """Return the middle value."""
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
@@ -134,7 +134,7 @@ def memory(field: str) -> int:
 
 
 def version_of(module: Any) -> str:
-    """The implementation's own version."""
+    """Return the implementation's own version."""
     return str(getattr(module, "__stillflow_version__", None) or module.__version__)
 
 

@@ -26,7 +26,7 @@ def adam(jax: Any, params: Any, grads: Any, state: Any, rate: float) -> tuple[An
 
 
 def momentum_start(jax: Any, params: Any) -> Any:
-    """An accumulator for each parameter."""
+    """Return an accumulator for each parameter."""
     return jax.tree_util.tree_map(jax.numpy.zeros_like, params)
 
 

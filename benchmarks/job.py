@@ -1,4 +1,4 @@
-"""What a benchmark program hands back. Runs on Python 3.7 as well."""
+"""Result of a benchmark program. Runs on Python 3.7 as well."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Job:
-    """A TF1 program, built: what to initialise, what to run, and with which feeds.
+    """TF1 program, built: its initializer, its fetches, and its feeds.
 
     Args:
         fetches: what every step runs; the last fetch is a number (the loss) that is kept.
@@ -31,7 +31,7 @@ class Job:
 
 
 def session_steps(tf: Any, job: Job) -> list[Callable[[], float]]:
-    """Open a session, initialise it, and return functions that run a step each, one per feed."""
+    """Open a session, initialize it, and return functions that run a step each, one per feed."""
     session = tf.Session()
     for op in job.setup:
         session.run(op)

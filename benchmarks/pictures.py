@@ -10,7 +10,7 @@ import numpy as np
 
 
 def write_examples(tf: Any, folder: str, images: list[bytes], count: int) -> str:
-    """Writes `count` Examples of an image and a label; gives the file."""
+    """Write `count` Examples of an image and a label; give the file."""
     path = os.path.join(folder, "examples")
     with tf.python_io.TFRecordWriter(path) as writer:
         for number in range(count):
@@ -47,7 +47,7 @@ def photographs(tf: Any, count: int) -> list[bytes]:
 
 
 def parse_image(tf: Any, serialized: Any) -> tuple[Any, Any]:
-    """The two features of an Example."""
+    """Return the two features of an Example."""
     features = {
         "image": tf.FixedLenFeature([], tf.string),
         "label": tf.FixedLenFeature([], tf.int64),
@@ -57,7 +57,7 @@ def parse_image(tf: Any, serialized: Any) -> tuple[Any, Any]:
 
 
 def counting(session: Any, batch: Any, batches: int, folder: Any) -> Callable[[], float]:
-    """A step that takes some batches and returns how many examples came.
+    """Return a step that takes some batches and returns how many examples came.
 
     Args:
       session: in which to take them.

@@ -1,4 +1,4 @@
-"""Saving and restoring beside plain writing and reading of the same bytes, and `inspect` of 1 GB.
+"""Saving and restoring compared with plain files of the same bytes, and `inspect` of 1 GB.
 
     python -m benchmarks.plain_files
 
@@ -24,7 +24,7 @@ TIMES = 11
 
 
 def medians(works: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Seconds that each takes, measured in turns."""
+    """Return the seconds of each work, measured alternately."""
     taken: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(TIMES):
         for name, work in works.items():
@@ -33,7 +33,7 @@ def medians(works: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def works(saved: Saved, saver: object) -> dict[str, Callable[[], object]]:
-    """What is compared, by name."""
+    """Return the works to compare, by name."""
     path = saver.save(saved.session, saved.prefix + "-kept", write_meta_graph=False)  # type: ignore[attr-defined]
     data = path + ".data-00000-of-00001"
     content = np.fromfile(data, np.uint8)

@@ -1,4 +1,4 @@
-"""From raw measurements to a table of ratios."""
+"""Table of ratios from raw measurements."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def number_of(records: list[dict[str, Any]], row: Row, name: str, turn: int) -> 
 
 
 def ratio(records: list[dict[str, Any]], row: Row, name: str, reference: str) -> Ratio | None:
-    """An implementation against the reference, round by round."""
+    """Return an implementation against the reference, round by round."""
     ratios = []
     for turn in sorted({record["round"] for record in records}):
         mine = number_of(records, row, name, turn)
@@ -168,7 +168,7 @@ def table(records: list[dict[str, Any]], names: list[str], reference: str) -> It
 
 
 def cost(records: list[dict[str, Any]], program: str, name: str) -> Ratio | None:
-    """What a program of `COSTS` takes, as a multiple of the program without, round by round."""
+    """Return the cost of a `COSTS` program relative to the program without, round by round."""
     plain = COSTS[program][0]
     ratios = []
     for turn in sorted({record["round"] for record in records}):

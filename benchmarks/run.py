@@ -66,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__.splitlines()[0]
     )
@@ -94,7 +94,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 
 def interpreter(name: str) -> str:
-    """The Python that runs an implementation: ours, or the peer's own environment."""
+    """Return the Python that runs an implementation: ours, or the peer's own environment."""
     if name in ("stillflow", "torch"):
         return sys.executable
     root = os.environ.get("STILLFLOW_ENVS") or Path.home() / ".cache" / "stillflow-envs"
@@ -102,7 +102,7 @@ def interpreter(name: str) -> str:
 
 
 def usable(name: str) -> bool:
-    """Whether the interpreter is there; says so if it is not."""
+    """Return True if the interpreter is there; says so if it is not."""
     if Path(interpreter(name)).exists():
         return True
     print(f"{name}: left out, there is no {interpreter(name)}", file=sys.stderr)
@@ -167,12 +167,12 @@ def environment(gpu: bool) -> dict[str, str]:
 
 
 def compile_sources() -> None:
-    """Makes the bytecode that pip makes when it installs a package, as it did for the peers."""
+    """Make the bytecode that pip makes when it installs a package, as it did for the peers."""
     compileall.compile_dir(ROOT / "src" / "stillflow", quiet=1)
 
 
 def busy() -> str:
-    """The load of the machine when it is too high for measurements, else nothing."""
+    """Return the load of the machine when it is too high for measurements, else nothing."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return f"load {load:.1f} on {os.cpu_count()} CPUs" if load > 0.3 * (os.cpu_count() or 1) else ""
 
@@ -199,7 +199,7 @@ def write(path: str, records: list[dict[str, Any]], names: list[str], load: str)
 
 
 def print_report(records: list[dict[str, Any]], names: list[str]) -> None:
-    """The table, and a word where an implementation did not do the same work."""
+    """Print the table, and a note for implementations that did not do the same work."""
     good = [record for record in records if "error" not in record]
     for line in report.table(good, names, REFERENCE):
         print(line)

@@ -41,7 +41,7 @@ def read(path):
 
 
 def standard_library(limit=1 << 20):
-    """The beginning of the standard library's modules, in the order of their names."""
+    """Return the beginning of the standard library's modules, in the order of their names."""
     paths = glob.glob(os.path.join(os.path.dirname(os.__file__), "[a-z]*.py"))
     return "".join(read(path) for path in sorted(paths))[:limit]
 
@@ -88,7 +88,7 @@ def train(sess, options, model, step, data):
 
 
 def write(sess, options, model, characters):
-    """A text drawn character by character."""
+    """Return a text drawn character by character."""
     random = np.random.RandomState(options.seed)
     numbers = {character: number for number, character in enumerate(characters)}
     text, state = options.start, None

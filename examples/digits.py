@@ -6,7 +6,7 @@ import numpy as np
 
 
 def load(held_out=1000, seed=0):
-    """Returns (train images, train labels), (test images, test labels).
+    """Return (train images, train labels), (test images, test labels).
 
     Images are float32 in [0, 1], a row of 784 pixels each; labels are integers from 0 to 9.
     """
@@ -20,7 +20,7 @@ def load(held_out=1000, seed=0):
 
 
 def batches(images, labels, size, random):
-    """Yields one epoch of shuffled batches; `random` is a np.random.RandomState."""
+    """Yield one epoch of shuffled batches; `random` is a np.random.RandomState."""
     order = random.permutation(len(images))
     for start in range(0, len(images) - size + 1, size):
         chosen = order[start:start + size]

@@ -1,4 +1,4 @@
-"""Makes one file of the last checkpoint of mnist_resume.py, and lets it guess without the program.
+"""Freezes the last checkpoint of mnist_resume.py, and classifies digits without the program.
 
     python -m stillflow examples/mnist_freeze.py --folder out/demo
 """

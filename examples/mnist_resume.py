@@ -21,7 +21,7 @@ SHOWN = 400  # digits in the projector
 
 
 def build():
-    """The network of mnist_cnn.py, with the names that mnist_freeze.py asks for."""
+    """Return the network of mnist_cnn.py, with the names that mnist_freeze.py asks for."""
     x = tf.placeholder(tf.float32, [None, 784], name="images")
     y = tf.placeholder(tf.int64, [None], name="labels")
     keep_prob = tf.placeholder_with_default(1.0, [], name="keep_prob")
@@ -41,7 +41,7 @@ def build():
 
 
 def show_digits(session, writer, x, images, labels):
-    """What the last hidden layer makes of some digits, for TensorBoard's projector."""
+    """Write the last hidden layer's output for some digits, for TensorBoard's projector."""
     hidden = tf.get_default_graph().get_tensor_by_name("Relu:0")
     side = int(np.sqrt(SHOWN))
     sheet = images[:SHOWN].reshape(side, side, 28, 28).transpose(0, 2, 1, 3)

@@ -21,13 +21,13 @@ SHOWN = ["function", "list", "string", "class", "integer", "import"]
 
 
 def manual():
-    """The words of the language reference that `help()` prints, in order."""
+    """Return the words of the language reference that `help()` prints, in order."""
     text = " ".join(pydoc_data.topics.topics[name] for name in sorted(pydoc_data.topics.topics))
     return re.findall(r"[a-z]+", text.lower())
 
 
 def encode(words):
-    """Replaces words by their rank in frequency; 0 stands for every rare word."""
+    """Replace words by their rank in frequency; 0 stands for every rare word."""
     common = collections.Counter(words).most_common(VOCABULARY - 1)
     ranks = {word: rank for rank, (word, _) in enumerate(common, 1)}
     names = ["UNK"] + [word for word, _ in common]
@@ -35,7 +35,7 @@ def encode(words):
 
 
 def pairs(data, random):
-    """A batch of words and, for each, one word from its neighbourhood."""
+    """Return a batch of words and, for each, one word from its neighbourhood."""
     centres = random.randint(WINDOW, len(data) - WINDOW, size=BATCH)
     offsets = random.choice([o for o in range(-WINDOW, WINDOW + 1) if o], size=BATCH)
     return data[centres], data[centres + offsets][:, None]

@@ -2,8 +2,8 @@
 
     python tools/artefacts.py DIR [name ...]
 
-DIR has an index.json, whose rows name files, and arrays of what was fed (`in|tensor`) and what came
-out (`out|tensor`). Prints a line a row; exits with 1 if any differs.
+DIR has an index.json, whose rows name files, and arrays of the inputs (`in|tensor`) and outputs
+(`out|tensor`). Prints a line a row; exits with 1 if any differs.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ TOLERANCE = 1e-5  # of the largest value
 
 
 class Different(Exception):
-    """Something is not what TensorFlow 1.15.5 answered."""
+    """Difference from TensorFlow 1.15.5's answer."""
 
 
 def same(name: str, got: Any, wanted: Any) -> None:
-    """Raises Different unless two arrays agree."""
+    """Raise Different unless two arrays agree."""
     got, wanted = np.asarray(got), np.asarray(wanted)
     if got.dtype == object:
         got = got.astype("S")
@@ -47,13 +47,13 @@ def same(name: str, got: Any, wanted: Any) -> None:
 
 
 def equal(name: str, got: Any, wanted: Any) -> None:
-    """Raises Different unless two things are the same."""
+    """Raise Different unless two things are the same."""
     if got != wanted:
         raise Different(f"{name}: {got}, not {wanted}")
 
 
 def arrays_of(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What was fed and what came out, by name."""
+    """Return the inputs and outputs, by name."""
     with np.load(path, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
     return tuple(
@@ -64,13 +64,13 @@ def arrays_of(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @contextlib.contextmanager
 def new_session() -> Iterator[Any]:
-    """A session of a graph of its own."""
+    """Return a session with a new graph."""
     with tf.Graph().as_default(), tf.Session() as session:
         yield session
 
 
 def graph_def(path: Path) -> Any:
-    """A GraphDef, binary or text."""
+    """Return a GraphDef, binary or text."""
     if path.suffix == ".pbtxt":
         from google.protobuf import text_format
 
@@ -79,7 +79,7 @@ def graph_def(path: Path) -> Any:
 
 
 def ask(session: Any, folder: Path, io: str) -> None:
-    """Feeds what was fed and compares what comes out."""
+    """Feed the inputs and compare the outputs."""
     feeds, answers = arrays_of(folder.parent / io)
     graph = session.graph
     feed = {tensor_named(graph, name): value for name, value in feeds.items()}
@@ -93,7 +93,10 @@ def ask(session: Any, folder: Path, io: str) -> None:
 
 
 def tensor_named(graph: Any, name: str) -> Any:
-    """A tensor by its name, or by that in a signature; "logits" are what a loss is made of."""
+    """Return a tensor by its name, or by that in a signature.
+
+    "logits" are what a loss is made of.
+    """
     if name == "logits":
         losses = "SparseSoftmaxCrossEntropyWithLogits"
         (loss,) = (op for op in graph.get_operations() if op.type == losses)
@@ -102,7 +105,7 @@ def tensor_named(graph: Any, name: str) -> Any:
 
 
 def is_random(tensor: Any) -> bool:
-    """Whether a tensor is drawn without a seed."""
+    """Return True if a tensor is drawn without a seed."""
     waiting, seen = [tensor.op], set()
     while waiting:
         op = waiting.pop()
@@ -139,7 +142,7 @@ def frozen_graphs(row: dict[str, Any], folder: Path) -> None:
 
 
 def checkpoint_with_graph(row: dict[str, Any], folder: Path) -> None:
-    """A MetaGraph and the values of its variables."""
+    """Check a MetaGraph with the values of its variables."""
     with new_session() as session:
         saver = tf.train.import_meta_graph(str(folder / row["graph"]))
         from stillflow.protos import MetaGraphDef
@@ -157,7 +160,7 @@ def checkpoint_with_graph(row: dict[str, Any], folder: Path) -> None:
 
 
 def checkpoint(row: dict[str, Any], folder: Path) -> None:
-    """The values of variables."""
+    """Check the values of variables."""
     reader = tf.train.NewCheckpointReader(str(folder / row["checkpoint"]))
     _, answers = arrays_of(folder.parent / row["io"])
     equal("variables", len(reader.get_variable_to_shape_map()), row["variables"])
@@ -167,7 +170,7 @@ def checkpoint(row: dict[str, Any], folder: Path) -> None:
 
 
 def saved_model(row: dict[str, Any], folder: Path) -> None:
-    """A SavedModel, asked through its signatures."""
+    """Check a SavedModel through its signatures."""
     path = folder if (folder / "saved_model.pb").exists() else folder / "saved_model"
     feeds, answers = arrays_of(folder.parent / row["io"])
     with new_session() as session:
@@ -190,7 +193,7 @@ def saved_model(row: dict[str, Any], folder: Path) -> None:
 
 
 def graph_alone(row: dict[str, Any], folder: Path) -> None:
-    """A MetaGraph without values."""
+    """Check a MetaGraph without values."""
     with new_session() as session:
         if "graph" in row:
             tf.train.import_meta_graph(str(folder / row["graph"]))

@@ -1,8 +1,8 @@
-"""What the build adds to the package: stubs of the public API, and the loops in C.
+"""Build hook of the package: stubs of the public API, and the native library.
 
-A wheel gets both. An editable install gets the loops, beside their sources; stubs there would hide
-our own modules from our own type checker. Without a C compiler the wheel is one for any system;
-with one it is for this system, or for what `$STILLFLOW_PLATFORM` names (manylinux2014_x86_64).
+A wheel gets both. An editable install gets the native library, next to its sources; stubs there
+would hide our own modules from our own type checker. Without a C compiler the wheel is one for any
+system; with one it is for this system, or for `$STILLFLOW_PLATFORM` (manylinux2014_x86_64).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import build_stubs
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
-    """Adds what is built to a wheel or to the checkout."""
+    """Build hook that adds generated files to a wheel or to the checkout."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self.folder = tempfile.TemporaryDirectory()

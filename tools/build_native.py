@@ -1,4 +1,4 @@
-"""Builds the loops in C (`src/stillflow/native`) into a shared library.
+"""Build of the native loops (`src/stillflow/native`) as a shared library.
 
 The compiler is `$CC`, else the first of cc, gcc and clang that is found; without one there is no
 library, and the package does without. `CC="python -m ziglang cc"` is one that installs as a
@@ -33,7 +33,7 @@ FLAGS = [
 
 
 def compiler() -> list[str] | None:
-    """The command of a C compiler, None if there is none."""
+    """Return the command of a C compiler, None if there is none."""
     if os.environ.get("CC"):
         return shlex.split(os.environ["CC"])
     found = filter(None, map(shutil.which, ("cc", "gcc", "clang")))
@@ -50,10 +50,10 @@ def native_module() -> ModuleType:
 
 
 def build(folder: Path) -> Path | None:
-    """Writes the library into a folder; returns its path, None without a compiler.
+    """Write the library into a folder; return its path, None without a compiler.
 
     Raises:
-      subprocess.CalledProcessError: if the compiler refuses the sources.
+      subprocess.CalledProcessError: if the compilation fails.
     """
     command = compiler()
     if command is None:

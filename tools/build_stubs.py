@@ -1,4 +1,4 @@
-"""Gives the wheel the public API in a form that editors and type checkers read.
+"""Stubs of the public API for the wheel, which editors and type checkers read.
 
 The package finds its public names at run time, which no editor can follow. So the build writes one
 stub file per namespace from the same table (`src/stillflow/_api.py`):
@@ -24,7 +24,7 @@ from typing import Any
 
 
 def read_table() -> dict[str, str]:
-    """The table of public names, read without importing the package."""
+    """Return the table of public names, read without importing the package."""
     tree = ast.parse((PACKAGE / "_api.py").read_text(encoding="ascii"))
     assignment = next(node for node in tree.body if isinstance(node, ast.Assign))
     table: dict[str, str] = ast.literal_eval(assignment.value)
@@ -32,7 +32,7 @@ def read_table() -> dict[str, str]:
 
 
 def stubs(table: dict[str, str]) -> dict[str, str]:
-    """The stub files, by their path inside the package.
+    """Return the stub files, by their path inside the package.
 
     A namespace that is a module file of ours (errors.py) speaks for itself and gets none.
     """
@@ -81,7 +81,7 @@ def _own_functions() -> str:
 
 
 def write(folder: Path) -> list[str]:
-    """Writes the stubs below a folder; returns their paths inside the package."""
+    """Write the stubs below a folder; return their paths inside the package."""
     files = stubs(read_table())
     for path, text in files.items():
         target = folder / path

@@ -21,7 +21,7 @@ GENERATED = {"src/stillflow/_api.py"}
 
 
 def faults(path: Path, name: str) -> Iterator[str]:
-    """Yields a line for each budget that a file overruns."""
+    """Yield a line for each budget that a file overruns."""
     text = path.read_text(encoding="utf-8")
     lines = len(text.splitlines())
     if lines > FILE_LINES:
@@ -35,7 +35,7 @@ def faults(path: Path, name: str) -> Iterator[str]:
 
 
 def _code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """The lines of a body without its docstring, and without the functions inside it."""
+    """Return the lines of a body without its docstring, and without the functions inside it."""
     documented = ast.get_docstring(function) is not None and len(function.body) > 1
     start = function.body[1 if documented else 0].lineno
     inner = sum(
@@ -47,7 +47,7 @@ def _code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The outermost functions in a statement."""
+    """Yield the outermost functions in a statement."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         yield node
     else:

@@ -6,7 +6,7 @@ do not. `tools/layers_allowed.txt` lists the edges that still point upward and t
 largest cycle; neither may grow.
 
     python tools/check_layers.py            # what remains, by package; exit status 1 if it grew
-    python tools/check_layers.py --shrink   # drop from the list what is gone
+    python tools/check_layers.py --shrink   # drop removed imports from the list
     python tools/check_layers.py --cycle    # print the largest cycle, with its edges
 """
 
@@ -78,7 +78,7 @@ class Edge(NamedTuple):
 
 
 def modules(source: Path = SOURCE) -> dict[str, Path]:
-    """The modules of the packages, by full name."""
+    """Return the modules of the packages, by full name."""
     found = {}
     for path in (path for package in PACKAGES for path in sorted((source / package).rglob("*.py"))):
         parts = path.relative_to(source).with_suffix("").parts
@@ -87,7 +87,7 @@ def modules(source: Path = SOURCE) -> dict[str, Path]:
 
 
 def layer(module: str) -> int:
-    """The rank of the layer that a module belongs to.
+    """Return the rank of the layer that a module belongs to.
 
     Raises:
       KeyError: if the table names neither the module nor a package around it.
@@ -150,7 +150,7 @@ class _Imports:
 
 
 def imports(source: Path = SOURCE) -> Graph:
-    """What each module imports, and how: module -> {module: kind}."""
+    """Return the imports of each module, and their kinds: module -> {module: kind}."""
     known = modules(source)
     return {
         name: _Imports(name, path, known).found if name not in GENERATED else {}
@@ -159,7 +159,7 @@ def imports(source: Path = SOURCE) -> Graph:
 
 
 def upward(graph: Graph) -> Iterator[Edge]:
-    """The imports of modules of a higher layer, and of the public API below `API_FROM`."""
+    """Yield the imports of modules of a higher layer, and of the public API below `API_FROM`."""
     for source, targets in graph.items():
         for target, kind in targets.items():
             allowed_from = RANKS[API_FROM] if target == PACKAGE else layer(target)
@@ -168,14 +168,14 @@ def upward(graph: Graph) -> Iterator[Edge]:
 
 
 def largest_cycle(graph: Graph) -> list[str]:
-    """The largest set of modules that reach each other, without the two that reach all."""
+    """Return the largest set of modules that reach each other, without the two that reach all."""
     inner = {name: graph[name] for name in graph if name not in (PACKAGE, f"{PACKAGE}._providers")}
     found = [sorted(group) for group in _components(inner) if len(group) > 1]
     return max(found, key=len, default=[])
 
 
 def _components(graph: Graph) -> Iterator[list[str]]:
-    """The strongly connected components (Tarjan's algorithm, without recursion)."""
+    """Yield the strongly connected components (Tarjan's algorithm, without recursion)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -210,7 +210,7 @@ def _components(graph: Graph) -> Iterator[list[str]]:
 
 
 def read_allowed(path: Path) -> tuple[int, set[str]]:
-    """The largest cycle and the upward edges that the list still allows."""
+    """Return the largest cycle and the upward edges that the list still allows."""
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     return int(lines[0].removeprefix("largest cycle:")), set(lines[1:])
@@ -222,7 +222,7 @@ def write_allowed(path: Path, cycle: int, edges: Iterable[str]) -> None:
 
 
 def by_package(edges: Iterable[Edge]) -> Iterator[str]:
-    """A line for each pair of packages with upward edges between them."""
+    """Yield a line for each pair of packages with upward edges between them."""
 
     def package(module: str) -> str:
         return module.removeprefix(f"{PACKAGE}.").partition(".")[0]
@@ -240,7 +240,7 @@ def by_package(edges: Iterable[Edge]) -> Iterator[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--shrink", action="store_true", help="drop what is gone from the list")
+    parser.add_argument("--shrink", action="store_true", help="drop removed imports from the list")
     parser.add_argument("--cycle", action="store_true", help="print the largest cycle")
     options = parser.parse_args(arguments)
     graph = imports()

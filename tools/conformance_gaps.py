@@ -1,13 +1,13 @@
-"""Which of TensorFlow's own unit tests still fail, each with a reason: a list that only shrinks.
+"""Failures of TensorFlow's own unit tests, each with a reason: a list that only shrinks.
 
-    python tools/conformance_gaps.py RESULTS --kit DIR --area core            holds the list against
-    python tools/conformance_gaps.py RESULTS --kit DIR --area core --write    writes it anew
+    python tools/conformance_gaps.py RESULTS --kit DIR --area core            compare with the list
+    python tools/conformance_gaps.py RESULTS --kit DIR --area core --write    writes it again
 
 Reasons that are in the list already stay as they are.
 
-RESULTS is what the kit's conformance.py wrote (tools/conformance.sh runs both). The list is
-tests/conformance/AREA.tsv: test file, method, reason. Holding it against a run fails if a method
-fails that is not listed; listed ones that pass by now are named, to be struck off by --write.
+RESULTS is the output of the kit's conformance.py (tools/conformance.sh runs both). The list is
+tests/conformance/AREA.tsv: test file, method, reason. The comparison with a run fails if an
+unlisted method fails; listed ones that pass are named, to be removed by --write.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Gap = tuple[str, str]  # test file, method
 
 
 def reason(error: str) -> str:
-    """A short reason for an error message."""
+    """Return a short reason for an error message."""
     error = error.encode("utf-8", "replace").decode()
     for pattern, text in REASONS:
         match = re.search(pattern, error)
@@ -50,7 +50,7 @@ def reason(error: str) -> str:
 
 
 def failures(results: Path, kit: Path, area: str) -> dict[Gap, str]:
-    """The methods of an area that pass on TensorFlow 1.15.5 and did not pass here."""
+    """Return the methods of an area that pass on TensorFlow 1.15.5 and did not pass here."""
     run = json.loads(results.read_text())["files"]
     reference = json.loads((kit / "reference.json").read_text())["files"]
     rows = json.loads((kit / "areas.json").read_text())
@@ -68,7 +68,7 @@ def failures(results: Path, kit: Path, area: str) -> dict[Gap, str]:
 
 
 def read(path: Path) -> dict[Gap, str]:
-    """The committed list; an area without one has to pass whole."""
+    """Return the committed list; an area without one has to pass whole."""
     if not path.exists():
         return {}
     rows = [line.split("\t") for line in path.read_text().splitlines() if line[:1] not in "#"]
@@ -76,7 +76,7 @@ def read(path: Path) -> dict[Gap, str]:
 
 
 def write(path: Path, area: str, found: dict[Gap, str]) -> None:
-    """Writes the list anew."""
+    """Write the list again."""
     head = (
         f"# Methods of TensorFlow's own unit tests, area {area}, that pass on TensorFlow 1.15.5\n"
         "# and not here. Written by tools/conformance_gaps.py: file, method, reason, by tabs.\n"
@@ -97,7 +97,7 @@ def compare(listed: dict[Gap, str], found: dict[Gap, str]) -> int:
 
 
 def main() -> int:
-    """Compares or writes."""
+    """Compare or write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path, help="JSON of conformance.py")
     parser.add_argument("--kit", type=Path, required=True, help="folder of conformance.py")

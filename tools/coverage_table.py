@@ -1,13 +1,13 @@
-"""How much of what programs use is there, by area: a table, and the list of what is missing.
+"""Coverage of the names that programs use, by area: a table, and the list of missing names.
 
 A symbol counts when it exists and is called as TensorFlow 1.15's is: the same arguments, in the
 same order, with the same defaults. The facts are tests/facts/signatures.json, recorded by
 tools/public_signatures.py; another file of that form can be given.
 
     python tools/coverage_table.py                   the table
-    python tools/coverage_table.py --missing core    what lacks in an area, most used first
+    python tools/coverage_table.py --missing core    an area's missing names, most used first
     python tools/coverage_table.py --json FILE       the figures, for tools/readme_tables.py
-    python tools/coverage_table.py --write-gaps      tests/facts/gaps.txt anew, for the area core
+    python tools/coverage_table.py --write-gaps      write tests/facts/gaps.txt, for the area core
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Area:
 
 
 def gap(root: ModuleType, symbol: str, recorded: str) -> str | None:
-    """What is wrong with a symbol, or None: "missing", or how it is called and how it should be."""
+    """Return a symbol's gap, or None: "missing", or its present and its required signature."""
     try:
         value = resolve(root, symbol)
         found = describe(value)
@@ -59,7 +59,7 @@ def gap(root: ModuleType, symbol: str, recorded: str) -> str | None:
 
 
 def measure(root: ModuleType, facts: dict[str, tuple[str, int, str]]) -> dict[str, Area]:
-    """Counts every area of the facts {symbol: (area, repositories, description)}."""
+    """Count every area of the facts {symbol: (area, repositories, description)}."""
     areas: dict[str, Area] = defaultdict(Area)
     for symbol, (name, repositories, recorded) in facts.items():
         area = areas[name]
@@ -75,19 +75,19 @@ def measure(root: ModuleType, facts: dict[str, tuple[str, int, str]]) -> dict[st
 
 
 def gap_lines(area: Area) -> list[str]:
-    """The lines of gaps.txt."""
+    """Return the lines of gaps.txt."""
     return sorted(f"{symbol}: {problem}" for _, symbol, problem in area.gaps)
 
 
 def write_gaps(facts: dict[str, tuple[str, int, str]]) -> None:
-    """Writes gaps.txt: the area `core`, looked up in the package itself."""
+    """Write gaps.txt: the area `core`, looked up in the package itself."""
     core = {symbol: row for symbol, row in facts.items() if row[0] == "core"}
     lines = gap_lines(measure(importlib.import_module("stillflow"), core)["core"])
     GAPS.write_text(GAPS_HEAD + "".join(f"{line}\n" for line in lines))
 
 
 def root_module() -> ModuleType:
-    """The module `tensorflow` as Stillflow serves it, so that internal paths resolve as well."""
+    """Return the module `tensorflow` as Stillflow serves it, including internal paths."""
     import stillflow
 
     stillflow.install(revive=False)
@@ -95,7 +95,7 @@ def root_module() -> ModuleType:
 
 
 def table(areas: dict[str, Area]) -> str:
-    """The figures as text."""
+    """Return the figures as text."""
     lines = [f"{'area':12} {'symbols':>14} {'uses':>16}"]
     for name, area in areas.items():
         symbols = f"{area.found}/{area.symbols} {100 * area.found / area.symbols:4.0f}%"

@@ -1,4 +1,4 @@
-"""Writes src/stillflow/_api.py: every public name and the module that defines it.
+"""Generator of src/stillflow/_api.py: every public name and the module that defines it.
 
 The sources are read, never imported. Three forms mark what is public:
 
@@ -35,7 +35,7 @@ class ExportError(Exception):
 
 
 def exports(tree: ast.Module, where: str) -> Iterator[tuple[str, str]]:
-    """Yields (public name, name in the module) for every mark in a module.
+    """Yield (public name, name in the module) for every mark in a module.
 
     Raises:
       ExportError: A mark stands where the scanner cannot read it.
@@ -54,7 +54,7 @@ def exports(tree: ast.Module, where: str) -> Iterator[tuple[str, str]]:
 
 
 def _top_level(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The statements that run when the module is imported, outside functions and classes."""
+    """Yield the statements that run when the module is imported, outside functions and classes."""
     pending: list[ast.AST] = list(reversed(tree.body))
     while pending:
         node = pending.pop()
@@ -73,7 +73,7 @@ def _top_level(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _marked(statement: ast.stmt) -> Iterator[tuple[ast.Call, str | None]]:
-    """The marks in one statement, with the module-level name that each is about."""
+    """Yield the marks in one statement, with the module-level name that each is about."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         for decorator in statement.decorator_list:
             if isinstance(decorator, ast.Call) and _mark(decorator) == "export":
@@ -95,7 +95,7 @@ def _marked(statement: ast.stmt) -> Iterator[tuple[ast.Call, str | None]]:
 
 
 def _mark(call: ast.Call) -> str | None:
-    """Which mark a call is, if any: `export` or `export_value`; a method of that name is none."""
+    """Return the mark of a call: `export` or `export_value`; a method of that name is none."""
     name = _name(call.func)
     return name if name in ("export", "export_value") else None
 
@@ -117,7 +117,7 @@ def _literals(call: ast.Call, where: str) -> list[str]:
 
 
 def messages(tree: ast.Module) -> dict[str, str]:
-    """The table PUBLIC of protos/public.py: public name -> message class of stillflow.protos."""
+    """Return the table PUBLIC of protos/public.py: public name -> message class."""
     for statement in tree.body:
         target = (
             statement.targets[0]
@@ -131,7 +131,7 @@ def messages(tree: ast.Module) -> dict[str, str]:
 
 
 def scan(*packages: Path) -> dict[str, str]:
-    """The whole table: public name -> "module:name", the module relative to the first package.
+    """Return the table: public name -> "module:name", relative to the first package.
 
     Raises:
       ExportError: Two definitions claim one name, or a name is a namespace as well.
@@ -158,7 +158,7 @@ def scan(*packages: Path) -> dict[str, str]:
 
 
 def render(table: dict[str, str]) -> str:
-    """The text of `_api.py`."""
+    """Return the text of `_api.py`."""
     lines = [f'    "{public}": "{target}",\n' for public, target in table.items()]
     return HEADER + "".join(lines) + "}\n"
 

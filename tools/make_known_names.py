@@ -1,4 +1,4 @@
-"""Writes src/stillflow/known_names.txt: which public names TensorFlow 1.15 has.
+"""Generator of src/stillflow/known_names.txt: the public names of TensorFlow 1.15.
 
 It tells a name that is not supported yet from one that never existed. The input is the record of
 TensorFlow's public symbols, {"tf.nn.relu": {...}, ...}, and the record of what programs use,
@@ -41,14 +41,14 @@ FUTURE = {"absolute_import", "division", "print_function"}
 
 
 def left_out(namespace: str) -> bool:
-    """Whether a namespace is no part of the API that a program would name."""
+    """Return True if a namespace is no part of the API that a program would name."""
     return namespace.startswith(ACCIDENTS) or (
         namespace.startswith("contrib.") and namespace.count(".") > 2
     )
 
 
 def render(symbols: list[str]) -> str:
-    """The text of the file for a list of names such as `tf.nn.relu`."""
+    """Return the text of the file for a list of names such as `tf.nn.relu`."""
     members: dict[str, set[str]] = defaultdict(set)
     for symbol in symbols:
         namespace, _, name = symbol.removeprefix("tf.").rpartition(".")
@@ -62,7 +62,7 @@ def render(symbols: list[str]) -> str:
 
 
 def held_by_internal_modules() -> list[str]:
-    """The public names of tf.contrib in the record of internal modules."""
+    """Return the public names of tf.contrib in the record of internal modules."""
     record = (TARGET.parent / "facade" / "internal_names.txt").read_text(encoding="ascii")
     held = re.findall(r"(?m)(?:^| )(contrib\.[\w.]+):([\w,]+)", record)
     return [f"tf.{namespace}.{name}" for namespace, names in held for name in names.split(",")]

@@ -1,4 +1,4 @@
-"""Asks pip what a wheel of ours would change in an environment with newer torch and NumPy: nothing.
+"""Check that installing a wheel of ours keeps newer versions of torch and NumPy.
 
 The environment is made up: of the packages only their names and versions are there, which is all
 that pip looks at. It has no index, so that a package that pip wants to replace is an error.
@@ -16,12 +16,12 @@ import venv
 from collections.abc import Mapping
 from pathlib import Path
 
-# The newest that users have beside us.
+# The newest versions that users have.
 NEWER = {"torch": "2.15.0", "numpy": "2.5.5"}
 
 
 def packages() -> dict[str, str]:
-    """The packages of this environment by name with their versions, torch and NumPy newer."""
+    """Return this environment's packages with their versions, torch and NumPy newer."""
     here = {
         found.metadata["Name"].lower().replace("_", "-"): found.version
         for found in importlib.metadata.distributions()
@@ -32,7 +32,7 @@ def packages() -> dict[str, str]:
 
 
 def changes(wheel: Path, installed: Mapping[str, str]) -> dict[str, str]:
-    """The packages that pip would install with a wheel, or what keeps it from doing so.
+    """Return the packages that pip would install with a wheel, or what keeps it from doing so.
 
     Args:
       wheel: the wheel's path.

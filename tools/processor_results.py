@@ -1,4 +1,4 @@
-"""Computes results of many kinds, to be compared between processors.
+"""Results of many kinds, to be compared between processors.
 
     python tools/processor_results.py OUT.npz
 
@@ -29,7 +29,7 @@ def _elementwise(function: Callable[..., Any], *given: np.ndarray) -> Callable[[
 
 
 def _photo() -> Any:
-    """A JPEG that is encoded and decoded: whole numbers in between."""
+    """Return a JPEG that is encoded and decoded: whole numbers in between."""
     pixels = (MATRIX[:, :, None] * [60, 30, 60]).astype(np.uint8)
     return tf.image.decode_jpeg(tf.image.encode_jpeg(tf.constant(pixels)))
 
@@ -46,7 +46,7 @@ def _recurrent() -> Any:
 
 
 def _trained(optimizer: str, *arguments: float) -> Callable[[], Any]:
-    """A variable after ten steps, each of which sees the loss of the one before."""
+    """Return a variable after ten steps, each of which sees the loss of the one before."""
 
     def build() -> Any:
         weights = tf.get_variable("weights", initializer=Y[:128].reshape(128, 1) * 0.1)

@@ -1,4 +1,4 @@
-"""Runs the numeric parts of the suite as other processors would compute them.
+"""Run of the numeric parts of the suite as other processors would compute them.
 
     python tools/processors.py                          every variant that this machine can be
     python tools/processors.py far --few                the least like it, a minute of tests
@@ -137,7 +137,7 @@ def _flags() -> set[str]:
 
 
 def _far() -> Variant:
-    """The least like this machine: no vector loops beyond the least, and MKL of the other vendor.
+    """Return the variant least like this machine: baseline instructions, MKL of the other vendor.
 
     MKL has no loops for AVX2 and above on processors of other vendors, so that it is Intel's there
     that differ most.
@@ -155,7 +155,7 @@ class Impossible(Exception):
 
 
 def environment_of(variant: Variant, folder: Path) -> dict[str, str]:
-    """The environment of a variant, whose libraries are built into a folder.
+    """Return the environment of a variant, whose libraries are built into a folder.
 
     Raises:
       Impossible: if this machine cannot compute so.
@@ -211,7 +211,7 @@ def _vendor_library(vendor: str, folder: Path) -> Path:
 
 
 def _package(options: str, folder: Path) -> Path:
-    """A copy of the package whose native library is built with these options."""
+    """Return a copy of the package whose native library is built with these options."""
     source = Path(tempfile.mkdtemp(dir=folder)) / "src"
     shutil.copytree(
         ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__", "stillflow_native.*")
@@ -228,7 +228,7 @@ def _package(options: str, folder: Path) -> Path:
 def _run(
     environment: dict[str, str], few: bool, paths: Sequence[str], jobs: int
 ) -> tuple[int, str]:
-    """The exit status of pytest, and its last line."""
+    """Return the exit status of pytest, and its last line."""
     families = " or ".join(f"[{name}/" for name in FAMILIES) if few else "values"
     folders = paths or [f"tests/{part}" for part in (FEW if few else NUMERIC)]
     command = [
@@ -260,7 +260,7 @@ def _possible(names: Sequence[str], folder: Path) -> Iterator[tuple[str, dict[st
 
 
 def run_tests(arguments: argparse.Namespace, folder: Path) -> bool:
-    """Prints what came of the tests of each variant; True if all passed."""
+    """Print the results of each variant's tests; return True if all passed."""
     passed = True
     for name, given in _possible(arguments.variants, folder):
         start = time.monotonic()
@@ -272,7 +272,7 @@ def run_tests(arguments: argparse.Namespace, folder: Path) -> bool:
 
 
 def compare_results(names: Sequence[str], folder: Path) -> None:
-    """Prints, for each kind of result, which variants differ from the first and by how much."""
+    """Print, for each kind of result, the variants that differ from the first and by how much."""
     import numpy as np
 
     found = {}
@@ -295,7 +295,7 @@ def compare_results(names: Sequence[str], folder: Path) -> None:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Runs variants; 1 if a test of any of them failed."""
+    """Run variants; 1 if a test of any of them failed."""
     names = {**VARIANTS, "far": _far()}
     table = "\n".join(f"  {name:12} {variant.says}" for name, variant in names.items())
     parser = argparse.ArgumentParser(

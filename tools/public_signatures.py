@@ -1,4 +1,4 @@
-"""What a public symbol is and how it is called, as one line of text.
+"""Description of a public symbol and its signature, as one line of text.
 
 The same code describes TensorFlow's symbol and Stillflow's, so the two lines can be compared. Run
 by a Python that has TensorFlow 1.15, it records all the symbols that programs were seen to use:
@@ -25,7 +25,7 @@ HIDDEN = re.compile(r"\(\*\w+, \*\*\w+\)")
 
 
 def resolve(root: types.ModuleType, symbol: str) -> object:
-    """The object that a program calls `symbol` ("tf.nn.relu"), below the module `tensorflow`.
+    """Return the object for the name `symbol` ("tf.nn.relu"), below the module `tensorflow`.
 
     Raises:
       AttributeError: There is none.
@@ -58,8 +58,11 @@ def describe(obj: object) -> str:
 
 
 def constructor(cls: type) -> object:
-    """The function whose arguments are the class's; its first one is left out by signature_text."""
-    if getattr(cls, "__signature__", None) is not None:  # its metaclass decides what is made
+    """Return the function whose arguments are the class's.
+
+    Its first one is left out by signature_text.
+    """
+    if getattr(cls, "__signature__", None) is not None:  # its metaclass decides about the instance
         return cls
     for base in cls.__mro__:
         for name in ("__init__", "__new__"):
@@ -69,7 +72,7 @@ def constructor(cls: type) -> object:
 
 
 def signature_text(function: object) -> str:
-    """The arguments with their defaults, without `self` and annotations."""
+    """Return the arguments with their defaults, without `self` and annotations."""
     if function is None:
         return "()"
     try:
@@ -95,7 +98,7 @@ def signature_text(function: object) -> str:
 
 
 def value_text(value: object) -> str:
-    """A value as text that does not depend on where it lives."""
+    """Return a value as text that does not depend on where it lives."""
     if isinstance(value, enum.Enum):
         return f"<{type(value).__name__}.{value.name}>"
     if isinstance(value, PLAIN):
@@ -109,7 +112,7 @@ def value_text(value: object) -> str:
 
 
 def same(recorded: str, found: str) -> bool:
-    """Whether a symbol of ours is called as TensorFlow's is.
+    """Return True if a symbol of ours is called as TensorFlow's is.
 
     A signature that TensorFlow's own decorators hide, or that protobuf has none of, holds nothing
     against ours.
@@ -126,12 +129,12 @@ def same(recorded: str, found: str) -> bool:
 
 
 def record(usage: dict, root: types.ModuleType) -> dict:
-    """{symbol: [area, repositories, description]}; "?" where this TensorFlow lacks the symbol."""
+    """Return {symbol: [area, repositories, description]}; "?" if missing in this TensorFlow."""
     rows = {}
     for row in usage["symbols"]:
         try:
             description = describe(resolve(root, row["symbol"]))
-        except Exception:  # whatever an old module raises when it is imported
+        except Exception:  # any error of an old module at its import
             description = "?"
         rows[row["symbol"]] = [row["area"], row["repos"], description]
     return rows

@@ -21,7 +21,7 @@ STYLES = {
 
 
 def read(path: str) -> dict[str, list[float]]:
-    """The columns of the demo's progress lines.
+    """Return the columns of the demo's progress lines.
 
     Raises:
       ValueError: The file has no such lines.

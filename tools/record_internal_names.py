@@ -2,10 +2,10 @@
 
     python tools/record_internal_names.py SYMBOLS.json PACKAGE_FOLDER
 
-SYMBOLS.json says which names of internal modules are public objects, ``{"modules": {module:
+SYMBOLS.json lists the names of internal modules that are public objects, ``{"modules": {module:
 is_package}, "symbols": {module: {name: public name}}}``; PACKAGE_FOLDER is TensorFlow's own, which
-adds the modules the record lacks.  Most internal modules draw their public names from one or two
-namespaces, under the same last name: those become hints, and only the rest is written out.  The
+adds the modules missing in the record.  Most internal modules draw their public names from one or
+two namespaces, under the same last name: those become hints, and only the rest is written out.  The
 syntax of the file is described in ``facade/names.py``.
 """
 
@@ -72,7 +72,7 @@ def walk(folder):
 
 
 def internals(module, public):
-    """Return {name: public name} of a module, less accidents and what needs no table."""
+    """Return {name: public name} of a module, less accidents and names that need no table."""
     short = module.rpartition(".")[2]
     if short.startswith("gen_") or short.endswith("_pb2"):
         return {}

@@ -1,4 +1,4 @@
-"""Writes src/stillflow/v2_names.txt: which names of tf.compat.v2 are the very objects of tf.
+"""Generator of src/stillflow/v2_names.txt: the names of tf.compat.v2 that are tf's objects.
 
 Run by a Python that has TensorFlow 1.15 (it runs on Python 3.7):
 
@@ -18,7 +18,7 @@ MISSING = object()
 
 
 def find(root: object, path: list) -> object:
-    """The attribute at a path below a module, or MISSING."""
+    """Return the attribute at a path below a module, or MISSING."""
     for name in path:
         try:
             root = getattr(root, name)

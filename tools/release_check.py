@@ -1,10 +1,10 @@
-"""Builds the sdist and a wheel, and tries each where nothing but the package is installed.
+"""Build of the sdist and a wheel, and a trial of each where only the package is installed.
 
-Both are held against the checkout: a wheel has every file of the package but the C sources of the
-library, its stubs and the library itself; an sdist has all that `make test` reads. Then each is
-installed into an empty environment outside the checkout, where the demo runs, and the tests of the
-public API on the installed package. pip is asked, too, what it would change beside newer versions
-of torch and NumPy.
+Both are compared with the checkout: a wheel has every file of the package but the C sources of the
+library, its stubs and the library itself; an sdist has all files that `make test` reads. Then each
+is installed into an empty environment outside the checkout, where the demo runs, and the tests of
+the public API on the installed package. pip is asked, too, which newer versions of torch and NumPy
+it would change.
 
     python tools/release_check.py --out out/dist
 """
@@ -64,7 +64,7 @@ def run(command: Iterable[object], folder: Path, **changed: str) -> None:
 
 
 def tracked(*folders: str) -> set[str]:
-    """The paths of the checkout's files below these folders, as git knows them."""
+    """Return the paths of the checkout's files below these folders, as git knows them."""
     command = ["git", "ls-files", "-z", "--", *folders]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return {path for path in listed.stdout.split("\0") if (ROOT / path).is_file()}
@@ -75,7 +75,7 @@ def is_native_source(path: str) -> bool:
 
 
 def faults_of_wheel(wheel: Path) -> list[str]:
-    """How the files of a wheel differ from those that it should have."""
+    """Return the differences between a wheel's files and the expected ones."""
     sources = {path for path in tracked("src") if not is_native_source(path)}
     wanted = {path.removeprefix("src/") for path in sources}
     wanted |= {f"stillflow/{path}" for path in build_stubs.stubs(build_stubs.read_table())}
@@ -88,7 +88,7 @@ def faults_of_wheel(wheel: Path) -> list[str]:
 
 
 def faults_of_sdist(sdist: Path) -> list[str]:
-    """How the files of an sdist differ from those of the checkout."""
+    """Return the differences between an sdist's files and those of the checkout."""
     with tarfile.open(sdist) as archive:
         names = {member.name for member in archive if member.isfile()}
     found = {name.partition("/")[2] for name in names} - {"PKG-INFO"}

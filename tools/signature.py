@@ -1,4 +1,4 @@
-"""Prints the card signature of TF 1.15 ops, from the recorded facts.
+"""Print the card signatures of TF 1.15 ops, from the recorded facts.
 
 python tools/signature.py FACTS/ops.json Conv2D MatMul ...
 """

@@ -1,1 +1,1 @@
-"""Benchmark programs: one module each for TF1's API, with hand-written peers beside it."""
+"""Benchmark programs: one module each for TF1's API, with hand-written peers."""

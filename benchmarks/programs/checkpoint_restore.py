@@ -11,7 +11,7 @@ STEPS = 8
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that restores and returns how much there is."""
+    """Return a function that restores and returns how much there is."""
     saved = variables(tf)
     path = saved.saver.save(saved.session, saved.prefix, write_meta_graph=False)
 

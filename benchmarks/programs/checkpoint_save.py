@@ -1,7 +1,7 @@
 """Saving 64 variables of 4 MB each by `tf.train.Saver`, and training (or rather, resting) between.
 
-Programs save every few minutes. Without a pause whoever takes what he saves to the disk is measured
-by his disk, and whoever does not (TensorFlow) by his memory.
+Programs save every few minutes. Without a pause an implementation that syncs to the disk is
+measured by its disk, and one that does not (TensorFlow) by its memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PAUSE = 0.4  # seconds between steps
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that saves to a new prefix and returns how much there is."""
+    """Return a function that saves to a new prefix and returns how much there is."""
     saved = variables(tf)
     count = 0
 

@@ -12,7 +12,7 @@ PAUSE = 0.05  # seconds between steps, as in checkpoint_save
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that saves to a new prefix and returns how much there is."""
+    """Return a function that saves to a new prefix and returns how much there is."""
     saved = variables(tf, 1000, 4)
     count = 0
 

@@ -14,7 +14,7 @@ BATCH = 64
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that takes 20 batches of 28 x 28 images and returns how many examples came."""
+    """Return a function that reads 20 batches of 28 x 28 images and returns their number."""
     tf.logging.set_verbosity(tf.logging.ERROR)
     folder = tempfile.TemporaryDirectory()
     path = write_examples(tf, folder.name, raw_images(100, 784), 2_000)

@@ -14,7 +14,7 @@ BATCH = 32
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that takes 2 batches of 32 photographs and returns how many came."""
+    """Return a function that takes 2 batches of 32 photographs and returns how many came."""
     tf.logging.set_verbosity(tf.logging.ERROR)
     folder = tempfile.TemporaryDirectory()
     path = write_examples(tf, folder.name, photographs(tf, 20), 200)

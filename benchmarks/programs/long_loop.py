@@ -13,7 +13,7 @@ TURNS, BATCH, WIDTH = 1_000, 128, 128
 
 
 def build(tf: Any) -> Job:
-    """A state that a matrix and tanh turn, and the slope of its end by the matrix."""
+    """Return a state that a matrix and tanh turn, and the slope of its end by the matrix."""
     rng = np.random.RandomState(0)
     turned = (rng.randn(WIDTH, WIDTH) / WIDTH**0.5).astype(np.float32)
     x = tf.placeholder(tf.float32, [None, WIDTH], name="x")

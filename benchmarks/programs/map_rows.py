@@ -13,7 +13,7 @@ ROWS = 1_000
 
 
 def build(tf: Any) -> Job:
-    """The length of every row, and how it depends on the row."""
+    """Return the length of every row, and how it depends on the row."""
     x = tf.placeholder(tf.float32, [None, 16], name="x")
     lengths = tf.map_fn(lambda row: tf.sqrt(tf.reduce_sum(tf.square(row))), x)
     loss = tf.reduce_mean(lengths)

@@ -19,7 +19,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def initial_weights() -> list[np.ndarray]:
-    """The same start for every implementation."""
+    """Return the same start for every implementation."""
     rng = np.random.RandomState(1)
     shapes = [(784, 256), (256, 256), (256, 10)]
     return [(rng.randn(a, b) * np.sqrt(2.0 / a)).astype(np.float32) for a, b in shapes]

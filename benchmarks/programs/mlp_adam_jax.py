@@ -10,7 +10,7 @@ from .mlp_adam import data, initial_weights
 
 
 def build(jax: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     jnp = jax.numpy
     pixels, labels = data()
     params = [(jnp.asarray(w), jnp.zeros(w.shape[1])) for w in initial_weights()]

@@ -15,7 +15,7 @@ STEPS = mlp_adam.STEPS
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that trains a step and writes its summaries, as in most tutorials."""
+    """Return a function that trains a step and writes its summaries, as in most tutorials."""
     job = mlp_adam.build(tf)
     train, loss = job.fetches
     for variable in tf.trainable_variables():

@@ -9,7 +9,7 @@ from .mlp_adam import data, initial_weights
 
 
 def build(torch: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     functional = torch.nn.functional
     pixels, labels = data()
     weights = [torch.tensor(w, requires_grad=True) for w in initial_weights()]

@@ -11,7 +11,7 @@ STEPS = mlp_adam.STEPS
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that trains a step and fills a RunMetadata."""
+    """Return a function that trains a step and fills a RunMetadata."""
     job = mlp_adam.build(tf)
     session = tf.Session()
     session.run(job.setup)

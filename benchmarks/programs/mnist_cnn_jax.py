@@ -14,7 +14,7 @@ SHAPES = [[5, 5, 1, 32], [5, 5, 32, 64], [7 * 7 * 64, 1024], [1024, 10]]
 
 
 def build(jax: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     jnp, lax = jax.numpy, jax.lax
     images, labels = data()
     rng = np.random.RandomState(1)

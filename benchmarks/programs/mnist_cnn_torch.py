@@ -11,7 +11,7 @@ from .mnist_cnn import data
 
 
 def build(torch: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     nn = torch.nn
     torch.manual_seed(1)
     model = nn.Sequential(

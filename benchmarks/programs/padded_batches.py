@@ -13,7 +13,7 @@ BATCH = 64
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that takes 20 batches and returns how many sequences came."""
+    """Return a function that takes 20 batches and returns how many sequences came."""
     lengths = np.random.RandomState(0).randint(1, 200, 1_000).astype(np.int32)
     with tf.Graph().as_default():
         data = tf.data.Dataset.from_tensor_slices(lengths).repeat()

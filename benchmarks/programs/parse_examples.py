@@ -13,7 +13,7 @@ BATCH = 128
 
 
 def build(tf: Any) -> Job:
-    """How many values a batch has."""
+    """Return the number of values of a batch."""
     random = np.random.RandomState(0)
     features = {"dense%d" % n: tf.FixedLenFeature([4], tf.float32) for n in range(64)}
     features.update({"sparse%d" % n: tf.VarLenFeature(tf.int64) for n in range(64)})
@@ -25,7 +25,7 @@ def build(tf: Any) -> Job:
 
 
 def example(tf: Any, random: Any) -> bytes:
-    """A serialized Example."""
+    """Return a serialized Example."""
     features = {}
     for n in range(64):
         floats = tf.train.FloatList(value=random.rand(4))

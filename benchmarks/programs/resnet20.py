@@ -1,4 +1,4 @@
-"""ResNet-20 on images of CIFAR's shape, batches of 32, batch normalisation, momentum."""
+"""ResNet-20 on images of CIFAR's shape, batches of 32, batch normalization, momentum."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def model(tf: Any, images: Any) -> Any:
 
 
 def build(tf: Any) -> Job:
-    """The training graph: cross entropy, weight decay, update ops, momentum."""
+    """Return the training graph: cross entropy, weight decay, update ops, momentum."""
     pixels, classes = data()
     tf.set_random_seed(1)
     images = tf.placeholder(tf.float32, [None, 32, 32, 3], name="images")

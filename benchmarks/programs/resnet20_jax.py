@@ -35,7 +35,7 @@ def initial_parameters(jnp: Any) -> dict[str, Any]:
 
 
 def build(jax: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     jnp = jax.numpy
     pixels, classes = data()
     params = initial_parameters(jnp)

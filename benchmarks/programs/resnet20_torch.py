@@ -11,7 +11,7 @@ from .resnet20 import BLOCKS, STAGES, data
 
 
 def network(nn: Any) -> Any:
-    """The residual network as a module."""
+    """Return the residual network as a module."""
     def conv(inputs: int, outputs: int, stride: int = 1, size: int = 3) -> Any:
         layers = [nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False),
                   nn.BatchNorm2d(outputs)]
@@ -37,7 +37,7 @@ def network(nn: Any) -> Any:
 
 
 def build(torch: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     torch.manual_seed(1)
     model = network(torch.nn)
     kernels = [p for p in model.parameters() if p.ndim > 1]

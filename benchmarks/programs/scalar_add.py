@@ -10,7 +10,7 @@ STEPS = 2000
 
 
 def build(tf: Any) -> Job:
-    """A placeholder and one addition."""
+    """Return a placeholder and one addition."""
     x = tf.placeholder(tf.float32, [], name="x")
     y = tf.add(x, 1.0, name="y")
     return Job([y], {x: 41.0}, [])

@@ -23,7 +23,7 @@ def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def layers(tf: Any) -> Any:
-    """The recurrent cell of encoder and decoder."""
+    """Return the recurrent cell of encoder and decoder."""
     return tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(UNITS) for _ in range(LAYERS)])
 
 

@@ -21,7 +21,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def build(tf: Any) -> Job:
-    """The graph of the classic MNIST tutorial for beginners."""
+    """Return the graph of the classic MNIST tutorial for beginners."""
     pixels, labels = data()
     x = tf.placeholder(tf.float32, [None, 784])
     y_ = tf.placeholder(tf.float32, [None, 10])

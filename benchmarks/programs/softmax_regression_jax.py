@@ -9,7 +9,7 @@ from .softmax_regression import data
 
 
 def build(jax: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     jnp = jax.numpy
     pixels, labels = data()
 

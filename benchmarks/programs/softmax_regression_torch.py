@@ -9,7 +9,7 @@ from .softmax_regression import data
 
 
 def build(torch: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     pixels, labels = data()
     w = torch.zeros(784, 10, requires_grad=True)
     b = torch.zeros(10, requires_grad=True)

@@ -13,7 +13,7 @@ STEPS = 20
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that reads a file and returns how many bytes its records have."""
+    """Return a function that reads a file and returns how many bytes its records have."""
     tf.logging.set_verbosity(tf.logging.ERROR)
     folder = tempfile.TemporaryDirectory()
     path = os.path.join(folder.name, "records")

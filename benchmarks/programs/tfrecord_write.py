@@ -13,7 +13,7 @@ RECORDS = 20000
 
 
 def contents() -> list[bytes]:
-    """What is written: as many bytes as in an example with a few features."""
+    """Return the content: as many bytes as in an example with a few features."""
     noise = random.Random(0)
     block = bytes(noise.randrange(256) for _ in range(4096))
     sizes = [noise.randrange(100, 300) for _ in range(RECORDS)]
@@ -28,7 +28,7 @@ def write(tf: Any, path: str, records: list[bytes]) -> None:
 
 
 def build(tf: Any) -> Callable[[], float]:
-    """A function that writes a file and returns its size."""
+    """Return a function that writes a file and returns its size."""
     tf.logging.set_verbosity(tf.logging.ERROR)
     records = contents()
     folder = tempfile.TemporaryDirectory()

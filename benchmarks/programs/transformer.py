@@ -20,7 +20,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def layer_norm(tf: Any, x: Any) -> Any:
-    """Normalise the last axis, with a learned scale and offset."""
+    """Normalize the last axis, with a learned scale and offset."""
     with tf.variable_scope(None, "layer_norm"):
         scale = tf.get_variable("scale", [WIDTH], initializer=tf.ones_initializer())
         offset = tf.get_variable("offset", [WIDTH], initializer=tf.zeros_initializer())
@@ -41,12 +41,12 @@ def attention(tf: Any, x: Any, mask: Any) -> Any:
 
 
 def gelu(tf: Any, x: Any) -> Any:
-    """The usual approximation with tanh."""
+    """Return the usual approximation with tanh."""
     return 0.5 * x * (1.0 + tf.tanh(0.7978845608 * (x + 0.044715 * tf.pow(x, 3))))
 
 
 def build(tf: Any) -> Job:
-    """A language model over random tokens, output weights tied to the embedding."""
+    """Return a language model over random tokens, output weights tied to the embedding."""
     tokens, following = data()
     tf.set_random_seed(1)
     inputs = tf.placeholder(tf.int32, [None, LENGTH], name="inputs")

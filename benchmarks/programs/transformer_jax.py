@@ -62,7 +62,7 @@ def logits_of(jax: Any, params: Any, tokens: Any) -> Any:
 
 
 def build(jax: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     jnp, tree = jax.numpy, jax.tree_util
     tokens, following = data()
 

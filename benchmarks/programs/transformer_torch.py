@@ -9,7 +9,7 @@ from .transformer import HEADS, LAYERS, LENGTH, VOCABULARY, WIDTH, data
 
 
 def network(torch: Any) -> Any:
-    """The language model as a module, output weights tied to the embedding."""
+    """Return the language model as a module, output weights tied to the embedding."""
     nn, functional = torch.nn, torch.nn.functional
 
     class Layer(nn.Module):
@@ -46,7 +46,7 @@ def network(torch: Any) -> Any:
 
 
 def build(torch: Any) -> Callable[[], float]:
-    """A function that runs one training step and returns the loss."""
+    """Return a function that runs one training step and returns the loss."""
     torch.manual_seed(1)
     model = network(torch)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

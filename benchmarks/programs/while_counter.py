@@ -1,4 +1,4 @@
-"""A loop that counts to ten thousand: what one turn of a loop costs."""
+"""Loop that counts to ten thousand: the cost of one iteration."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From a graph to running code: prune, fold, order, emit, run."""
+"""Execution of graphs: prune, fold, order, emit, run."""

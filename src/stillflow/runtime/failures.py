@@ -1,4 +1,4 @@
-"""What went wrong in a kernel, as the error TF would raise."""
+"""Errors of kernels as the errors that TF would raise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WITHOUT_APPLE = (
 def as_op_error(
     error: BaseException, op: Operation | None, given: Sequence[Any] | None = None
 ) -> BaseException:
-    """Turns what a kernel raised into a `tf.errors` exception that names the operation.
+    """Turn what a kernel raised into a `tf.errors` exception that names the operation.
 
     Args:
       error: the exception.
@@ -49,7 +49,7 @@ def as_op_error(
 def kind_and_message(
     error: BaseException, op_type: str, inputs: Sequence[str] = ()
 ) -> tuple[Any, str]:
-    """The class of `tf.errors` for what a kernel raised, and its message.
+    """Return the class of `tf.errors` for what a kernel raised, and its message.
 
     A text of Python's or of a library's is about this program's inside; the message then tells the
     operation and its inputs instead, and the exception stays the cause of the new one.
@@ -93,7 +93,7 @@ _AMOUNT = re.compile(r"allocate (\d[\d.]* ?(?:bytes|[KMGTPE]i?B))")
 
 
 def _amount(message: str) -> str:
-    """How much memory could not be had; a GPU's report stays whole."""
+    """Return the requested amount of memory; a GPU's report stays whole."""
     found = _AMOUNT.search(message)
     if "CUDA" in message or (found is None and message != "MemoryError"):
         return f": {message}"
@@ -121,7 +121,7 @@ def _listed(inputs: Sequence[str]) -> str:
 
 
 def _described(value: Any) -> str:
-    """The type and the shape of a tensor, or of a value: `float [2,3]`."""
+    """Return the type and the shape of a tensor, or of a value: `float [2,3]`."""
     if isinstance(value, Tensor):
         return f"{cpp_name(value.dtype)} {dims_lib.to_string(value._dims)}"
     text = value.dtype == object
@@ -130,7 +130,7 @@ def _described(value: Any) -> str:
 
 
 def named_error(error: BaseException, ops: Mapping[int, Operation], filename: str) -> BaseException:
-    """What emitted code raised, as `as_op_error` of the operation on whose line it happened.
+    """Return `as_op_error` of the operation on whose line emitted code raised an error.
 
     Args:
       ops: the operations of the source's lines.
@@ -154,7 +154,7 @@ def named_error(error: BaseException, ops: Mapping[int, Operation], filename: st
 
 
 def _taken(trace: Any) -> list[Any]:
-    """The arrays that the statement takes at which an exception passed."""
+    """Return the arrays that the statement takes at which an exception passed."""
     code, values = trace.tb_frame.f_code, trace.tb_frame.f_locals
     ranges = [(start, end) for start, end, line in code.co_lines() if line == trace.tb_lineno]
     names: list[str] = []
@@ -166,7 +166,7 @@ def _taken(trace: Any) -> list[Any]:
 
 
 def no_kernel(op: Operation) -> BaseException:
-    """The error for an operation that nothing runs, among them parts of loops that are none."""
+    """Return the error for an operation without a kernel, such as a part of an invalid loop."""
     if op.card.flow in ("exit", "next iteration"):
         message = f"{op.type} is not in a while context: no Enter leads to it"
         return errors.InvalidArgumentError(op.node_def, op, message)
@@ -177,19 +177,19 @@ def no_kernel(op: Operation) -> BaseException:
 
 
 def no_loop(op: Operation, tensor: Tensor) -> BaseException:
-    """The error for a Merge of a value that goes round although nothing begins a loop."""
+    """Return the error for a Merge of a value that goes round although nothing begins a loop."""
     message = f"{op.type} is not in a while context: no Enter leads to '{tensor.name}'"
     return errors.InvalidArgumentError(op.node_def, op, message)
 
 
 def no_scalar(shape: Sequence[int | None]) -> errors.OpError:
-    """The error for a predicate that is no scalar."""
+    """Return the error for a predicate that is no scalar."""
     text = dims_lib.to_string(tuple(shape))
     return errors.invalid_argument(f"The second input must be a scalar, but it has shape {text}")
 
 
 def truth_of(value: Any) -> bool:
-    """The truth of a predicate whose rank no plan knows.
+    """Return the truth of a predicate whose rank no plan knows.
 
     Raises:
       InvalidArgumentError: if it is no scalar.
@@ -200,7 +200,7 @@ def truth_of(value: Any) -> bool:
 
 
 def kernels_elsewhere(op: Operation) -> errors.OpError:
-    """The error for an operation that only devices run that there are none of."""
+    """Return the error for an operation that only devices run that there are none of."""
     message = (
         f"No OpKernel was registered to support Op '{op.type}' used by {{{{node {op.name}}}}}with "
         f"these attrs: {attributes_text(op.card.signature, op.attrs)}\n"
@@ -210,7 +210,7 @@ def kernels_elsewhere(op: Operation) -> errors.OpError:
 
 
 def fed_for_a_reference(op: Operation, index: int, fed: Sequence[str]) -> BaseException:
-    """The error where a value was fed for a variable that an operation is to change."""
+    """Return the error where a value was fed for a variable that an operation is to change."""
     tensor = op._inputs[index]
     kind = cpp_name(tensor.dtype.base_dtype)
     given = f"_arg_{tensor.op.name}_{tensor.value_index}_{fed.index(tensor.name)}:0"
@@ -222,13 +222,13 @@ def fed_for_a_reference(op: Operation, index: int, fed: Sequence[str]) -> BaseEx
 
 
 def uninitialized(op: Operation, message: str) -> BaseException:
-    """The error for reading a variable that was never given a value."""
+    """Return the error for reading a variable that was never given a value."""
     where = f"\n\t [[{{{{node {op.name}}}}}]]"
     return errors.FailedPreconditionError(op.node_def, op, message + where)
 
 
 def dead_fetch(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
-    """The error for fetching a value of a branch that was not taken.
+    """Return the error for fetching a value of a branch that was not taken.
 
     Args:
       tensor: the fetch.
@@ -243,7 +243,7 @@ def dead_fetch(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
 
 
 def fetched_in_loop(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
-    """The error for a fetch that has a value in more than one iteration of a loop."""
+    """Return the error for a fetch that has a value in more than one iteration of a loop."""
     return errors.InternalError(
         tensor.op.node_def,
         tensor.op,
@@ -253,5 +253,5 @@ def fetched_in_loop(tensor: Tensor, fetched: Iterable[Tensor]) -> BaseException:
 
 
 def _place(tensor: Tensor, fetched: Iterable[Tensor]) -> int:
-    """The number of a fetch; TensorFlow sorts them by name."""
+    """Return the number of a fetch; TensorFlow sorts them by name."""
     return sum(name < tensor.name for name in {each.name for each in fetched})

@@ -1,4 +1,4 @@
-"""What TensorFlow says from C++: on stderr, unless TF_CPP_MIN_LOG_LEVEL asks for silence."""
+"""TensorFlow's messages from C++: on stderr, unless TF_CPP_MIN_LOG_LEVEL suppresses them."""
 
 from __future__ import annotations
 

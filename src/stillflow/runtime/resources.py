@@ -111,7 +111,7 @@ class Resources:
         self.bounds = Bounds(lambda: self.forget("function", ""))
 
     def on_host(self) -> Resources:
-        """The same state, for operations that run on the host whatever devices there are."""
+        """Return the same state, for operations that run on the host with any devices."""
         if not self.several:
             return self
         if self._on_host is None:
@@ -121,18 +121,21 @@ class Resources:
         return self._on_host
 
     def drawing_again(self) -> Resources:
-        """The same state, for operations that may have to draw the same random numbers twice."""
+        """Return the same state, for operations that may have to draw random numbers twice."""
         view = copy.copy(self)
         view.draws_again, view._on_host = True, None
         return view
 
     def at(self, device: str) -> Resources:
-        """The state of the task that a device string names; in a cluster each has its own."""
+        """Return the state of the task that a device string names.
+
+        In a cluster each has its own.
+        """
         del device
         return self
 
     def get(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
-        """The object of that name, made by `create` if there is none yet."""
+        """Return the object of that name, made by `create` if there is none yet."""
         key = (container, kind, name)
         found = self._objects.get(key)
         if found is None:
@@ -143,15 +146,15 @@ class Resources:
         return found
 
     def own(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
-        """An object like those of `get` that belongs to one session alone."""
+        """Return an object like those of `get` that belongs to one session alone."""
         return self.get(container, kind, name, create)
 
     def find(self, container: str, kind: str, name: str) -> Any:
-        """The object of that name, or None."""
+        """Return the object of that name, or None."""
         return self._objects.get((container, kind, name))
 
     def forget(self, kind: str, prefix: str) -> bool:
-        """Forgets objects of a kind whose names begin so; says whether there were any."""
+        """Forget objects of a kind whose names begin so; say whether there were any."""
         with self._lock:
             keys = [key for key in self._objects if key[1] == kind and key[2].startswith(prefix)]
             for key in keys:
@@ -159,7 +162,7 @@ class Resources:
         return bool(keys)
 
     def clear(self, containers: list[str] | None = None) -> None:
-        """Forgets all objects, or those of some containers."""
+        """Forget all objects, or those of some containers."""
         with self._lock:
             if not containers:
                 self._objects.clear()
@@ -168,7 +171,7 @@ class Resources:
                 del self._objects[key]
 
     def close(self) -> None:
-        """Stops loops that run, closes what can be closed and forgets everything."""
+        """Stop running loops, close all that can be closed and forget everything."""
         self.interrupt.leave(errors.CancelledError(None, None, "Session has been closed."))
         for thing in list(self._objects.values()):
             close = getattr(thing, "close_session", None)

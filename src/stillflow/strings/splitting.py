@@ -26,7 +26,7 @@ from stillflow.util.renamed import renamed_argument
 
 
 def _rows(indices: Any, values: Any, size: Any) -> Any:
-    """The rows of a sparse matrix."""
+    """Return the rows of a sparse matrix."""
     return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=size[0], validate=False)
 
 
@@ -39,7 +39,7 @@ def _ragged(parts: SparseTensor) -> Any:
 
 @export("compat.v2.strings.split")
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """Splits strings at a separator, as Python's `str.split` does.
+    """Split strings at a separator, as Python's `str.split` does.
 
     Args:
       input: strings of any shape, dense or ragged.
@@ -71,7 +71,7 @@ def strings_split(
     source: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Splits strings at a separator, as Python's `str.split` does.
+    """Split strings at a separator, as Python's `str.split` does.
 
     Args:
       input: strings of any shape.
@@ -107,7 +107,7 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
-    """Splits strings at every one of the characters of `sep`.
+    """Split strings at every one of the characters of `sep`.
 
     Args:
       source: string [n].
@@ -139,7 +139,7 @@ def _check_result_type(result_type: str) -> None:
 
 @export("strings.bytes_split")
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """The bytes of each string in a row, each a string.
+    """Return the bytes of each string in a row, each a string.
 
     Args:
       input: strings of any known rank, dense or ragged.
@@ -175,13 +175,13 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Runs of neighbouring strings, joined.
+    """Run of neighbouring strings, joined.
 
     Args:
       data: strings of known rank, at least 1, dense or ragged; runs are taken along the last
         dimension.
       ngram_width: how long a run is, or several such lengths.
-      separator: what stands between the strings of a run.
+      separator: text between the strings of a run.
       pad_values: a string that sequences are padded with, or a pair for both ends.
       padding_width: how many at each end, at most one less than the run is long (the default).
       preserve_short_sequences: whether a sequence too short for any run becomes one itself.
@@ -242,7 +242,7 @@ def _widths(ngram_width: Any) -> Sequence[int]:
 
 
 def _pads(pad_values: Any) -> tuple[Any, Any]:
-    """What sequences are padded with, before and after."""
+    """Return the paddings of sequences, before and after."""
     if pad_values is None:
         return "", ""
     pads = pad_values if isinstance(pad_values, (list, tuple)) else (pad_values, pad_values)

@@ -85,7 +85,7 @@ def unicode_decode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The code points of each text in a row: int32.
+    """Return the code points of each text in a row: int32.
 
     Args:
       input: strings of any known rank, dense or ragged.
@@ -114,7 +114,7 @@ def unicode_decode_with_offsets(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The code points of each text, and where each starts in bytes; see `unicode_decode`."""
+    """Return the code points of each text, and where each starts in bytes; see `unicode_decode`."""
     with name_scope(name, "UnicodeDecodeWithOffsets", [input]):
         codes, starts = _decode(
             unicode_decode_with_offsets_op, input, input_encoding, errors, replacement_char,
@@ -131,7 +131,7 @@ def unicode_split(
     replacement_char: int = _REPLACEMENT,
     name: str | None = None,
 ) -> Any:
-    """The characters of each text in a row, each a string; see `unicode_decode`."""
+    """Return the characters of each text in a row, each a string; see `unicode_decode`."""
     options = (input_encoding, errors, replacement_char)
     with name_scope(name, "UnicodeSplit", [input]):
         (codes,) = _decode(unicode_decode_op, input, *options, False)
@@ -146,7 +146,7 @@ def unicode_split_with_offsets(
     replacement_char: int = _REPLACEMENT,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The characters of each text, and where each starts in bytes; see `unicode_split`."""
+    """Return the characters of each text, and where each starts in bytes; see `unicode_split`."""
     options = (input_encoding, errors, replacement_char)
     with name_scope(name, "UnicodeSplitWithOffsets", [input]):
         codes, starts = _decode(unicode_decode_with_offsets_op, input, *options, False)
@@ -156,7 +156,7 @@ def unicode_split_with_offsets(
 def _decode(
     card: Any, input: Any, encoding: str, errors: str, replacement: int, controls: bool
 ) -> list[Any]:
-    """What a decoding operation gives of each text, in rows: code points, their places."""
+    """Decode each text to rows of code points and their places."""
     texts = convert_to_tensor_or_ragged_tensor(input, name="input")
     rank = texts.shape.ndims
     if rank is None:

@@ -1,4 +1,4 @@
-"""How a session reaches a task: directly, if it is in this process and the target, or by a link."""
+"""A session's access to a task: directly, if it is in this process and the target, or by a link."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Direct:
         return self.guest.register(*part)
 
     def abort(self, step: int) -> None:
-        """Ends a step early."""
+        """Abort a step."""
         self.guest.steps.abort(step)
 
     def close(self) -> None:
-        """Lets the task forget the session."""
+        """Release the session's state in the task."""
         self._task.close(self.guest.handle)
 
 
@@ -101,12 +101,12 @@ class Remote:
         options: Any,
         settled: Callable[[Answer], None],
     ) -> Answer:
-        """Lets the task begin its part of a step.
+        """Start the task's part of a step.
 
         Args:
           part: the number of the part.
           step: the number of the step.
-          arrays: what is fed.
+          arrays: the feeds.
           fed: the tensors that it is fed for.
           options: a `RunOptions` if it is to be traced, else None.
           settled: called when it is done.
@@ -116,11 +116,11 @@ class Remote:
         return self._link.ask(given, settled, run=run)
 
     def abort(self, step: int) -> None:
-        """Ends a step early."""
+        """Abort a step."""
         self._tell(abort={"session": self._handle, "step": step})
 
     def close(self) -> None:
-        """Lets the task forget the session."""
+        """Release the session's state in the task."""
         self._tell(close={"session": self._handle})
 
     def _tell(self, **content: Any) -> None:
@@ -156,7 +156,7 @@ class RemoteTask:
 
     @property
     def task(self) -> Task:
-        """Which task of its cluster it is."""
+        """The task of the cluster."""
         description = self._describe()
         return description.job, description.task
 
@@ -170,7 +170,7 @@ class RemoteTask:
 
 
 def fetched(tensor: Tensor, array: np.ndarray) -> Any:
-    """An array that came from a task, as `Session.run` gives it."""
+    """Return an array that came from a task, as `Session.run` gives it."""
     if fetch_converter(tensor, False) is None:
         return array
     return array if array.ndim else array[()]

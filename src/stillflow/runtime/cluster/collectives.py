@@ -1,4 +1,4 @@
-"""What collective operations of one run become: each member's result of all members' inputs."""
+"""Lowering of a run's collective operations: each member's result from all members' inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MERGES = {b"Add": binary.add_v2_op, b"Mul": binary.mul_op}
 
 
 def _members(call: Call) -> list[Operation]:
-    """The operations of a group, which all have to be there.
+    """Return the operations of a group, which all have to be there.
 
     Raises:
       UnimplementedError: if some are not: those of other sessions cannot be met.
@@ -115,7 +115,7 @@ def _broadcast(inliner: Inliner, call: Call) -> Any:
 
 
 def _input_of(inliner: Inliner, call: Call, member: Operation) -> Tensor:
-    """What a member of the group is given, which may be made after this one."""
+    """Return a group member's input, which may be made after this one."""
     (tensor,) = member._inputs
     copy = inliner.make_later(identity_op, tensor, call, f"{call.name}/{member.name}")
     return copy._outputs[0]

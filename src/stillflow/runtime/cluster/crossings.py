@@ -28,7 +28,7 @@ DEAD = object()
 
 
 def receive(tracer: Tracer, op: Operation) -> None:
-    """Adds the step that waits for a value of another task."""
+    """Add the step that waits for a value of another task."""
     guard = tracer.guard_of(op)
     key, waits = _key(op), PlanNode(op, tracer.facts).waits()
     fits = partial(_checked, op._outputs[0])
@@ -48,7 +48,7 @@ def receive(tracer: Tracer, op: Operation) -> None:
 
 
 def send(tracer: Tracer, op: Operation) -> None:
-    """Adds the step that sends a value to another task, or word that there is none."""
+    """Add the step that sends a value to another task, or word that there is none."""
     guard = tracer.guard_of(op)
     there = partial(_send, op.attrs["recv_device"].decode(), _key(op), op._inputs[0].dtype)
     tracer._op_guards[op] = ()

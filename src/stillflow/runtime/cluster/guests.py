@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import stillflow.runtime.functions.lowering  # noqa: F401 - registers what calls of functions become
+import stillflow.runtime.functions.lowering  # noqa: F401 - registers the lowering of function calls
 from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType
@@ -30,7 +30,7 @@ Task = tuple[str, int]  # a job, and which of its tasks
 
 
 def task_name(task: Task) -> str:
-    """The task as device strings name it."""
+    """Return the task as device strings name it."""
     return f"/job:{task[0]}/replica:0/task:{task[1]}"
 
 
@@ -110,11 +110,11 @@ class GuestPart:
 
     @property
     def types(self) -> list[DType]:
-        """What the fetched tensors are of."""
+        """The types of the fetched tensors."""
         return [tensor.dtype for tensor in self._tensors]
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """Runs; gives fetched values."""
+        """Run, and return fetched values."""
         if self._edition != self._graph._edition:
             self._forget_plans()
         key = tuple(array.shape for array in arrays)
@@ -124,7 +124,7 @@ class GuestPart:
         return self._fetches.build(plan(*arrays))[: len(self._tensors)]  # type: ignore[no-any-return]
 
     def traced(self, arrays: Sequence[np.ndarray], options: Any) -> tuple[list[Any], Any]:
-        """Runs as a `RunOptions` message says; gives fetched values, and a `RunMetadata`."""
+        """Run as a `RunOptions` message says; give fetched values, and a `RunMetadata`."""
         from stillflow.protos import RunMetadata
         from stillflow.runtime.tracing.run_metadata import TracedRuns
 
@@ -191,7 +191,7 @@ class Guest:
     def register(
         self, graph_def: Any, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
     ) -> int:
-        """Takes a part of the session's graph; gives the number it runs by.
+        """Register a part of the session's graph; return its number.
 
         Raises:
           tf.errors.InvalidArgumentError: if it is not well formed.
@@ -207,7 +207,7 @@ class Guest:
         return number
 
     def part(self, number: int) -> GuestPart:
-        """A part that was registered.
+        """Return a part that was registered.
 
         Raises:
           tf.errors.AbortedError: if there is none of that number.
@@ -223,12 +223,12 @@ class Guest:
     def run(
         self, part: int, step: int, arrays: Sequence[np.ndarray], options: Any = None
     ) -> tuple[list[Any], Any]:
-        """Takes part in a step, in this thread.
+        """Take part in a step, in this thread.
 
         Args:
           part: the number of the part.
           step: the number of the step.
-          arrays: what is fed.
+          arrays: the feeds.
           options: a `RunOptions` if it is to be traced.
 
         Returns:
@@ -242,7 +242,7 @@ class Guest:
             return (found.run(arrays), None) if options is None else found.traced(arrays, options)
 
     def arrive(self, step: int, key: str, value: Any) -> None:
-        """Takes in what another task sends for a step."""
+        """Receive a tensor from another task for a step."""
         there = self.steps.get(step)
         if there is not None:
             there.put(key, value)
@@ -257,6 +257,6 @@ class Guest:
         link_to(address).tell(tensors, arrival=arrival)
 
     def close(self) -> None:
-        """Ends what runs, and forgets what is the session's own."""
+        """Stop running steps, and release the session's own state."""
         self.resources.close()
         self._parts.clear()

@@ -23,7 +23,7 @@ _TOLD_EVERY = 10.0  # seconds
 
 
 class Answer:
-    """What will be said to a request."""
+    """Pending answer to a request."""
 
     def __init__(self, settled: Callable[[Answer], None] | None = None) -> None:
         self.content: Any = None
@@ -35,7 +35,7 @@ class Answer:
         self._open.acquire()
 
     def settle(self, content: Any, tensors: list[Any], error: errors.OpError | None = None) -> None:
-        """Gives it, unless the wait for it has ended."""
+        """Set the answer, unless the wait for it has ended."""
         if not self._once.acquire(blocking=False):
             return
         self.content, self.tensors, self.error = content, tensors, error
@@ -44,11 +44,11 @@ class Answer:
         self._open.release()
 
     def wait(self) -> Any:
-        """Waits for it, as long as the run in this thread may take; gives its content.
+        """Wait for it, as long as the run in this thread may take; give its content.
 
         Raises:
-          tf.errors.OpError: what the task failed with, UnavailableError if it is gone,
-            DeadlineExceededError if the time is over.
+          tf.errors.OpError: the task's error, UnavailableError if the connection failed,
+            DeadlineExceededError after the time limit.
         """
         limit = current_interrupt()
         limit.watch(self._give_up)
@@ -85,7 +85,7 @@ class Link:
 
     @property
     def is_broken(self) -> bool:
-        """Whether nobody is at the other end any more."""
+        """True if the connection failed."""
         return self._broken is not None
 
     def ask(
@@ -94,7 +94,7 @@ class Link:
         settled: Callable[[Answer], None] | None = None,
         **content: Any,
     ) -> Answer:
-        """Sends a request; its answer comes later.
+        """Send a request; its answer comes later.
 
         Args:
           tensors: what goes with it.
@@ -117,10 +117,10 @@ class Link:
         return answer
 
     def tell(self, tensors: Sequence[Packed] = (), **content: Any) -> None:
-        """Sends what needs no answer.
+        """Send a message that needs no answer.
 
         Raises:
-          tf.errors.UnavailableError: if the task is gone.
+          tf.errors.UnavailableError: if the task is not reachable any more.
         """
         try:
             if self._broken is not None:
@@ -156,7 +156,7 @@ class Link:
 
 
 def as_error(failure: Any) -> errors.OpError:
-    """The error that a `Failure` message tells of; its `op` is the name of the operation."""
+    """Return the error that a `Failure` message tells of; its `op` is the name of the operation."""
     kind = _KINDS.get(failure.code, errors.UnknownError)
     error: errors.OpError = kind(None, failure.op or None, failure.message)
     return error
@@ -177,7 +177,7 @@ _links_lock = threading.Lock()
 
 
 def link_to(address: str) -> Link:
-    """The connection to an address that everything in this process shares.
+    """Return the connection to an address that everything in this process shares.
 
     Raises:
       tf.errors.UnavailableError: if nobody listens there.

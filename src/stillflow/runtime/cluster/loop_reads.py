@@ -1,8 +1,9 @@
 """Variables of other tasks that a loop reads: they are read once, before it begins.
 
-A loop runs in one task, and a handle means nothing outside of its own. So what the loop carries
-inside is the value: the `Enter` of the handle, and whatever hands it on, get the value's type, and
-each `ReadVariableOp` becomes an `Identity`. A variable that the loop changes is refused.
+A loop runs in one task, and a handle has no meaning outside of its own task. So the loop carries
+the value inside: the `Enter` of the handle, and all operations that pass it on, get the value's
+type, and each `ReadVariableOp` becomes an `Identity`. A variable that the loop changes is not
+supported.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _HAND_ON = ("enter", "identity", "switch")
 
 
 class LoopReads:
-    """What is different about the operations of loops that read variables of other tasks.
+    """Rewrites of loops' operations that read variables of other tasks.
 
     Attributes:
       inputs: of the operations that take the value in.
@@ -33,7 +34,7 @@ class LoopReads:
     def find(
         self, inside: Collection[Operation], is_elsewhere: Callable[[Operation], bool]
     ) -> list[Operation]:
-        """Finds what a loop reads; gives the operations that read it before.
+        """Find what a loop reads; give the operations that read it before.
 
         Args:
           inside: the operations of a loop.
@@ -56,7 +57,7 @@ class LoopReads:
         return made
 
     def _follow(self, enter: Operation, inside: Collection[Operation]) -> DType:
-        """Marks what a handle goes through; gives the type of the value behind it."""
+        """Mark the path of a handle; return the type of its variable's value."""
         ways = [enter]
         reads: list[Operation] = []
         for op in ways:
@@ -72,7 +73,7 @@ class LoopReads:
         return dtype
 
     def rewrite(self, op: Operation, node: Any) -> None:
-        """Changes a `NodeDef` so that it takes the value where its operation takes the handle."""
+        """Change a `NodeDef` so that it takes the value where its operation takes the handle."""
         dtype = self.types.get(op)
         if dtype is None:
             return
@@ -83,7 +84,7 @@ class LoopReads:
 
 
 def _read_before(enter: Operation, handle: Tensor, dtype: DType) -> Operation:
-    """An operation that no graph has, which reads a variable when a loop is entered."""
+    """Return an operation that no graph has, which reads a variable when a loop is entered."""
     read = Operation.__new__(Operation)
     read.card, read.graph, read.type = get("ReadVariableOp"), enter.graph, "ReadVariableOp"
     read.name, read.attrs = f"{enter.name}/_read", {"dtype": dtype}

@@ -1,4 +1,4 @@
-"""In which task each loop runs, as a whole: where its arrays are, or most of its operations.
+"""Task of each loop as a whole: that of its arrays, or of most of its operations.
 
 What lives for one step only, stacks and tensor arrays, goes where the loops are that use it, and
 so do other loops that use it, as the backward pass of a loop does with the stacks of the forward
@@ -35,7 +35,7 @@ class _Together:
 
 
 def device_of_loops(units: Sequence[Unit], devices: dict[Operation, str]) -> dict[Operation, str]:
-    """The devices of what has to be with a loop.
+    """Return the devices of what has to be with a loop.
 
     Args:
       units: operations, and loops as a whole, in the order in which they run.

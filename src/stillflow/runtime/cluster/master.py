@@ -28,7 +28,7 @@ from stillflow.runtime.session.interrupts import Interrupt
 
 
 class Master:
-    """What a session knows of its cluster.
+    """A session's view of its cluster.
 
     Args:
       target: the task that it names.
@@ -50,7 +50,7 @@ class Master:
     # ---- the tasks
 
     def _open(self) -> dict[str, Access]:
-        """The tasks by name, own first; waits for those that have not been started yet."""
+        """Return the tasks by name, own first; waits for those that have not been started yet."""
         with self._lock:
             if self._accesses is None:
                 own, cluster_def = self._own_task()
@@ -68,10 +68,10 @@ class Master:
             return self._accesses
 
     def _own_task(self) -> tuple[Task, Any]:
-        """Which task the target is, and the session's cluster.
+        """Return the target task, and the session's cluster.
 
         Raises:
-          tf.errors.InvalidArgumentError: if the session brings a cluster that lacks the target.
+          tf.errors.InvalidArgumentError: if the target is not in the session's cluster.
         """
         config = self._config
         if config is None or not config.HasField("cluster_def"):
@@ -91,7 +91,7 @@ class Master:
         return matching[0], config.cluster_def
 
     def _may_use(self, task: Task) -> bool:
-        """Whether the session's device filters let a task pass."""
+        """Return True if the session's device filters let a task pass."""
         names = self._config.device_filters if self._config is not None else ()
         filters = [DeviceSpecV2.from_string(name) for name in names]
         return not filters or any(
@@ -109,16 +109,16 @@ class Master:
         return Remote(address, self._handle, task, cluster_def, self._config, self._check)
 
     def devices(self) -> list[DeviceAttributes]:
-        """The devices of all tasks, those of the target first."""
+        """Return the devices of all tasks, those of the target first."""
         return [device for access in self._open().values() for device in access.devices]
 
     def resources(self) -> Resources | None:
-        """What the session keeps in the task that is in this process; None if there is none."""
+        """Return the session's resources in the task of this process; None if there is none."""
         own, *_ = self._open().values()
         return own.guest.resources if isinstance(own, Direct) else None
 
     def close(self) -> None:
-        """Lets all tasks forget the session."""
+        """Release the session's state in all tasks."""
         with self._lock:
             accesses, self._accesses = self._accesses or {}, None
             self._plans.clear()
@@ -128,7 +128,7 @@ class Master:
     # ---- runs
 
     def forget_plans(self) -> None:
-        """The graph has changed; what the tasks have of it stays there."""
+        """Drop the plans of a changed graph; the tasks keep their parts."""
         self._plans.clear()
 
     def plan(
@@ -138,12 +138,12 @@ class Master:
         fed: Sequence[Tensor],
         device_of: Callable[[Operation], str],
     ) -> ClusterPlan | None:
-        """How the tasks do a run together; None if the session's own process does all of it.
+        """Return the distributed plan of a run; None if this process can do all of it.
 
         Args:
-          tensors: what is fetched.
+          tensors: the fetches.
           targets: operations that run.
-          fed: what is fed.
+          fed: the feeds.
           device_of: the full name of an operation's device.
         """
         key = (tuple(tensors), tuple(targets), tuple(fed))
@@ -175,7 +175,7 @@ class Master:
         return PartOfRun(access, number, part.graph, places, list(part.feeds), part.fetches)
 
     def at_home(self, plan: Callable[..., list[Any]], session: Interrupt) -> Any:
-        """A plan of this process that fails as one of the cluster does; see `by_itself`."""
+        """Return a plan of this process that fails as one of the cluster does; see `by_itself`."""
         return by_itself(plan, next(iter(self._open())), session, self._graph)
 
 
@@ -184,8 +184,8 @@ class ClusterPlan:
 
     Args:
       parts: what each task does.
-      tensors: what is fetched, in order.
-      fed: what is fed, in order.
+      tensors: the fetches, in order.
+      fed: the feeds, in order.
       graph: the session's.
     """
 
@@ -200,18 +200,18 @@ class ClusterPlan:
         self._fed = {tensor: place for place, tensor in enumerate(fed)}
 
     def run(self, session: Interrupt, *arrays: np.ndarray) -> list[Any]:
-        """Runs.
+        """Run.
 
         Args:
           session: what ends all runs of the session.
-          *arrays: what is fed.
+          *arrays: the feeds.
         """
         return self._values(Run(self._parts, arrays), session)
 
     def traced(
         self, session: Interrupt, arrays: Iterable[np.ndarray], options: Any, metadata: Any
     ) -> list[Any]:
-        """Runs as a `RunOptions` message (or None) says; fills in a `RunMetadata`, if there is one.
+        """Run as a `RunOptions` message (or None) says; fill in a `RunMetadata`, if there is one.
 
         Raises:
           tf.errors.UnimplementedError: if tensors are to be watched.

@@ -17,7 +17,7 @@ _HANDLES = ("resource", "variant")
 
 
 def pack(value: Any, dtype: DType) -> tuple[Any, Any]:
-    """A value as its description (a `Tensor` message) and its bytes, which share its memory.
+    """Return a value as its description (a `Tensor` message) and its bytes, which share its memory.
 
     Args:
       value: a run-time value, or an array.
@@ -58,7 +58,7 @@ def _as_bytes(text: Any) -> bytes:
 
 
 def room_for(head: Any) -> np.ndarray:
-    """An array for the value that a description announces; strings are in it already.
+    """Return an array for the value that a description announces; strings are in it already.
 
     Memory of it is taken up only as it is written to, so that a lie about the size costs nothing.
 
@@ -85,7 +85,7 @@ def room_for(head: Any) -> np.ndarray:
 
 
 def writable_bytes(array: np.ndarray) -> memoryview | None:
-    """Where the bytes of a value go; None if there are none."""
+    """Return the writable bytes of an array; None if there are none."""
     if array.dtype.hasobject or not array.size:
         return None
     return array.reshape(-1).view(np.uint8).data

@@ -1,10 +1,10 @@
-"""What a run needs, cut into one graph for each task.
+"""Partition of a run's graph into one graph per task.
 
-A tensor that goes to another task gets a `_Send` behind its operation and a `_Recv` in its place
-there; so does a control input, as an empty tensor. The value of a reference leaves when its first
-reader there would read it, after the updates that this one follows. What is fed becomes a
-placeholder. Everything keeps the order of one list in which the whole run could be done: each part
-in that order never waits for what cannot come (the first operation not yet done, of all parts, can
+A tensor for another task gets a `_Send` behind its operation and a `_Recv` in its place there; so
+does a control input, as an empty tensor. The value of a reference is sent when its first reader
+there would read it, after the updates that this one follows. A feed becomes a placeholder.
+Everything keeps the order of one list in which the whole run could be done: each part in that order
+never waits for a tensor that cannot come (the first operation not yet done, of all parts, can
 always be done).
 """
 
@@ -24,7 +24,7 @@ from stillflow.runtime.plan.prune import needed_ops
 from stillflow.runtime.schedule.variable_accesses import as_tensorflow_orders
 
 _CALLS = ("func", "list(func)")
-# Marks what runs in a part although nobody asks for it, unless it is in a branch not taken.
+# Marks operations that run without a consumer, unless they are in a branch not taken.
 EFFECT = "_effect"
 
 
@@ -33,7 +33,7 @@ Source = Tensor | Operation
 
 
 class Part:
-    """What one task does of a run.
+    """Part of a run for one task.
 
     Attributes:
       graph: a `GraphDef`.
@@ -53,7 +53,7 @@ class Part:
 
 
 def task_of(device: str) -> str:
-    """The task in the full name of a device."""
+    """Return the task in the full name of a device."""
     return device.rpartition("/device:")[0]
 
 
@@ -61,9 +61,9 @@ class Partition:
     """Cuts what a run needs into parts.
 
     Args:
-      tensors: what is fetched.
+      tensors: the fetches.
       targets: operations that are run.
-      fed: what is fed.
+      fed: the feeds.
       device_of: the full name of an operation's device.
     """
 
@@ -94,14 +94,14 @@ class Partition:
         self._measure()
 
     def now(self, of_graph: Any) -> Any:
-        """What a tensor or operation of the graph is after calls of functions are taken apart."""
+        """Return a tensor or operation of the graph after inlining."""
         return self._now.get(of_graph, of_graph)
 
     def _take_calls_apart(
         self, tensors: Sequence[Tensor], targets: Sequence[Operation], fed: Collection[Tensor],
         device_of: Callable[[Operation], str],
     ) -> None:  # fmt: skip
-        """What functions do with what other tasks have is done there."""
+        """Inline calls, so that operations on resources of other tasks run there."""
         inliner = Inliner(device_of)
         self._ops, scope = inline(self._ops, fed, tensors, targets, inliner)
         self._now = {**scope.tensors, **scope.ops}
@@ -124,7 +124,7 @@ class Partition:
         return {task_of(device) for device in self._devices.values()}
 
     def _measure(self) -> None:
-        """Puts the operations in order, loops into one task, and finds how deep in branches."""
+        """Put the operations in order, loops into one task, and find how deep in branches."""
         if not has_loops(self._ops):
             for op in self._ops:
                 self._depths[op] = self._depth(op)
@@ -160,7 +160,7 @@ class Partition:
         return self._loop_reads.inputs.get(op, op._inputs)
 
     def _depth(self, op: Operation) -> int:
-        """In how many branches an operation is: 0 is outside of any."""
+        """Return the number of branches around an operation."""
         sources = [t.op for t in op._inputs if t not in self._fed] + op._control_inputs
         deepest = max((self._depths.get(source, 0) + (source.card.flow == "switch")
                        for source in sources), default=0)  # fmt: skip
@@ -169,7 +169,7 @@ class Partition:
     # ---- the parts
 
     def parts(self) -> list[Part]:
-        """The parts, one for each task."""
+        """Return the parts, one for each task."""
         made = {task: Part(task) for task in sorted(self.tasks)}
         crossing = self._crossing()
         received: dict[tuple[str, str], str] = {}
@@ -200,7 +200,7 @@ class Partition:
         return list(made.values())
 
     def _crossing(self) -> dict[Operation, dict[Source, set[str]]]:
-        """Which outputs of an operation, or its end, other tasks wait for: their devices."""
+        """Return the outputs, or ends, of an operation that other tasks wait for: their devices."""
         found: dict[Operation, dict[Source, set[str]]] = {}
         taken: set[tuple[Source, str]] = set()
         for op in self._ops:
@@ -219,13 +219,16 @@ class Partition:
         return found
 
     def _before(self, op: Operation, task: str) -> list[Operation]:
-        """The operations of a task that another task's operation is to follow."""
+        """Return the operations of a task that another task's operation is to follow."""
         return [c for c in op._control_inputs if task_of(self._devices[c]) == task]
 
     def _inputs(
         self, op: Operation, part: Part, received: dict[tuple[str, str], str]
     ) -> Iterator[str]:
-        """An operation's inputs as its part names them, made where they come from elsewhere."""
+        """Yield an operation's inputs as its part names them.
+
+        Add receives for those from elsewhere.
+        """
         for tensor in self._inputs_of(op):
             if tensor in self._fed:
                 yield self._placeholder(part, tensor)
@@ -319,7 +322,7 @@ class Partition:
 
 
 def _crossed(source: Source) -> tuple[Operation, str, int]:
-    """What makes a tensor or is the end of an operation; its key, and its type."""
+    """Return the producer of a transferred tensor or control edge; its key, and its type."""
     if isinstance(source, Tensor):
         return source.op, source.name, source.dtype.base_dtype.as_datatype_enum
     return source, f"^{source.name}", 1

@@ -18,7 +18,7 @@ from stillflow.runtime.session.interrupts import Interrupt, current_interrupt
 
 
 class PartOfRun(NamedTuple):
-    """What one task does.
+    """Part of a run, with its task.
 
     Attributes:
       access: how to reach it.
@@ -42,7 +42,7 @@ class Run:
 
     Args:
       parts: what each task does.
-      arrays: what is fed.
+      arrays: the feeds.
       options: a `RunOptions` if it is to be traced.
 
     Attributes:
@@ -60,7 +60,7 @@ class Run:
         self._failed: tuple[Access | None, BaseException] | None = None
 
     def values(self, session: Interrupt, graph: Graph) -> dict[Tensor, Any]:
-        """Runs; gives what was fetched.
+        """Run; return the fetched values.
 
         Args:
           session: what ends all runs of the session.
@@ -129,7 +129,7 @@ class Run:
         self._fail(None, error)
 
     def _fail(self, access: Access | None, error: BaseException) -> None:
-        """Ends the run in all tasks; only what comes first counts."""
+        """Abort the run in all tasks; only the first error counts."""
         with self._lock:
             if self._failed is not None:
                 return
@@ -142,7 +142,7 @@ class Run:
 def by_itself(
     plan: Callable[..., list[Any]], task: str, session: Interrupt, graph: Graph
 ) -> Callable[..., list[Any]]:
-    """A plan that needs no other task, which fails as a run of several tasks does.
+    """Return a plan that needs no other task, which fails as a run of several tasks does.
 
     Args:
       plan: a plan of the session's own process.
@@ -169,7 +169,7 @@ _ENDED: dict[type[errors.OpError], str] = {
 
 
 def _as_raised(task: str | None, error: BaseException, graph: Graph) -> BaseException:
-    """An error with the operation of the session's graph, and the task that it is from."""
+    """Return an error with the operation of the session's graph, and the task that it is from."""
     if not isinstance(error, errors.OpError):
         return error
     if task is None:

@@ -22,7 +22,7 @@ _BACKLOG = 128
 
 
 def serve(task: LocalTask, listening: socket.socket) -> None:
-    """Serves a task until the process ends.
+    """Serve a task until the process ends.
 
     Args:
       task: the task.
@@ -43,7 +43,7 @@ def _accept(task: LocalTask, listening: socket.socket) -> None:
         try:
             caller = Caller(task, Wire(connection))
             our_thread(threading.Thread(target=caller.listen, daemon=True)).start()
-        except (OSError, RuntimeError):  # it is gone already; or there are too many threads
+        except (OSError, RuntimeError):  # it is closed already; or there are too many threads
             connection.close()
 
 
@@ -60,7 +60,7 @@ class Caller:
         self._sessions: set[str] = set()
 
     def listen(self) -> None:
-        """Does what comes in, until the other end is gone; its sessions end with it."""
+        """Handle requests until the connection closes; its sessions end with it."""
         with contextlib.suppress(Broken, RuntimeError):  # or there are too many threads
             while True:
                 message, tensors = self._wire.receive()
@@ -167,7 +167,7 @@ _ANSWERED: dict[Any, Callable[[Caller, Any, list[Any]], Any]] = {
 
 
 def _failure(raised: BaseException) -> dict[str, Any]:
-    """An error as the fields of a `Failure` message."""
+    """Return an error as the fields of a `Failure` message."""
     error = raised if isinstance(raised, errors.OpError) else as_op_error(raised, None)
     if not isinstance(error, errors.OpError):
         error = errors.UnknownError(None, None, f"{type(raised).__name__}: {raised}")

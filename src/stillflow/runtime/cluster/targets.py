@@ -22,7 +22,7 @@ ALONE: weakref.WeakSet[BaseSession] = weakref.WeakSet()  # sessions without a se
 
 
 def find(target: bytes) -> LocalTask | RemoteTask | None:
-    """The server behind a target; None for the empty one, which is the session itself.
+    """Return the server behind a target; None for the empty one, which is the session itself.
 
     Raises:
       tf.errors.NotFoundError: if it is no address of a server.
@@ -54,7 +54,7 @@ def find(target: bytes) -> LocalTask | RemoteTask | None:
 def master(
     target: LocalTask | RemoteTask | None, graph: Graph, config: Any, check: Callable[[], None]
 ) -> Master | None:
-    """What runs a session on its target's cluster; see `Master`. None for the empty target."""
+    """Return the master of a session on its target's cluster. None for the empty target."""
     if target is None:
         return None
     from stillflow.runtime.cluster.master import Master
@@ -63,14 +63,14 @@ def master(
 
 
 def reset_alone() -> None:
-    """Ends all sessions without a server: their runs are cancelled."""
+    """End all sessions without a server; cancel their runs."""
     for session in list(ALONE):
         ALONE.discard(session)
         session._free()
 
 
 def reset(target: LocalTask | RemoteTask, containers: list[str] | None, milliseconds: int) -> None:
-    """Forgets what the tasks of a target's cluster keep, and ends the sessions on the target.
+    """Forget what the tasks of a target's cluster keep, and ends the sessions on the target.
 
     Args:
       target: the server.
@@ -96,7 +96,7 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
 
 
 def as_bytes(target: Any) -> bytes:
-    """The target as bytes, as `sess_str` gives it.
+    """Return the target as bytes, as `sess_str` gives it.
 
     Raises:
       TypeError: if it is no string.

@@ -14,7 +14,7 @@ from stillflow.runtime.session.interrupts import Interrupt, Waits, interrupted_b
 
 Send = Callable[[int, str, str, DType, Any], None]
 
-# Steps that are over; what arrives for them is thrown away. Older ones are forgotten.
+# Finished steps; tensors that arrive for them are discarded. Older ones are forgotten.
 _REMEMBERED = 4096
 
 
@@ -36,16 +36,17 @@ class TaskStep(Interrupt):
         self._expected: dict[str, threading.Lock] = {}
 
     def send(self, device: str, key: str, dtype: DType, value: Any) -> None:
-        """Sends a value to the task of a device.
+        """Send a value to the task of a device.
 
         Raises:
-          tf.errors.OpError: what the step was ended with; UnavailableError if the task is gone.
+          tf.errors.OpError: the error that ended the step; UnavailableError if the task is not
+            reachable any more.
         """
         self.check()
         self._send(self._number, device, key, dtype, value)
 
     def put(self, key: str, value: Any) -> None:
-        """Puts in what arrived."""
+        """Put in what arrived."""
         with self._box:
             self._arrived[key] = value
             done = self._expected.pop(key, None)
@@ -53,7 +54,7 @@ class TaskStep(Interrupt):
             done.release()
 
     def take(self, key: str, waits: Waits) -> Any:
-        """Takes something out, waiting until it is there.
+        """Remove and return an item, waiting until it arrives.
 
         Raises:
           tf.errors.OpError: what the step was ended with.
@@ -93,7 +94,7 @@ class TaskSteps:
         self._over: OrderedDict[int, None] = OrderedDict()
 
     def get(self, number: int) -> TaskStep | None:
-        """A step, which begins with whatever is heard of it first; None if it is over."""
+        """Return a step, which is created by its first message; None if it is over."""
         with self._lock:
             if number in self._over:
                 return None
@@ -103,7 +104,7 @@ class TaskSteps:
             return step
 
     def end(self, number: int) -> None:
-        """Forgets what has arrived for a step."""
+        """Forget what has arrived for a step."""
         with self._lock:
             self._open.pop(number, None)
             self._over[number] = None
@@ -111,14 +112,14 @@ class TaskSteps:
                 self._over.popitem(last=False)
 
     def abort(self, number: int) -> None:
-        """Ends a step early; one that has not begun here will not begin."""
+        """Abort a step; one that has not begun here will not begin."""
         step = self.get(number)
         if step is not None:
             step.leave(errors.CancelledError(None, None, "Step was cancelled by another task"))
 
     @contextmanager
     def taking_part(self, number: int) -> Iterator[TaskStep]:
-        """A context in which this thread runs a step.
+        """Return a context in which this thread runs a step.
 
         Raises:
           tf.errors.CancelledError: if the step is over.

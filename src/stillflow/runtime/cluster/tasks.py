@@ -16,7 +16,7 @@ Cluster = dict[Task, str]
 
 
 def cluster_of(cluster_def: Any) -> Cluster:
-    """The addresses that a `ClusterDef` names."""
+    """Return the addresses that a `ClusterDef` names."""
     return {(job.name, index): job.tasks[index] for job in cluster_def.job for index in job.tasks}
 
 
@@ -39,7 +39,7 @@ class LocalTask:
         self._lock = threading.Lock()
 
     def open(self, handle: str, task: Task, cluster_def: Any, config: Any) -> Guest:
-        """Lets a session in.
+        """Open a session.
 
         Args:
           handle: what it is called.
@@ -57,7 +57,7 @@ class LocalTask:
         return guest
 
     def guest(self, handle: str) -> Guest:
-        """A session that was let in.
+        """Return a session that was let in.
 
         Raises:
           tf.errors.AbortedError: if there is none.
@@ -71,11 +71,11 @@ class LocalTask:
         return guest
 
     def find(self, handle: str) -> Guest | None:
-        """A session that was let in and has not left; None if there is none."""
+        """Return a session that was let in and has not left; None if there is none."""
         return self._guests.get(handle)
 
     def close(self, handle: str) -> None:
-        """Lets a session go, and ends what it runs here."""
+        """Close a session, and abort its steps here."""
         with self._lock:
             guest = self._guests.pop(handle, None)
         if guest is not None:
@@ -87,7 +87,7 @@ class LocalTask:
             self._sessions.append(weakref.WeakMethod(abort))
 
     def end_sessions(self) -> None:
-        """Ends the sessions that have this task as their target."""
+        """End the sessions that have this task as their target."""
         with self._lock:
             sessions, self._sessions = self._sessions, []
         for session in sessions:
@@ -96,7 +96,7 @@ class LocalTask:
                 abort()
 
     def clear(self, containers: list[str] | None) -> None:
-        """Forgets the state in some containers, or all."""
+        """Forget the state in some containers, or all."""
         with self._lock:
             shared = self._shared
         if shared is not None:
@@ -110,7 +110,7 @@ class LocalTask:
 
 
 def _is_isolated(config: Any) -> bool:
-    """Whether a session does not share its state: it says so, or brings a cluster of its own."""
+    """Return True if a session does not share its state: by an option, or with its own cluster."""
     return config is not None and (
         config.isolate_session_state
         or (
@@ -130,10 +130,10 @@ _tasks: dict[str, LocalTask] = {}
 
 
 def add(task: LocalTask) -> None:
-    """Makes a task known by its target."""
+    """Make a task known by its target."""
     _tasks[task.target] = task
 
 
 def find(target: str) -> LocalTask | None:
-    """The started task of this process behind a target."""
+    """Return the started task of this process behind a target."""
     return _tasks.get(target)

@@ -50,7 +50,7 @@ class Wire:
         self._message = protos.file("stillflow/cluster.proto")["Message"]
 
     def send(self, tensors: Sequence[Packed] = (), number: int = 0, **content: Any) -> None:
-        """Sends a message.
+        """Send a message.
 
         Args:
           tensors: what goes with it, as `pack` gives it.
@@ -58,7 +58,7 @@ class Wire:
           **content: its one field, by name.
 
         Raises:
-          Broken: the other end is gone.
+          Broken: the connection is closed.
         """
         message = self._message(id=number, tensors=[head for head, _ in tensors], **content)
         text = message.SerializeToString()
@@ -74,10 +74,10 @@ class Wire:
                 raise
 
     def receive(self) -> tuple[Any, list[np.ndarray]]:
-        """Waits for a message; gives it with its tensors.
+        """Wait for a message; give it with its tensors.
 
         Raises:
-          Broken: the other end is gone, or what it sends is no message.
+          Broken: the connection is closed, or the data is not a message.
         """
         try:
             magic, length = _HEAD.unpack(self._read(_HEAD.size))
@@ -113,14 +113,14 @@ class Wire:
             target = target[count:]
 
     def close(self) -> None:
-        """Ends the connection; who waits for a message learns of it."""
+        """Close the connection; readers get an error."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 
 def protos_error() -> type[Exception]:
-    """What protobuf raises for bytes that are no message."""
+    """Return protobuf's exception for bytes that are no message."""
     from google.protobuf.message import DecodeError
 
     return DecodeError
@@ -141,7 +141,7 @@ def _send_all(connection: socket.socket, buffers: list[Any]) -> None:
 
 
 def _keep_alive(connection: socket.socket) -> None:
-    """Lets the system find out that the other machine is gone: within half a minute or so."""
+    """Enable keep-alive, which detects the loss of the other machine within half a minute or so."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, seconds in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)):
         option = getattr(socket, name, None)

@@ -1,4 +1,4 @@
-"""How the C library keeps memory between steps."""
+"""Settings of the C library that keep memory between steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEEP = 1 << 30
 def keep_freed_memory() -> None:
     """Lets the process reuse large buffers instead of asking the system for them at every step.
 
-    By default glibc maps every large tensor anew; a training step then spends a good part of its
+    By default glibc maps every large tensor again; a training step then spends a good part of its
     time on page faults. Does nothing where the C library is another one.
     """
     if not sys.platform.startswith("linux"):

@@ -1,4 +1,4 @@
-"""Which steps of a plan are captured together as CUDA graphs."""
+"""Selection of a plan's steps to be captured together as CUDA graphs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Segments:
       values: of the plan, by tensor.
       constants: by name.
       memory: which values may share memory.
-      make: what makes the code of some steps.
+      make: makes the code of some steps.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Segments:
         self._device: Any = None  # the only CUDA device, if there is one
 
     def in_order(self, steps: list[Step], number_of: Callable[[Any], int]) -> list[Step]:
-        """The steps so that those of a device stand together.
+        """Return the steps so that those of a device stand together.
 
         Args:
           steps: in an order in which they may run.
@@ -80,7 +80,7 @@ class Segments:
         return host_first(steps, places, roots, self._memory, buffer_of)
 
     def _drawn(self, step: Step) -> list[Step]:
-        """Of a random operation, what the host does and what the device does."""
+        """Return the host step and the device step of a random operation."""
         draw = step.function
         if not isinstance(draw, SeededDraw) or step.op is None:
             return [step]
@@ -97,7 +97,7 @@ class Segments:
         ]
 
     def captured(self, steps: list[Step], kept: Collection[str]) -> list[Step]:
-        """The steps, those of a device in a row as one.
+        """Return the steps, those of a device in a row as one.
 
         Args:
           steps: in the order in which they run, placed in memory.
@@ -137,7 +137,10 @@ class Segments:
         )
 
     def place(self, step: Step) -> Any:
-        """The CUDA device that a step is captured on, and when; None if it is not captured."""
+        """Return the CUDA device that a step is captured on, and when.
+
+        None if it is not captured.
+        """
         if step.guard is None or step.kind not in ("call", "read", "copy", "loop"):
             return None
         if joins(step):
@@ -158,7 +161,7 @@ class Segments:
         takes_rates = step.op is not None and step.op.card.update == "dense"
         if not all(self._comes_along(name, place, takes_rates) for name in taken_by(step)):
             return None
-        # What joined steps made has names of its own; arrays and numbers come along with their run.
+        # Fused steps have other names for their outputs; arrays and numbers move with their run.
         self._places.update(dict.fromkeys(step.outputs, place))
         return place, step.guard
 
@@ -174,7 +177,7 @@ class Segments:
         return bool(step.outputs) and (_looks_up(step.op) or not has_effect(step))
 
     def _comes_along(self, name: str, device: Any, is_rate: bool) -> bool:
-        """Whether a captured step may take a value: one of the device, or that does not change."""
+        """Return True if a captured step may take a value: one of the device, or a constant one."""
         place = self._place_of(name)
         if name in self._constants:
             return not isinstance(self._constants[name], Buffer) or place == device
@@ -198,7 +201,7 @@ def _in_place(step: Step, buffer_of: Callable[[str], int | None]) -> Step:
 
 
 def joins(step: Step) -> bool:
-    """Whether a step is captured in so far as it makes kernels run; on the host it does it once.
+    """Return True if a step is captured as far as it launches kernels; on the host it runs once.
 
     Such are loops of a number of turns that only constants determine, and arrays of tensors.
     """
@@ -216,6 +219,6 @@ def _joins_inside(step: Step) -> bool:
 
 
 def _is_numeric(step: Step) -> bool:
-    """Whether a step takes and gives what a device may hold, and handles."""
+    """Return True if all values of a step are handles, or of types that a device supports."""
     tensors = [tensor for op in ops_of(step) for tensor in (*op._inputs, *op._outputs)]
     return all(not is_of_host(t) or t.dtype.base_dtype.name == "resource" for t in tensors)

@@ -48,7 +48,7 @@ def take_ends(
 
 
 def _moved(step: Step) -> list[str]:
-    """The name by which a move is looked for: what it gives to a device, or takes from one."""
+    """Return the key of a transfer: its output on a device, or its input from one."""
     if step.kind != "move":
         return []
     return step.inputs if step.arguments[0].type == "cpu" else step.outputs
@@ -62,7 +62,7 @@ def _can_wait(
     steps: Sequence[Step], move: int, until: int, roots: Mapping[str, frozenset[int]],
     memory: Memory,
 ) -> bool:  # fmt: skip
-    """Whether what is sent is the same when the part runs, and is sent only if it runs."""
+    """Return True if a transfer's value is the same when the part runs, and is sent only then."""
     (name,) = steps[move].inputs
     mine = roots.get(name)
     if not mine or any(memory.kinds[root] == "variable" for root in mine):
@@ -74,7 +74,7 @@ def _can_wait(
 
 
 def _with_ends(step: Step, sent: Mapping[int, Step], brought: Mapping[int, Step]) -> Step:
-    """A captured part that takes values from where they were sent, and gives what was brought."""
+    """Return a captured part with the inputs and outputs of its transfers."""
     if not sent and not brought:
         return step
     assert isinstance(step.function, Captured)

@@ -118,7 +118,7 @@ class Graph:
         return moved or None
 
     def run(self, values: Sequence[Any]) -> Any:
-        """What the code gives for these values."""
+        """Return the results of the code for these values."""
         for places, there in self._into_copied:
             torch._foreach_copy_(there, [values[place] for place in places])
         for there, place in zip(self._into_sent, self._sent, strict=True):
@@ -170,7 +170,7 @@ def _by_type(tensors: Sequence[tuple[int, Any]]) -> list[tuple[list[int], list[A
 
 
 def is_sent(value: Any) -> bool:
-    """Whether a value is a rate of the host that a graph takes from the device."""
+    """Return True if a value is a host rate that a graph reads from the device."""
     return isinstance(value, torch.Tensor) and not value.is_cuda and value.is_floating_point()
 
 
@@ -201,7 +201,7 @@ def _pool(device: Any) -> Any:
 
 @cache
 def _first_graph(device: Any) -> tuple[Any, Any]:
-    """A pool, and a graph without which it would be gone with the last of the others."""
+    """Return a pool, and a graph without which it would be gone with the last of the others."""
     pool, graph = torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
         torch.zeros(1, device=device)

@@ -32,7 +32,7 @@ _pretended: list[tuple[Gpu, ...]] = []
 
 @contextlib.contextmanager
 def pretend_gpus(count: int, torch_name: str = "cpu") -> Iterator[None]:
-    """For tests: sessions made inside have this many GPUs, which compute on the CPU.
+    """Simulate GPUs that compute on the CPU, for tests: sessions made inside have this many.
 
     Args:
       count: how many.
@@ -51,7 +51,7 @@ def pretend_gpus(count: int, torch_name: str = "cpu") -> Iterator[None]:
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """The GPUs that there are."""
+    """Return the GPUs that there are."""
     return _pretended[-1] if _pretended else _found_gpus()
 
 
@@ -73,7 +73,10 @@ def wait_for_gpus() -> None:
 
 @cache
 def _found_gpus() -> tuple[Gpu, ...]:
-    """The CUDA devices; Apple's GPU where there is none, unless CUDA_VISIBLE_DEVICES hides all."""
+    """Return the CUDA devices.
+
+    Apple's GPU where there is none, unless CUDA_VISIBLE_DEVICES hides all.
+    """
     import torch
 
     if torch.cuda.is_available():
@@ -100,12 +103,12 @@ def _cuda_gpus() -> tuple[Gpu, ...]:
 
 
 def gpu_count() -> int:
-    """How many GPUs there are."""
+    """Return the number of GPUs."""
     return len(gpus())
 
 
 class DeviceAttributes:
-    """What `Session.list_devices` tells of a device."""
+    """Attributes of a device in `Session.list_devices`."""
 
     def __init__(
         self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int,
@@ -120,7 +123,7 @@ class DeviceAttributes:
 
     @property
     def torch_device(self) -> Any:
-        """What computes there."""
+        """The torch device."""
         import torch
 
         return torch.device(self.torch_name)
@@ -139,7 +142,7 @@ class DeviceAttributes:
 
     @property
     def incarnation(self) -> int:
-        """A number that is new whenever the device was initialized anew."""
+        """The number of the device's initialization, new at each one."""
         return self._incarnation
 
     def __repr__(self) -> str:
@@ -153,7 +156,7 @@ LOCAL = "/job:localhost/replica:0/task:0/device:"
 
 
 def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
-    """The devices of a session with this `ConfigProto` (or None), named below `prefix`.
+    """Return the devices of a session with this `ConfigProto` (or None), named below `prefix`.
 
     Raises:
       tf.errors.InvalidArgumentError: if `visible_device_list` names a GPU that is not there.
@@ -178,7 +181,7 @@ def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
 
 
 def _visible(wanted: str) -> list[Gpu]:
-    """The GPUs that `visible_device_list` names, in its order; all if it is empty."""
+    """Return the GPUs that `visible_device_list` names, in its order; all if it is empty."""
     there = gpus()
     if not wanted or not there:
         return list(there)
@@ -199,7 +202,7 @@ def _visible(wanted: str) -> list[Gpu]:
 
 
 def _limited(gpu: Gpu, config: Any) -> int:
-    """How much of a GPU's memory a session may use; torch is told if it is a part."""
+    """Return the memory limit of a session on a GPU; set torch's limit if it is a part."""
     fraction = 0.0 if config is None else config.gpu_options.per_process_gpu_memory_fraction
     if not fraction:
         return gpu.memory
@@ -215,14 +218,14 @@ def _limited(gpu: Gpu, config: Any) -> int:
 
 @export("config.experimental_list_devices", "contrib.eager.list_devices")
 def list_devices() -> list[str]:
-    """The names of the devices that a session without a `ConfigProto` has."""
+    """Return the names of the devices that a session without a `ConfigProto` has."""
     from stillflow.runtime.session.settings import session_config
 
     return [device.name for device in session_devices(session_config())]
 
 
 def list_local_devices(session_config: Any = None) -> list[Any]:
-    """The devices of this process as `DeviceAttributes` messages.
+    """Return the devices of this process as `DeviceAttributes` messages.
 
     Args:
       session_config: the `ConfigProto` of the session that would have them, or None.

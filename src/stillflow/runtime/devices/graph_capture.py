@@ -1,4 +1,4 @@
-"""Steps on CUDA captured as a graph: one launch in place of one for every kernel."""
+"""Steps on CUDA captured as a graph: one launch instead of one for every kernel."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from stillflow.runtime.schedule.host_first import is_of_arrays
 AT_LEAST = 6
 # Libraries choose their kernels and make their workspaces in the first run of a size.
 _RUNS_BEFORE = 1
-# So many sizes have graphs of their own, and so often graphs are made anew for other variables.
+# At most 16 sizes have their own graphs; at most 24 times graphs are recaptured for new variables.
 _SIZES, _GRAPHS = 16, 24
 # Sizes that are remembered as having run without one.
 _SEEN = 256
-# Kernels of a graph: loops of many turns are not unrolled.
+# Kernels of a graph: long loops are not unrolled.
 _LARGEST = 50_000
 # Memory that has to be free for a graph, as a multiple of what its first run took.
 _MARGIN = 2
 
 
 def is_wanted() -> bool:
-    """Whether steps are captured: unless the environment has STILLFLOW_CUDA_GRAPHS=0."""
+    """Return True if steps are captured: the default, unless STILLFLOW_CUDA_GRAPHS=0."""
     return os.environ.get("STILLFLOW_CUDA_GRAPHS", "1") != "0"
 
 
@@ -40,7 +40,7 @@ class Captured:
     Args:
       part: the steps.
       device: where all of it is computed.
-      make: what makes the code of some steps.
+      make: makes the code of some steps.
       ends: what is moved before and afterwards.
     """
 
@@ -57,7 +57,7 @@ class Captured:
         self._memory = 0  # bytes that a run takes
 
     def with_ends(self, ends: Ends) -> Captured:
-        """The same for some values that come from the host, and some that go there."""
+        """Return the same for some values that come from the host, and some that go there."""
         return Captured(self._part, self._device, self._make, ends)
 
     @cached_property
@@ -70,7 +70,7 @@ class Captured:
         return self._run(*values)
 
     def _moving_ends(self, run: Callable[..., Any], *values: Any) -> Any:
-        """What a function of values of the device gives, each moved by itself."""
+        """Return a function of device values, each transferred separately."""
         given = [
             value.to(self._device, non_blocking=True) if place in self._ends.sent else value
             for place, value in enumerate(values)
@@ -86,7 +86,7 @@ class Captured:
         ]  # fmt: skip
 
     def _watched(self, *values: Any) -> Any:
-        """The first run, which shows what cannot be captured."""
+        """Return the first run, which shows what cannot be captured."""
         watch = Watch(self._code.filename, self._device)
 
         def run(*given: Any) -> Any:
@@ -105,7 +105,7 @@ class Captured:
         return result
 
     def _run_apart(self, run: Callable[..., Any]) -> None:
-        """From now on runs without a graph of the whole."""
+        """Run without a graph of the whole from now on."""
         self._run = partial(self._moving_ends, run)
 
     def _in_parts(self, at: set[int]) -> Callable[..., Any]:
@@ -125,7 +125,7 @@ class Captured:
             return self._moving_ends(self._code, *values)
 
     def _graph(self, sizes: Any, values: Sequence[Any]) -> Graph | None:
-        """The graph for such values; None if there is none yet, or never will be."""
+        """Return the graph for such values; None if there is none yet, or never will be."""
         graph = self._graphs.get(sizes)
         if graph is not None:
             moved = graph.moved(values)
@@ -152,7 +152,7 @@ class Captured:
         return graph
 
     def _has_room(self) -> bool:
-        """Whether the device has memory for a graph, which keeps what it takes to itself."""
+        """Return True if the device has memory for a graph, which keeps its own memory."""
         free, _ = torch.cuda.mem_get_info(self._device)
         held = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
         return self._memory * _MARGIN <= free + held
@@ -164,13 +164,13 @@ def _lock(device: Any) -> threading.RLock:
 
 
 def in_parts(part: Part, at: set[int], device: Any, make: type[Code] = Code) -> Callable[..., Any]:
-    """A function that runs steps one after the other, and captures what it can of them.
+    """Return a function that runs steps one after the other, and captures what it can of them.
 
     Args:
       part: the steps.
       at: positions of those that cannot be captured.
       device: where the others are.
-      make: what makes the code of some steps.
+      make: makes the code of some steps.
     """
     if any(part.steps[number].kind == "loop" for number in at):  # it takes and gives arrays
         at = at | {number for number, step in enumerate(part.steps) if is_of_arrays(step)}

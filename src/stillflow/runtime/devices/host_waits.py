@@ -1,4 +1,4 @@
-"""Finds the steps in which the host waits for a device, or sends it something.
+"""Detection of steps in which the host waits for a device, or sends it data.
 
 Neither can be part of a CUDA graph.
 """
@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 
 aten = torch.ops.aten
 
-# What needs a number of the device to know how large its result is, or what to do next.
+# Kernels that need a number of the device for the size of their result, or to continue.
 _WAITING = frozenset((
     "_local_scalar_dense", "_unique2", "bincount", "ctc_loss", "_ctc_loss", "equal",
     "is_nonzero", "item", "lift", "lift_fresh", "masked_select", "nonzero", "repeat_interleave",

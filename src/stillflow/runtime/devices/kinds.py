@@ -30,13 +30,13 @@ _INTEGERS = frozenset(("int32", "int64"))
 
 
 def reads_anywhere(op: Operation, position: int) -> bool:
-    """Whether an input is a rate of an optimizer, which is taken from wherever it is."""
+    """Return True if an input is an optimizer's rate, which may be on any device."""
     card = op.card
     return bool(card.anywhere) and card.signature.inputs[position].name in card.anywhere
 
 
 def reads_number(op: Operation, position: int) -> bool:
-    """Whether an input says how to compute, so that the kernel reads it on the host."""
+    """Return True if an input is a parameter that the kernel reads on the host."""
     if op._inputs[position].dtype.name not in _INTEGERS:
         return False
     # Of arrays and lists of tensors all integers: where elements stand, how many there are.
@@ -44,7 +44,7 @@ def reads_number(op: Operation, position: int) -> bool:
 
 
 def is_of_container(op: Operation) -> bool:
-    """Whether an operation works on a container of tensors: an array, a list or a stack."""
+    """Return True if an operation works on a container of tensors: an array, a list or a stack."""
     return op.card.handle in CONTAINERS
 
 
@@ -63,7 +63,7 @@ def _number_positions(op: Operation) -> frozenset[int]:
 
 
 def kinds_of(op: Operation) -> frozenset[str]:
-    """The types of devices that have a kernel for an operation."""
+    """Return the types of devices that have a kernel for an operation."""
     card = op.card
     if card.devices == "host":
         return _CPU
@@ -93,14 +93,14 @@ def limit_of_apple(op: Operation) -> str:
 
 
 def prefers_cpu(op: Operation) -> bool:
-    """Whether an operation that can run on a GPU does so only where its device says it."""
+    """Return True if an operation runs on a GPU only where its device string says so."""
     if op.card.gives == "variable":  # global steps, which programs ask for
         return op.attrs["dtype"].base_dtype.name == "int64" and op.attrs["shape"].rank == 0
     return op.card.devices == "host first"
 
 
 def computes_on_host(op: Operation) -> bool:
-    """Whether an operation reads what it is given, whichever device it stands on."""
+    """Return True if an operation reads its inputs on the host, on any device."""
     return op.card.reads_on_host
 
 

@@ -1,4 +1,4 @@
-"""How large a batch a plan has memory for, told from the sizes of what its steps compute."""
+"""Estimate of the largest batch that a plan has memory for, from the sizes of its values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Size(NamedTuple):
         return _Size(self.fixed + other.fixed, self.growing + other.growing)
 
     def less(self, other: _Size) -> _Size:
-        """What is left without another."""
+        """Return the difference of two sizes."""
         return _Size(self.fixed - other.fixed, self.growing - other.growing)
 
 
@@ -38,7 +38,7 @@ def fitting_batch(
     batch: int,
     room: float,
 ) -> int | None:
-    """The largest number of examples for which all steps of a plan have memory.
+    """Return the largest number of examples for which all steps of a plan have memory.
 
     Args:
       steps: those of the plan, in order.
@@ -60,7 +60,10 @@ def fitting_batch(
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """The memory that a device, or this machine, has left; None if the system does not tell."""
+    """Return the memory that a device, or this machine, has left.
+
+    None if the system does not tell.
+    """
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -74,7 +77,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def _peaks(steps: Sequence[Step], values: Mapping[str, Any], batch: int) -> list[_Size]:
-    """What is held while each step runs."""
+    """Return the memory held while each step runs."""
     roots: dict[str, str] = {}  # the name whose memory a name is
     sizes: dict[str, _Size] = {}
     made: list[list[str]] = []
@@ -102,7 +105,7 @@ def _outputs(
     roots: dict[str, str],
     sizes: dict[str, _Size],
 ) -> list[str]:
-    """Records a step's outputs; gives those that are memory of their own."""
+    """Return records a step's outputs; gives those that are memory of their own."""
     op = step.op
     own = []
     for place, name in enumerate(step.outputs):
@@ -133,7 +136,9 @@ def _size_of_value(value: Any, batch: int) -> _Size:
 
 
 def _size_of_tensor(tensor: Tensor, batch: int) -> _Size:
-    """The size of what was not computed, by its static shape; what is not known is the batch.
+    """Return the size of what was not computed, by its static shape.
+
+    What is not known is the batch.
 
     Raises:
       _Unknown: if more than one dimension is not known.

@@ -29,7 +29,7 @@ SAYS_HOW = frozenset(("int32", "int64", "bool"))
 
 
 class Moves:
-    """Where the values of a plan are.
+    """Devices of a plan's values.
 
     Args:
       device_of: the torch device that an operation computes on.
@@ -51,26 +51,26 @@ class Moves:
         self._memory = memory
         self._steps = steps
         self._name = name
-        self._places: dict[str, Any] = {}  # by local name; what is fed may be anywhere
+        self._places: dict[str, Any] = {}  # by local name; feeds may be on any device
         self._moved: dict[tuple[str, Any], list[Value]] = {}
 
     def place(self, name: str) -> Any:
-        """The device of a value; None if only the run knows it."""
+        """Return the device of a value; None if only the run knows it."""
         found = self._places.get(name)
         return HOST if found is None and name in self._constants else found
 
     def put(self, name: str, place: Any) -> None:
-        """Notes where a value is."""
+        """Record the device of a value."""
         if place is not None:
             self._places[name] = place
 
     def device_of(self, op: Operation) -> Any:
-        """The device that an operation computes on."""
+        """Return the device that an operation computes on."""
         found = self._targets.get(op)
         return self._device_of(op) if found is None else found
 
     def settle_variable(self, merge: Operation, dims: Any) -> None:
-        """Keeps a loop's counter or flag with the program; takes its Merge, and its shape."""
+        """Keep a loop's counter or flag with the program; take its Merge, and its shape."""
         if dims == () and merge._outputs[0].dtype.base_dtype.name in SAYS_HOW:
             self._targets[merge] = HOST
 
@@ -104,7 +104,7 @@ class Moves:
         ) and gives_numbers(op)
 
     def bring(self, value: Value, tensor: Tensor, op: Operation) -> Value:
-        """A tensor's value where an operation takes it: on its device, or on the host."""
+        """Return a tensor's value where an operation takes it: on its device, or on the host."""
         position = op._inputs.index(tensor) if tensor in op._inputs else None
         number = position is not None and reads_number(op, position)
         target = HOST if number else self.device_of(op)
@@ -118,7 +118,7 @@ class Moves:
         return Value(moved.name, value.guard, moved.roots)
 
     def fetch(self, value: Value, tensor: Tensor) -> Value:
-        """A value that is given back: on the host, where it is known to be elsewhere."""
+        """Return a value that is given back: on the host, where it is known to be elsewhere."""
         if value.is_handle or value.guard is None or is_of_host(tensor):
             return value
         if self.place(value.name) in (None, HOST):
@@ -150,17 +150,17 @@ class Moves:
 
 
 def gives_numbers(op: Operation) -> bool:
-    """Whether all that an operation gives says how to compute."""
+    """Return True if all that an operation gives says how to compute."""
     return all(tensor.dtype.name in SAYS_HOW for tensor in op._outputs)
 
 
 def is_of_host(tensor: Tensor) -> bool:
-    """Whether values of a tensor are in Python's memory wherever they are used."""
+    """Return True if values of a tensor are always in Python's memory."""
     return tensor.dtype.base_dtype.name in _OF_HOST
 
 
 def settled(function: Callable[..., Any], device: Any) -> Callable[..., Any]:
-    """A kernel whose results are on its device, whatever it makes them of."""
+    """Return a kernel whose results are on its device, for any inputs."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
@@ -178,13 +178,16 @@ def settled(function: Callable[..., Any], device: Any) -> Callable[..., Any]:
 
 
 def place_of(value: Any) -> Any:
-    """The torch device of a run-time value, or of the variable behind a handle; None of others."""
+    """Return the torch device of a run-time value, or of the variable behind a handle.
+
+    None of others.
+    """
     held = value if isinstance(value, torch.Tensor) else getattr(value, "value", None)
     return held.device if isinstance(held, torch.Tensor) else None
 
 
 def carried(function: Callable[..., Any], op: Operation, device: Any) -> Callable[..., Any]:
-    """An operation's kernel that takes values from any device, and gives them on its own."""
+    """Return an operation's kernel that takes values from any device, and gives them on its own."""
     inner = settled(function, device)
     targets = [
         None if reads_anywhere(op, place) else HOST if reads_number(op, place) else device

@@ -1,4 +1,4 @@
-"""Which device of a session an operation is placed on, and where it computes."""
+"""Placement of operations on a session's devices, and the devices that compute them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Placement:
             self.devices()
 
     def place_new(self) -> None:
-        """Places what was added to the graph since, unless only what runs is to be placed.
+        """Place operations added to the graph since, unless only those of runs are placed.
 
         Raises:
           tf.errors.InvalidArgumentError: if an operation is to be on a device that is not there.
@@ -85,7 +85,7 @@ class Placement:
         return self._placer
 
     def device_of(self, op: Operation) -> str:
-        """The full name of the device an operation is on.
+        """Return the full name of the device an operation is on.
 
         Raises:
           tf.errors.InvalidArgumentError: if it is to be on a device that is not there.
@@ -93,17 +93,17 @@ class Placement:
         return self._get_placer().device_of(op)
 
     def torch_device(self, op: Operation) -> Any:
-        """The torch device that an operation computes on."""
+        """Return the torch device that an operation computes on."""
         self.devices()
         return self._devices[self._get_placer().number_of(op)].torch_device
 
     def is_on_host(self) -> bool:
-        """Whether all devices compute on the CPU, so that nothing has to be moved."""
+        """Return True if all devices compute on the CPU, so that no transfers are needed."""
         self.devices()
         return all(device.torch_device.type == "cpu" for device in self._devices)
 
     def devices(self) -> list[str]:
-        """The full names of the session's devices."""
+        """Return the full names of the session's devices."""
         if not self._devices:
             self._devices = self._list_devices()
             _announce(self._devices)

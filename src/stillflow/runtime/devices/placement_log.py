@@ -1,4 +1,4 @@
-"""What `log_device_placement` of a `ConfigProto` has a session say: where its operations run."""
+"""Log of operations' devices for `log_device_placement` of a `ConfigProto`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 
 
 class PlacementLog:
-    """Says on stdout, and where all is logged on stderr too, what is where.
+    """Log of placements on stdout, and on stderr if all is logged there too.
 
-    Operations come in the order in which TensorFlow's placer comes to them: what makes one value of
-    nothing is placed last, unless it has state and was placed before.
+    Operations come in the order of TensorFlow's placer: generators of one value without inputs are
+    placed last, unless they have state and were placed before.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class PlacementLog:
         """Says where the operations of a run are, once for all runs that feed and fetch the same.
 
         Args:
-          ops: what is needed, in the order in which it can run.
+          ops: the needed operations, in an order in which they can run.
           ends: the tensors that are fed, and those that are fetched.
           client: the full name of the device that they are on.
           targets: the operations that are to run.
@@ -58,7 +58,7 @@ class PlacementLog:
         if run in self._runs:
             return
         self._runs.add(run)
-        # Who waits for a placeholder that is fed waits for what is fed.
+        # Consumers of a fed placeholder wait for the feed.
         replaced = {tensor.op for tensor in ends[0] if tensor.op.type in _PLACEHOLDERS}
         ops = [op for op in ops if op not in replaced]
         taken = {tensor.name for op in ops for tensor in op._inputs}

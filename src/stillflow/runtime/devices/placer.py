@@ -1,4 +1,4 @@
-"""Which of several devices each operation runs on.
+"""Placement of operations on several devices.
 
 As in TensorFlow 1.15: what is colocated, or connected by a reference or resource, is one group;
 a group goes to the first device, GPUs before CPUs, that its operations can run on and that all its
@@ -22,7 +22,7 @@ from stillflow.runtime.failures import kernels_elsewhere
 from stillflow.runtime.functions.inlining import is_call, is_handle, takes_handle
 
 _Name = tuple[Graph, str]
-# Devices of XLA stand beside those they compute on.
+# Devices of XLA, next to those they compute on.
 _OF_XLA = {"XLA_CPU": "CPU", "XLA_GPU": "GPU"}
 _PREFERRED = ("GPU", "CPU")
 _PARTS = ("job", "replica", "task", "device_type", "device_index")
@@ -81,7 +81,7 @@ class Placer:
         self._lock = threading.RLock()  # threads of a session make plans at the same time
 
     def device_of(self, op: Operation) -> str:
-        """The full name of an operation's device.
+        """Return the full name of an operation's device.
 
         Raises:
           tf.errors.InvalidArgumentError: if it can be on none.
@@ -89,15 +89,15 @@ class Placer:
         return self._names[self.number_of(op)]
 
     def number_of(self, op: Operation) -> int:
-        """The number of an operation's device among those that were given."""
+        """Return the number of an operation's device among those that were given."""
         number = self._assigned.get(op)
-        if number is None:  # made for a plan, in place of one of the graph
+        if number is None:  # made for a plan, not in the graph
             self.place(self._with_makers(op))
             number = self._assigned[op]
         return number
 
     def _with_makers(self, op: Operation) -> list[Operation]:
-        """An operation and those not placed yet that make its handles, which it has to be with."""
+        """Return an operation and the unplaced producers of its handles, which share its device."""
         found = {op: None}
         waiting = [op]
         while waiting:
@@ -182,7 +182,7 @@ class Placer:
         return self._groups[self._root(op)]
 
     def _add(self, op: Operation) -> None:
-        """Makes a group of an operation, unless it is in one."""
+        """Make a group of an operation, unless it is in one."""
         if op in self._groups or op in self._parents:
             return
         if op.card.elsewhere and self._has_job(op._device):
@@ -194,7 +194,7 @@ class Placer:
                 group.resource = group.spec
 
     def _join_handles(self, op: Operation) -> None:
-        """Joins an operation's group with those of what makes its handles."""
+        """Merge an operation's group with those of its handles' producers."""
         # What a function does with the handles that it is given is done where they are.
         if is_call(op) or op.type == "IdentityN" or "Dataset" in op.type:
             return
@@ -203,7 +203,7 @@ class Placer:
             self._follow(op, maker)
 
     def _follow(self, op: Operation, maker: Operation) -> None:
-        """Joins the groups of an operation and of what makes its handle, whose device wins."""
+        """Merge the groups of an operation and of its handle's producer, whose device wins."""
         group, made = self._group(op), self._group(maker)
         if not _agree(made.resource, group.resource):
             first, second = made.resource.to_string(), group.resource.to_string()
@@ -225,7 +225,7 @@ class Placer:
             raise _at(op, text + error._message) from None
 
     def _join_named(self, op: Operation) -> None:
-        """Joins an operation's group with those that it is colocated with by name."""
+        """Join an operation's group with those that it is colocated with by name."""
         classes = [name for name in op.attrs.get("_class", ()) if name.startswith(b"loc:@")]
         for name in [name[5:].decode() for name in classes] or [op.name]:
             leader = self._leaders.setdefault((op.graph, name), op)
@@ -236,7 +236,7 @@ class Placer:
                     raise _at(op, error._message) from None
 
     def _join(self, one: Operation, other: Operation) -> None:
-        """Makes one group of those of two operations.
+        """Make one group of those of two operations.
 
         Raises:
           tf.errors.InvalidArgumentError: if they can be on no device together.
@@ -265,7 +265,7 @@ class Placer:
     # ---- errors
 
     def _described(self, group: _Group) -> str:
-        """What errors say of a group: what it asks for, and who is in it."""
+        """Return the description of a group in errors: its requests, and its members."""
         members = sorted(group.members, key=lambda op: op._id)
         able = {op.type: self._kinds(kinds_of(op)) for op in members}
         root = (
@@ -322,7 +322,7 @@ class Placer:
 
 
 def _advice_of_apple(group: _Group) -> str:
-    """What keeps operations from Apple's GPU, and what to do; empty with other GPUs."""
+    """Return the reason against Apple's GPU, and advice; empty for other GPUs."""
     if not are_of_apple():
         return ""
     limits = {op: limit for op in group.members if (limit := limit_of_apple(op))}
@@ -332,7 +332,7 @@ def _advice_of_apple(group: _Group) -> str:
 
 
 def _makers_of_handles(op: Operation) -> list[Operation]:
-    """The operations whose references or resources an operation takes as such."""
+    """Return the operations whose references or resources an operation takes as such."""
     return [tensor.op for index, tensor in enumerate(op._inputs) if takes_handle(op, index)]
 
 
@@ -341,7 +341,7 @@ def _at(op: Operation, text: str) -> errors.OpError:
 
 
 def _cannot_colocate(one: Operation, other: Operation, reason: str) -> errors.OpError:
-    """The error for two operations that should be, and cannot be, on one device."""
+    """Return the error for two operations that should be, and cannot be, on one device."""
     first, second = (f"{{{{colocation_node {op.name}}}}}" for op in (one, other))
     return errors.InvalidArgumentError(
         None, None, f"Cannot colocate nodes {first} and {second}: {reason}"
@@ -362,19 +362,19 @@ def _not_there(op: Operation, wanted: str, names: Sequence[str]) -> str:
 
 
 def _agree(a: DeviceSpecV2, b: DeviceSpecV2) -> bool:
-    """Whether two device strings can be of one device."""
+    """Return True if two device strings can be of one device."""
     pairs = ((getattr(a, part), getattr(b, part)) for part in _PARTS)
     return all(one is None or other is None or one == other for one, other in pairs)
 
 
 def _over(spec: DeviceSpecV2, resource: DeviceSpecV2) -> DeviceSpecV2:
-    """A device string, but for what that of a resource says otherwise."""
+    """Return a device string, but for what that of a resource says otherwise."""
     parts = {part: (getattr(resource, part), getattr(spec, part)) for part in _PARTS}
     return DeviceSpecV2(**{part: b if a is None else a for part, (a, b) in parts.items()})
 
 
 def _merged(old: DeviceSpecV2, new: DeviceSpecV2, soft: bool) -> DeviceSpecV2:
-    """What two device strings say together; if `soft`, what they disagree on stays open.
+    """Merge two device strings; if `soft`, contradictory parts stay open.
 
     Raises:
       _Differ: if they disagree on what has to be said.
@@ -401,7 +401,7 @@ def _merged(old: DeviceSpecV2, new: DeviceSpecV2, soft: bool) -> DeviceSpecV2:
 
 
 def fits(wanted: DeviceSpecV2, device: DeviceSpecV2, exact: bool) -> bool:
-    """Whether `device` is what was wanted; if not `exact`, in its job and task only."""
+    """Return True if `device` is the wanted one; if not `exact`, in its job and task only."""
     parts = [
         (wanted.job, device.job),
         (wanted.replica, device.replica),
@@ -415,5 +415,5 @@ def fits(wanted: DeviceSpecV2, device: DeviceSpecV2, exact: bool) -> bool:
 
 
 def is_generator(op: Operation) -> bool:
-    """Whether it makes one value of nothing; such an operation goes where the value is taken."""
+    """Return True if it makes one value without inputs; it is placed with its consumer."""
     return not op._inputs and len(op._outputs) == 1 and not op._outputs[0].dtype._is_ref_dtype

@@ -1,1 +1,1 @@
-"""How operations run: thread counts, and the dataflow executor for irregular control flow."""
+"""Execution of operations: thread counts, and the dataflow executor for irregular control flow."""

@@ -1,4 +1,4 @@
-"""Runs graphs whose control flow no `cond` or `while_loop` would build.
+"""Dataflow executor for control flow that no `cond` or `while_loop` builds.
 
 Every operation waits for a token on each of its inputs and sends tokens to those that use it. A
 token belongs to an iteration of a frame, and may be dead: the value of a branch not taken. Slower
@@ -47,7 +47,7 @@ See = Callable[[Tensor, Any, Tag], None]
 
 
 class _Dead:
-    """What stands for a value that does not exist."""
+    """Marker of a dead value."""
 
 
 DEAD = _Dead()
@@ -61,16 +61,16 @@ def token_plan(
     raw: Sequence[Tensor],
     see: See | None = None,
 ) -> Callable[..., list[Any]]:
-    """A plan that runs `ops` by tokens; its arguments and results are those of other plans.
+    """Return a plan that runs `ops` by tokens; its arguments and results are those of other plans.
 
     Args:
-      facts: what is known of the operations.
+      facts: known facts about the operations.
       ops: of those that can run, the first here does.
       feeds: what the plan's arguments are.
       fetched: what it gives as arrays.
       raw: what it gives as it is, after that.
-      see: called with each tensor, its value and where it is, in every iteration of a loop anew;
-        what operations take is looked at as closely then as where a plan knows its shapes.
+      see: called with each tensor, its value and its device, in every iteration of a loop; inputs
+        are then checked as closely as where a plan knows its shapes.
     """
     users = _users(ops)
     wanted = {*fetched, *raw}
@@ -101,7 +101,7 @@ def token_plan(
 
 
 def _users(ops: Sequence[Operation]) -> dict[Any, list[Any]]:
-    """Who takes each tensor (operation and input number), and who waits for each operation."""
+    """Return the consumers of each tensor (operation and input number), and of control edges."""
     users: dict[Any, list[Any]] = {}
     members = set(ops)
     for op in ops:
@@ -116,7 +116,10 @@ def _users(ops: Sequence[Operation]) -> dict[Any, list[Any]]:
 def kernel_function(
     op: Operation, facts: Facts, node: PlanNode | None = None
 ) -> Callable[..., Any]:
-    """An operation's kernel as a function of its inputs; `node` is what the card sees of it."""
+    """Return an operation's kernel as a function of its inputs.
+
+    `node` is what the card sees of it.
+    """
     if op.type == "Const":
         value = facts.resources.from_array(op._values[0])  # type: ignore[index]
         return lambda: value
@@ -173,7 +176,7 @@ class _Frame:
 
 
 class _Waiting:
-    """What has arrived for one operation in one iteration."""
+    """Inputs that have arrived for one operation in one iteration."""
 
     __slots__ = ("dead", "fired", "missing", "values")
 
@@ -236,7 +239,7 @@ class _Machine:
         A loop is done when all has come in and the loops in it are done.
         """
         exits = {key: frame for key, frame in self.dead_exits.items() if key not in self.left}
-        self.dead_exits = exits  # of many turns, only those are looked at that have not ended
+        self.dead_exits = exits  # of many iterations, only the unfinished ones are examined
         done = [key for key, frame in exits.items() if not frame.missing] or list(exits)
         depth = max((len(tag) for _, tag in done), default=0)
         innermost = [(op, tag) for op, tag in done if len(tag) == depth]
@@ -246,7 +249,7 @@ class _Machine:
         return bool(innermost)
 
     def check_found(self, fetched: Sequence[Tensor]) -> None:
-        """Raises the error for the first of the fetches, by name, that has no value."""
+        """Raise the error for the first of the fetches, by name, that has no value."""
         dead = [tensor for tensor in fetched if self.found.get(tensor, DEAD) is DEAD]
         if dead:
             computed = [tensor for tensor in fetched if tensor not in self.fed]
@@ -273,7 +276,7 @@ class _Machine:
             self.arrive(op, index, value, tag)
 
     def give(self, op: Operation, values: Sequence[Any], tag: Tag) -> None:
-        """Sends an operation's results, and word to those that wait for it."""
+        """Send an operation's results, and word to those that wait for it."""
         for tensor, value in zip(op._outputs, values, strict=True):
             if tensor not in self.fed:
                 self.send(tensor, value, tag)
@@ -281,7 +284,7 @@ class _Machine:
         self.tell(op, dead, tag)
 
     def give_nothing(self, op: Operation, tag: Tag) -> None:
-        """Sends word that an operation does not run."""
+        """Send word that an operation does not run."""
         if op._outputs:
             self.give(op, [DEAD] * len(op._outputs), tag)
         else:
@@ -308,7 +311,7 @@ class _Machine:
             self.can_run(op, tag, state.values, dead)
 
     def merge(self, op: Operation, state: _Waiting, index: int, value: Any, tag: Tag) -> None:
-        """A Merge gives the first value that comes; it is dead when none can come."""
+        """Forward the first value of a Merge; it is dead when none can come."""
         if state.fired:
             return
         if value is not DEAD:
@@ -352,7 +355,7 @@ class _Machine:
 
 
 def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[..., Any]:
-    """The kernel of an operation that is about to take some values.
+    """Return the kernel of an operation that is about to take some values.
 
     Raises:
       InvalidArgumentError: if it does not take such shapes or values.
@@ -379,12 +382,12 @@ def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[
 
 
 def _gives_reference(op: Operation) -> bool:
-    """Whether an operation's output is the reference it took."""
+    """Return True if an operation's output is the reference it took."""
     return op._outputs[0].dtype._is_ref_dtype and bool(op._inputs) and wants_reference(op, 0)
 
 
 def argument(op: Operation, index: int, value: Any) -> Any:
-    """What a kernel gets for a value: the variable's value where it takes no reference."""
+    """Return a kernel's argument: the variable's value where it takes no reference."""
     tensor = op._inputs[index]
     if tensor.dtype._is_ref_dtype and not wants_reference(op, index) and hasattr(value, "value"):
         return read_state(op, value)
@@ -392,7 +395,7 @@ def argument(op: Operation, index: int, value: Any) -> Any:
 
 
 def read_state(op: Operation, handle: Any) -> Any:
-    """What a variable holds; of one behind a reference, what it holds when it is looked at."""
+    """Return the present value of a variable, also behind a reference."""
     value = handle.value
     if value is None:
         raise uninitialized(op, handle.missing())

@@ -1,4 +1,4 @@
-"""How many processors there are for a plan's kernels while other programs run too.
+"""Number of processors for a plan's kernels while other programs run too.
 
 Threads that share a kernel wait for each other at its end; if one of them has no processor, all
 wait until the system gives it one, kernel after kernel. Then fewer threads are faster: on a machine
@@ -43,7 +43,7 @@ class Processors:
         self._is_trying = False  # whether one more was added at the last look
 
     def count(self) -> int:
-        """The number of threads to use now."""
+        """Return the number of threads to use now."""
         if self._clock() >= self._next:
             self._look()
         return self._count
@@ -74,7 +74,7 @@ class Processors:
 
 
 def seconds_waited() -> float | None:
-    """For how long the threads of this process that there are now have waited for a processor."""
+    """Return the time that this process's present threads have waited for a processor."""
     total = 0
     try:
         for thread in os.listdir("/proc/self/task"):

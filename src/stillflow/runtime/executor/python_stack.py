@@ -16,7 +16,7 @@ LONG = 256  # steps of a plan: one chunk costs less than they do
 
 
 def with_own_chunk(function: FunctionType) -> FunctionType:
-    """Lets a function's frame begin a chunk of the stack that has room for what it calls."""
+    """Make a function's frame begin a chunk of the stack that has room for its calls."""
     code = function.__code__
     words = max(code.co_stacksize, _CHUNK // _WORD)
     function.__code__ = code.replace(co_stacksize=words)

@@ -3,10 +3,10 @@
     turn = turns(session, enqueue_op, stopped)
     while not stopped(): turn()
 
-One call takes one turn or, where what is computed is pure, several at once. Nobody can tell but by
-the time it takes: no more records are read than the file holds that is open, they count when their
-element is about to be put in, elements go in one after the other for as long as there is room, and
-records whose turn does not come any more go back to the reader.
+One call runs one iteration or, where the computation is pure, several at once. The difference shows
+only in the time: no more records are read than the open file holds, they are counted when their
+element is about to be enqueued, elements are enqueued one after the other as long as there is room,
+and unused records go back to the reader.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from stillflow.runtime.session.session import InteractiveSession, Session
 from stillflow.util.interpreter_exit import at_work
 
 _ENQUEUES = ("QueueEnqueue", "QueueEnqueueV2")
-_MAX_FAILURES = 3  # of several turns at once, before they are taken one by one
+_MAX_FAILURES = 3  # of several iterations at once, before they run one by one
 
 
 def turns(session: Any, enqueue: Any, stopped: Callable[[], bool]) -> Callable[[], Any]:
-    """A function that runs an operation once, or several times.
+    """Return a function that runs an operation once, or several times.
 
     Args:
       session: in which to run it.
@@ -54,7 +54,7 @@ def turns(session: Any, enqueue: Any, stopped: Callable[[], bool]) -> Callable[[
 
 
 class _Parts(NamedTuple):
-    """What a turn consists of."""
+    """Parts of an iteration."""
 
     reader: Reader
     plan: RowPlan
@@ -91,7 +91,7 @@ class _Turns:
             self._parts = _parts(session._get_resources(), self._enqueue) if alone else None
 
     def _several(self, parts: _Parts) -> bool:
-        """Takes turns, if it can take more than one."""
+        """Run iterations, more than one if possible."""
         before = time.perf_counter_ns()
         with at_work, torch.inference_mode(), flushed:
             records = parts.reader.read_ahead(max(2, self._run.size))
@@ -104,7 +104,7 @@ class _Turns:
         return True
 
     def _elements(self, parts: _Parts, records: Sequence[Record]) -> Any:
-        """What is computed of records; None where that must be done for each of them."""
+        """Return the results for records; None if each needs its own computation."""
         columns = np.empty((2, len(records)), object)
         columns[:] = list(zip(*records, strict=True))
         try:
@@ -137,7 +137,7 @@ class _Turns:
 
 
 def _parts(resources: Resources, enqueue: Operation) -> _Parts | None:
-    """Takes an operation apart; None if it is not of the kind that can take several turns."""
+    """Return the parts of an operation; None if its kind cannot run several iterations."""
     if resources.several:
         return None
     needed = set(needed_ops((), [enqueue], ()))

@@ -1,4 +1,4 @@
-"""What helps when memory is short, or steps get slower and slower: told where it happens."""
+"""Advice in errors about memory, and about steps that become slower and slower."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def with_memory(
     steps: Sequence[Step],
     fed: Sequence[Any],
 ) -> errors.ResourceExhaustedError:
-    """An error for want of memory that also says what holds it, and that then holds it no longer.
+    """Return an out-of-memory error that lists the held values, and release these.
 
     A program that catches it may go on with a smaller batch.
 
@@ -60,7 +60,7 @@ def with_memory(
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and what led to it."""
+    """Yield an error and what led to it."""
     while error is not None:
         yield error
         error = error.__cause__
@@ -73,7 +73,7 @@ def _memory(
     fed: Sequence[Any],
     message: str,
 ) -> str:
-    """What is said of the values of a plan, and of the loops in it that were running."""
+    """Return the text about the values of a plan, and of its running loops."""
     makers = {name: step.op for step in steps for name in step.outputs}
     held: dict[int, torch.Tensor] = {}  # by where they are: views hold nothing
     tensors, entries = [], []
@@ -103,7 +103,7 @@ def _memory(
 
 
 def _new(value: Any, held: dict[int, torch.Tensor]) -> int:
-    """The bytes that a value holds and that were not seen before; notes that they were."""
+    """Return the bytes that a value holds and that were not seen before; notes that they were."""
     if not isinstance(value, torch.Tensor) or not value.numel():
         return 0
     place = value.untyped_storage().data_ptr()
@@ -111,7 +111,7 @@ def _new(value: Any, held: dict[int, torch.Tensor]) -> int:
 
 
 def _kept_by_turns(value: Any) -> list[Any]:
-    """The tensors in a stack, or in an array of tensors."""
+    """Return the tensors in a stack, or in an array of tensors."""
     kept = getattr(value, "values", None)
     return list(kept) if isinstance(kept, list) else []
 
@@ -127,7 +127,7 @@ def _smaller_batch(
     fed: Sequence[Any],
     message: str,
 ) -> list[str]:
-    """For how many examples there is memory, if what they need grows with their number."""
+    """Return the batch size that memory allows, if values grow with the number of examples."""
     sizes = {array.shape[0] for array in fed if getattr(array, "ndim", 0) > 0}
     tried = _TRIED.search(message)
     if len(sizes) != 1 or tried is None:
@@ -162,7 +162,7 @@ def _origin(op: Operation | None) -> str:
 
 
 def line_of(op: Operation) -> str:
-    """The innermost line of the program that made an operation, as "train.py:12"."""
+    """Return the innermost line of the program that made an operation, as "train.py:12"."""
     frames = errors.of_program(op.traceback)
     if not frames:
         return "made by Stillflow"
@@ -170,7 +170,7 @@ def line_of(op: Operation) -> str:
 
 
 def growing_graph(op: Operation) -> str:
-    """What to tell a program whose graph grows between runs, again and again.
+    """Return the message for a program whose graph grows between runs, again and again.
 
     Args:
       op: the newest operation.

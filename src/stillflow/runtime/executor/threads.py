@@ -1,4 +1,4 @@
-"""How many threads a plan's kernels may use.
+"""Number of threads for a plan's kernels.
 
 Two threads that wait for each other cost more than they bring where a step takes a fraction of a
 millisecond, and as long as a scheduler's time slice where the machine is busy with something else.
@@ -47,7 +47,7 @@ if hasattr(os, "register_at_fork"):
 def with_few_threads(
     function: Callable[..., Any], ops: Iterable[Operation | None], facts: Facts
 ) -> Callable[..., Any]:
-    """The function of a plan, or of one operation, on as many threads as do it good.
+    """Return the function of a plan, or of one operation, on as many threads as do it good.
 
     One that has little to do keeps to the caller's. One whose kernels are small leaves processors
     to other programs, if these run; large kernels gain by a second thread even then.
@@ -82,7 +82,7 @@ class _Guess:
 
 
 def _cost(op: Operation, facts: Facts | _Guess) -> tuple[float, bool]:
-    """The nanoseconds of one thread that an operation takes, and whether several may share it."""
+    """Return an operation's cost in nanoseconds of one thread, and True if it may be shared."""
     cost, count = op.card.cost, _count(op, facts)
     if cost.kind == "product":
         return count + 2.0 * count * _inner(op, facts) * _NANOSECONDS_PER_FLOP, True
@@ -100,7 +100,7 @@ def _cost(op: Operation, facts: Facts | _Guess) -> tuple[float, bool]:
 
 
 def _cells(op: Operation, facts: Facts | _Guess) -> float:
-    """What it costs to multiply all that comes into the cells of a layer by their weights."""
+    """Return the cost of the products of a layer's inputs with the cells' weights."""
     first, *places = op.card.cost.places
     rows = _product((facts.dims(op._inputs[first]) or (None,))[:-1] or (None,))
     weights = sum(_product(facts.dims(op._inputs[place]) or (None,)) for place in places)
@@ -109,7 +109,7 @@ def _cells(op: Operation, facts: Facts | _Guess) -> float:
 
 
 def _count(op: Operation, facts: Facts | _Guess) -> float:
-    """How many numbers an operation works on, as far as they are not known before."""
+    """Return the number of elements of an operation's work, where it is not known before."""
     worked_on, counts = op._outputs, op.card.cost.counts
     if counts == "inputs" or any(tensor.dtype._is_ref_dtype for tensor in worked_on):
         # A variable, of which it may use a part.
@@ -121,7 +121,7 @@ def _count(op: Operation, facts: Facts | _Guess) -> float:
 
 
 def _matrices(op: Operation, facts: Facts | _Guess) -> float:
-    """What it costs to decompose the matrices of an operation's first input."""
+    """Return the cost of decomposing the matrices of an operation's first input."""
     sizes = facts.dims(op._inputs[0])
     if sizes is None or None in sizes or len(sizes) < 2:
         return inf
@@ -130,7 +130,7 @@ def _matrices(op: Operation, facts: Facts | _Guess) -> float:
 
 
 def _elements(tensor: Tensor, facts: Facts | _Guess) -> float:
-    """How many numbers are computed; infinitely many where it is not known."""
+    """Return the number of computed elements; infinity if unknown."""
     if tensor in facts.values:
         return 0.0
     sizes = facts.dims(tensor)
@@ -144,7 +144,7 @@ def _product(sizes: Sequence[int | None]) -> float:
 
 
 def _inner(op: Operation, facts: Facts | _Guess) -> float:
-    """The length of the sums of a matrix product."""
+    """Return the length of the sums of a matrix product."""
     sizes = facts.dims(op._inputs[0])
     transposed = op.attrs.get("transpose_a") or op.attrs.get("adj_x")
     size = sizes[-2 if transposed else -1] if sizes else None
@@ -161,7 +161,7 @@ def _left_by_others(count: int) -> int:
 
 
 def with_room(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """The plan's function, with one thread less, so that a processor is free for steps beside it.
+    """Return the plan's function with one thread less: a processor for asynchronous steps.
 
     A thread of a team that has to wait for its processor holds up the others at every kernel.
     """

@@ -30,7 +30,7 @@ def run_watched(
     feeds: dict[Tensor, Any],
     see: Callable[[Tensor, np.ndarray, Tag], None],
 ) -> list[Any]:
-    """Runs `fetches`, one operation after the other.
+    """Run `fetches`, one operation after the other.
 
     Args:
       resources: the session's state.
@@ -50,7 +50,10 @@ def run_watched(
 
 
 def as_array(tensor: Tensor, value: Any) -> np.ndarray | None:
-    """A copy of a run-time value; None of what is no array, as a queue or an empty variable."""
+    """Return a copy of a run-time value.
+
+    None of what is no array, as a queue or an empty variable.
+    """
     if tensor.dtype.base_dtype in (dtypes.resource, dtypes.variant):
         return None
     if tensor.dtype._is_ref_dtype and hasattr(value, "value"):
@@ -75,7 +78,7 @@ class WatchedRuns:
         self._numbers = itertools.count()
 
     def run(self, fetches: Any, feeds: dict[Tensor, Any], options: Any) -> list[Any]:
-        """Runs `fetches` and writes what `options`, a `DebugOptions`, asks for.
+        """Run `fetches` and write what `options`, a `DebugOptions`, ask for.
 
         Raises:
           tf.errors.FailedPreconditionError: if a debug op is not known.
@@ -121,7 +124,7 @@ class WatchedRuns:
 
 
 def _watches(options: Any) -> Mapping[tuple[str, int], Sequence[Any]]:
-    """What is to be recorded of which tensors: (debug op, attributes, its name, URL) each."""
+    """Return the debug watches of tensors: (debug op, attributes, its name, URL) each."""
     watches: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for watch in options.debug_tensor_watch_opts:
         for text in watch.debug_ops:

@@ -1,4 +1,4 @@
-"""What plans are made of: the passes that changed them, and their steps.
+"""Reports of plans: the passes that changed them, and their steps.
 
     with recorded() as plans:
         session.run(train)

@@ -80,7 +80,7 @@ def _picture(plan: PlanReport) -> str:
 
 
 def _places(lines: Sequence[Line]) -> list[tuple[int, int]]:
-    """The corner of each box: as far right as it is from what is fed, below those before it."""
+    """Return the corner of each box: the column by distance from the feeds, below earlier boxes."""
     depths: list[int] = []
     filled: dict[int, int] = {}
     places = []

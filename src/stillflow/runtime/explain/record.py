@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """What a pass has done to the steps of a plan.
+    """Change of a plan's steps by a pass.
 
     Attributes:
       name: of the pass.
@@ -83,8 +83,8 @@ class PlanReport:
     """A plan: what was asked for, what passes did, and the steps that are left.
 
     Attributes:
-      fetches: names of what is fetched and of operations that run.
-      feeds: names and shapes of what is fed.
+      fetches: names of the fetches and targets.
+      feeds: names and shapes of the feeds.
       timed: whether its steps are timed.
       changes: by pass.
       lines: its steps, in the order in which they run.
@@ -132,7 +132,7 @@ def _label(step: Step) -> str:
 
 
 def _lines(steps: Iterable[tuple[str, Step]], tracer: Tracer) -> list[Line]:
-    """The lines of steps, each with the part of a loop that it stands in."""
+    """Return the lines of steps, each with the part of a loop that it stands in."""
     tensors = {value.name: tensor for tensor, value in tracer.values.items()}
     makers: dict[str, int] = {}
     lines = []
@@ -166,7 +166,10 @@ def _line(step: Step, tracer: Tracer, tensors: dict[str, Tensor], makers: dict[s
 
 
 def place_of(op: Operation) -> str:
-    """The line of the program that made an operation: "train.py:12"; "" for imported ones."""
+    """Return the line of the program that made an operation: "train.py:12".
+
+    "" for imported ones.
+    """
     frames = of_program([tuple(frame) for frame in op.traceback])
     if not frames:
         return ""
@@ -217,7 +220,10 @@ def begin(
 
 
 def timed_emitter(emitter: Any, report: PlanReport | None) -> Any:
-    """A kind of emitter whose plans time their steps, if the report asks for it; else the same."""
+    """Return a kind of emitter whose plans time their steps, if the report asks for it.
+
+    Else the same.
+    """
     return emitter if report is None or not report.timed else _timed(emitter, report)
 
 
@@ -237,7 +243,7 @@ def _timed(emitter: Any, report: PlanReport) -> Any:
         last = now
 
     class Timed(emitter):  # type: ignore[misc]
-        """Writes a call of the clock behind every step."""
+        """Emitter that adds a clock call behind every step."""
 
         def __init__(self, *args: Any) -> None:
             super().__init__(*args)

@@ -13,7 +13,7 @@ _WIDEST = 44  # characters of a column
 
 
 def text_of(plan: PlanReport, times: bool = True) -> str:
-    """A plan as text: what it is for, what each pass changed, its steps.
+    """Return a plan as text: what it is for, what each pass changed, its steps.
 
     Args:
       plan: the report.
@@ -26,14 +26,14 @@ def text_of(plan: PlanReport, times: bool = True) -> str:
 
 
 def shape_of(dims: Dims) -> str:
-    """A shape as text: "[32, ?]"; "?" if the rank is unknown."""
+    """Return a shape as text: "[32, ?]"; "?" if the rank is unknown."""
     if dims is None:
         return "?"
     return "[" + ", ".join("?" if size is None else str(size) for size in dims) + "]"
 
 
 def size_of(count: int) -> str:
-    """A number of bytes: "1.5 MiB"."""
+    """Return a number of bytes: "1.5 MiB"."""
     size, unit = float(count), 0
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
@@ -91,14 +91,14 @@ def _steps(plan: PlanReport, times: bool) -> list[str]:
 
 
 def _numbered(lines: Sequence[Line], outer: str = "") -> Iterator[tuple[str, Line]]:
-    """Steps with their numbers; those of a loop follow it: "12.0", "12.1"."""
+    """Yield steps with their numbers; those of a loop follow it: "12.0", "12.1"."""
     for number, line in enumerate(lines):
         yield f"{outer}{number}", line
         yield from _numbered(line.inner, f"{outer}{number}.")
 
 
 def label_of(line: Line) -> str:
-    """What a step does, in a few words."""
+    """Return the label of a step: its work in a few words."""
     text = line.label if line.kind == "call" else f"{line.kind} ({line.label})"
     text = f"{line.part}: {text}" if line.part else text
     if line.guard:

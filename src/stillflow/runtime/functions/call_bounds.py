@@ -24,7 +24,7 @@ def checked_calls(op: Any, graph: Graph, name: str, known: dict[str, int]) -> in
       op: the operation that calls, for the error.
       graph: where functions are looked up.
       name: the function.
-      known: what is known by function names; more is added.
+      known: the known bounds by function names; more are added.
 
     Raises:
       ResourceExhaustedError: if there are too many, or too many inside each other.
@@ -56,7 +56,7 @@ def _calls(graph: Graph, name: str, known: dict[str, int], callers: tuple[str, .
 
 
 def _named(graph: Graph, definition: Any) -> Iterator[str]:
-    """The functions that the nodes of a definition call."""
+    """Yield the functions that the nodes of a definition call."""
     for node in definition.node_def:
         if graph._get_function(node.op) is not None:
             yield node.op

@@ -60,11 +60,11 @@ class CompiledFunction:
 
     @property
     def pure(self) -> bool:
-        """Whether it has no effects and equal arguments give equal results."""
+        """True if it has no effects and equal arguments give equal results."""
         return all(op.card.foldable for op in self.body._operations if op._outputs)
 
     def __call__(self, *values: Any) -> list[Any]:
-        """Runs it; gives the results as run-time values.
+        """Run it; give the results as run-time values.
 
         Raises:
           InvalidArgumentError: if the number of arguments is another.
@@ -89,7 +89,7 @@ class CompiledFunction:
     def on_rows(
         self, elements: Sequence[tuple[Any, ...]], captured: Sequence[Any] = ()
     ) -> Sequence[tuple[Any, ...]] | None:
-        """The results for several elements, each followed by `captured`, computed together.
+        """Return the results for several elements, each followed by `captured`, computed together.
 
         Returns:
           As many results, or None where the function has to be called for each element: it cannot
@@ -135,7 +135,7 @@ class CompiledFunction:
             self._row_plans = {}
 
     def restart(self) -> None:
-        """Has the random streams of its operations begin anew."""
+        """Restart the random streams of its operations."""
         with self._lock:
             if self._resources.forget("op state", own_states(self.body)):
                 self._plans.clear()
@@ -198,7 +198,7 @@ def _dims(value: Any) -> Dims:
 def compile_function(
     resources: Resources, graph: Graph, function: Any, pruned: bool = False, on_host: bool = False
 ) -> CompiledFunction:
-    """Makes a callable of a function; the same one for the same function in the same session.
+    """Make a callable of a function; the same one for the same function in the same session.
 
     Args:
       resources: the session's state.
@@ -228,7 +228,7 @@ def compile_function(
 
 
 def restart_functions(resources: Resources, bodies: Iterable[FuncGraph]) -> None:
-    """Has the random streams of functions of a session begin anew."""
+    """Restart the random streams of functions of a session."""
     for body in bodies:
         for key in (f"{id(body)}", f"{id(body)} on host"):
             found: CompiledFunction | None = resources.find("", "function", key)

@@ -1,9 +1,9 @@
 """Calls of functions become the operations of their bodies, before a plan is traced.
 
-All operations of a run are copied; a call stands for copies of what its function does, with the
-caller's values in place of the arguments. `If` and `While` become the Switch, Merge, Enter and Exit
-that `tf.cond` and `tf.while_loop` make (see `lowering.py`), which plans know how to run. Only a
-function that calls itself stays a call, made when it is reached.
+All operations of a run are copied; a call becomes copies of its function's operations, with the
+caller's values instead of the arguments. `If` and `While` become the Switch, Merge, Enter and Exit
+that `tf.cond` and `tf.while_loop` make (see `lowering.py`), which plans can run. Only a recursive
+function stays a call, executed when it is reached.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Scope:
 
 
 class Inliner:
-    """Copies operations in the order in which they run, calls taken apart.
+    """Inliner: copies operations in execution order, with calls inlined.
 
     Args:
       device_of: the full name of the device of an operation of the graph, which bodies of functions
@@ -82,7 +82,7 @@ class Inliner:
     def __init__(self, device_of: Callable[[Operation], str] | None = None) -> None:
         self._device_of = device_of
         self.made: list[Operation] = []
-        # What runs although no result needs it: functions that are called run as a whole.
+        # Operations that run although no result needs them: called functions run as a whole.
         self.kept: list[Operation] = []
         self.fed: set[Tensor] = set()
         self._late: list[tuple[Operation, int, Tensor, Scope]] = []
@@ -91,11 +91,11 @@ class Inliner:
 
     @property
     def knows_devices(self) -> bool:
-        """Whether it matters where operations are."""
+        """True if the devices of operations matter."""
         return self._device_of is not None
 
     def top(self, ops: Sequence[Operation], fed: Collection[Tensor]) -> Scope:
-        """Copies the operations of a run; fed tensors are copied without what makes them."""
+        """Copy the operations of a run; fed tensors are copied without their producers."""
         scope = Scope()
         scope.tensors.update((tensor, tensor.__copy__()) for tensor in fed)
         self.fed = set(scope.tensors.values())
@@ -114,7 +114,7 @@ class Inliner:
                 self._expand(op, scope, lower)
 
     def copy(self, op: Operation, scope: Scope) -> Operation:
-        """A copy of one operation in a scope."""
+        """Return a copy of one operation in a scope."""
         attrs = op.attrs
         if scope.prefix and "frame_name" in attrs:
             attrs = {**attrs, "frame_name": scope.prefix.encode() + attrs["frame_name"]}
@@ -158,7 +158,7 @@ class Inliner:
         controls: Sequence[Operation],
         like: Operation,
     ) -> Operation:
-        """An operation that no graph has, in place of `like`."""
+        """Return an operation that no graph has, instead of `like`."""
         op = Operation.__new__(Operation)
         op.card, op.graph, op.name, op.type, op.attrs = card, like.graph, name, card.name, attrs
         op._inputs = inputs
@@ -190,7 +190,7 @@ class Inliner:
         types: Sequence[DType] | None = None,
         **attrs: Any,
     ) -> Operation:
-        """An operation of what calls become; its outputs are of the first input's type."""
+        """Add an operation of an inlined call; its outputs have the first input's type."""
         dtype = inputs[0].dtype
         if "T" in card.signature.attrs:
             attrs = {"T": dtype.base_dtype, **attrs}
@@ -204,7 +204,7 @@ class Inliner:
         return op
 
     def make_later(self, card: Card, tensor: Tensor, call: Call, name: str) -> Operation:
-        """An operation of one tensor of the call's level, which need not be copied yet."""
+        """Return an operation of one tensor of the call's level, which need not be copied yet."""
         dtype = tensor.dtype.base_dtype
         op = self.make(card, [None], {"T": dtype}, [dtype], name, call.controls, call.op)
         op._outputs[0]._dims = tensor._dims
@@ -215,7 +215,7 @@ class Inliner:
         self, value: np.ndarray, dtype: DType, name: str, like: Operation,
         controls: Sequence[Operation],
     ) -> Tensor:  # fmt: skip
-        """A constant scalar of what calls become."""
+        """Return a constant scalar of an inlined call."""
         op = self.make(
             const_op, [], {"dtype": dtype, "value": value}, [dtype], name, controls, like
         )
@@ -227,7 +227,7 @@ class Inliner:
         return self.make(pivot_card, [], {}, [], name, controls, like)
 
     def makers(self, *tensors: Tensor) -> list[Operation]:
-        """The operations that make tensors; of those that are fed none runs."""
+        """Return the operations that make tensors; of those that are fed none runs."""
         return [tensor.op for tensor in tensors if tensor not in self.fed]
 
     # ---- calls
@@ -274,7 +274,7 @@ class Inliner:
         call: Call,
         part: str = "",
     ) -> tuple[list[Tensor], list[Operation]]:
-        """Copies a body; gives its results, and the operations that stand for all it did."""
+        """Copy a body; return its results, and the operations that mark its end."""
         name = function if isinstance(function, str) else function.name
         if not call.scope.names:
             self._calls += checked_calls(call.op, call.op.graph, name, self._known_calls)
@@ -312,7 +312,7 @@ class Inliner:
         return outputs, [*made, *ran]
 
     def _device_for(self, call: Call) -> str:
-        """What operations in the body of a function are on, if they do not say it."""
+        """Return the default device of operations in the body of a function."""
         if self._device_of is None:
             return ""
         if call.device:
@@ -323,7 +323,7 @@ class Inliner:
 
 
 def is_handle(tensor: Tensor) -> bool:
-    """Whether what takes a tensor has to be where it is."""
+    """Return True for references and resources, which cannot be copied between devices."""
     return tensor.dtype._is_ref_dtype or tensor.dtype == dtypes.resource
 
 
@@ -352,7 +352,7 @@ def wants_reference(op: Operation, index: int) -> bool:
 
 
 def _on(default: str, device: str) -> str:
-    """A device; what it does not say is as in another one."""
+    """Return a device; what it does not say is as in another one."""
     merged = DeviceSpecV2.from_string(default).make_merged_spec(DeviceSpecV2.from_string(device))
     return str(merged.to_string())
 
@@ -376,12 +376,12 @@ class Call:
         self.name = scope.prefix + op.name
 
     def function(self, value: Any) -> tuple[LibraryFunction, FuncGraph]:
-        """The function behind an attribute, and its body."""
+        """Return the function behind an attribute, and its body."""
         return resolve(self.op, value.name, value.attr)
 
 
 def resolve(op: Operation, name: str, attrs: Any) -> tuple[LibraryFunction, FuncGraph]:
-    """A function that `op` names, and its body.
+    """Return a function that `op` names, and its body.
 
     Raises:
       NotFoundError: if the library has no such function.
@@ -394,7 +394,7 @@ def resolve(op: Operation, name: str, attrs: Any) -> tuple[LibraryFunction, Func
 
 
 def body_effects(body: FuncGraph, pruned: bool = False) -> list[Operation]:
-    """The operations of a body that run whether or not a result needs them.
+    """Return the operations of a body that run whether or not a result needs them.
 
     Args:
       body: of a function.
@@ -419,13 +419,13 @@ def _inline_call(
 
 
 def _call(inliner: Inliner, call: Call) -> Any:
-    """A node whose type is the function's name."""
+    """Return a node whose type is the function's name."""
     function, body = resolve(call.op, call.op.type, call.op.node_def.attr)
     return _inline_call(inliner, call, function, body)
 
 
 def _call_attribute(inliner: Inliner, call: Call) -> Any:
-    """A node that names the function in its attribute `f`."""
+    """Return a node that names the function in its attribute `f`."""
     executor = call.op.attrs.get("executor_type", b"").decode()
     if executor not in _EXECUTORS:
         raise errors.NotFoundError(
@@ -444,7 +444,10 @@ def _remote_call(inliner: Inliner, call: Call) -> Any:
 
 
 def _target_of(call: Call) -> str:
-    """The device that a `RemoteCall` names; "", that of the call, if only a run can tell it."""
+    """Return the device that a `RemoteCall` names.
+
+    "", that of the call, if only a run can tell it.
+    """
     target = constant_value(call.op._inputs[0])
     return "" if target is None else bytes(target.item()).decode()
 
@@ -462,13 +465,13 @@ _CALLS: dict[str, Callable[[Inliner, Call], Any]] = {
 
 
 def is_call(op: Operation) -> bool:
-    """Whether an operation calls a function of the library, or works with others of its kind."""
+    """Return True if an operation calls a function of the library, or belongs to such calls."""
     return isinstance(op.card, FunctionCard) or op.type in _expansions()
 
 
 @cache
 def _expansions() -> dict[str, Callable[[Inliner, Call], Any]]:
-    """What takes operations of a type apart."""
+    """Return the expansion functions by op type."""
     from stillflow.runtime.cluster.collectives import COLLECTIVES
     from stillflow.runtime.functions.lowering import LOWERED
 
@@ -476,7 +479,7 @@ def _expansions() -> dict[str, Callable[[Inliner, Call], Any]]:
 
 
 def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
-    """What takes a call apart; None for other operations, and for calls of what is being called."""
+    """Return the expansion of a call; None for other operations, and for recursive calls."""
     if isinstance(op.card, FunctionCard):
         return None if op.type in scope.names or _stays(op, op.card) else _call
     lower = _expansions().get(op.type)
@@ -486,7 +489,7 @@ def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
 
 
 def is_pruned(op: Operation) -> bool:
-    """Whether only that runs of a body which its results and its definition ask for.
+    """Return True if only the parts of a body run that its results and its definition need.
 
     That is how the graph's optimizer leaves bodies behind; without it, all effects happen. A
     gradient computes a body again, whose effects happened already.
@@ -498,14 +501,14 @@ def is_pruned(op: Operation) -> bool:
 
 
 def _stays(op: Operation, card: FunctionCard) -> bool:
-    """Whether the program asks for a call that can be seen as such."""
+    """Return True if the program asks for a call that can be seen as such."""
     of_function = card.function.definition.attr  # looking a missing key up would add it
     value = op.attrs.get("_noinline") or ("_noinline" in of_function and of_function["_noinline"].b)
     return bool(getattr(value, "b", value))
 
 
 def called_names(op: Operation) -> list[str]:
-    """The functions that the attributes of an operation name."""
+    """Return the functions that the attributes of an operation name."""
     names = []
     for value in op.attrs.values():
         for item in value if isinstance(value, (list, tuple)) else (value,):
@@ -522,13 +525,13 @@ def inline(
     targets: Sequence[Operation],
     inliner: Inliner | None = None,
 ) -> tuple[list[Operation], Scope]:
-    """The operations of a run with all calls taken apart, and what the old ones have become.
+    """Return the operations of a run with all calls taken apart, and what the old ones have become.
 
     Args:
       ops: the operations.
       fed: tensors that are fed.
       tensors, targets: of what the run gives, and what it runs.
-      inliner: takes them apart; one that knows no devices by default.
+      inliner: inlines them; one without devices by default.
     """
     inliner = inliner or Inliner()
     scope = inliner.top(ops, fed)

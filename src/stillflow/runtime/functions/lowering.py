@@ -107,7 +107,7 @@ def _branches(
     else_branch: Branch,
     part: str = "",
 ) -> tuple[list[Tensor], Operation]:
-    """Runs one of two branches on `inputs`; gives the results and what stands for all of it."""
+    """Run one of two branches on `inputs`; return the results and the end of the branches."""
     name, like = f"{call.name}/{part}", call.op
 
     def switch(data: Tensor, label: str) -> list[Tensor]:
@@ -164,7 +164,7 @@ def _if(inliner: Inliner, call: Call) -> Any:
 
 
 def _case(inliner: Inliner, call: Call) -> Any:
-    """A chain of branches; an index out of range takes the last."""
+    """Return a chain of branches; an index out of range takes the last."""
     index, *inputs = call.inputs
     index = inliner.plain(index, call.name, call.op)
     branches = [
@@ -256,7 +256,7 @@ class _Loop:
         kind: str = "While",
         hidden: int = 0,
     ) -> tuple[list[Tensor], Operation]:
-        """Adds the condition, the body and what leaves."""
+        """Add the condition, the body and what leaves."""
         inliner, name, like = self.inliner, self.call.name, self.call.op
         current = [merge._outputs[0] for merge in self.merges]
         condition = inliner.add(loop_cond_op, [test(current)], f"{name}/condition", like)

@@ -1,7 +1,8 @@
-"""Sums over the turns of a loop, added up in memory that the loop owns.
+"""Sums over the iterations of a loop, accumulated in memory that the loop owns.
 
-The gradient of a weight that a loop uses is a sum of matrix products, one for each turn. Product
-and addition become one call that writes into the sum, instead of two new matrices every turn.
+The gradient of a weight that a loop uses is a sum of matrix products, one for each iteration.
+Product and addition become one call that writes into the sum, instead of two new matrices per
+iteration.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SUMS = frozenset({"Add", "AddV2", "AddN"})
 
 
 def add_in_place(code: LoopCode, shapes: Shapes) -> set[str]:
-    """Joins products of the body with the sums they go into.
+    """Join products of the body with the sums they go into.
 
     Args:
       code: its steps are changed.
@@ -66,7 +67,7 @@ def _names(step: Step) -> list[str]:
 
 
 def _is_sum(step: Step, name: str) -> bool:
-    """Whether a step adds one other value to what is called `name`, at every turn."""
+    """Return True if a step adds one other value to `name`, in every iteration."""
     if step.function is not torch.add or step.op is None or step.op.type not in SUMS:
         return False
     two = len(step.arguments) == 2 and not step.keywords and not step.guard
@@ -74,7 +75,7 @@ def _is_sum(step: Step, name: str) -> bool:
 
 
 def _fits(product: Step, name: str, add: Step, shapes: Shapes) -> bool:
-    """Whether a product has the shape of the sum, so that nothing is broadcast."""
+    """Return True if a product has the shape of the sum, so that nothing is broadcast."""
     if product.function not in _ADDERS or product.guard or len(product.arguments) != 2:
         return False
     if not all(isinstance(argument, Name) for argument in product.arguments):

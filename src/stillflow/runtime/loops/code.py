@@ -1,4 +1,4 @@
-"""A loop as Python source: what runs before it, at each turn, and when it ends."""
+"""Loop as Python source: the code before it, of each iteration, and at its end."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 # Parts of a loop, in the order in which they run:
 #   before  once, what does not change and the condition needs
-#   test    at each turn, what the condition depends on
+#   test    in each iteration, what the condition depends on
 #   end     when the condition is false
-#   once    in the first turn, what does not change and the body needs
-#   body    at each turn after the condition
+#   once    in the first iteration, what does not change and the body needs
+#   body    in each iteration after the condition
 PARTS = ("before", "test", "end", "once", "body")
 
 Shapes = dict[str, tuple[Any, DType]]
@@ -55,7 +55,7 @@ class LoopCode:
         self.truth = tracer.truth
         self.predicate = None if self.truth is not None else tracer.predicate_name
         self.constants: dict[LoopVariable, str] = {}  # variables that start as constants
-        self.unboxed: dict[str, str] = {}  # variables that are numbers -> what makes them such
+        self.unboxed: dict[str, str] = {}  # variables that are numbers -> their conversion
         self.carried: dict[LoopVariable, str] = {}  # new values that are written out
         self.owned: set[str] = set()  # variables that are written into
         self.batch: Batch | None = None
@@ -67,7 +67,7 @@ class LoopCode:
         self._compiled: Callable[..., Any] | None = None
 
     def _next(self, variable: LoopVariable) -> Value | None:
-        """The value with which a variable goes into the next iteration."""
+        """Return the value with which a variable goes into the next iteration."""
         tracer = self.tracer
         value = tracer.values[variable.back._inputs[0]]
         guard = tracer._op_guards.get(variable.back)
@@ -149,7 +149,7 @@ class LoopCode:
             self.parts[part].append(step)
 
     def _keep(self, step: Step) -> None:
-        """What is computed once must not be overwritten."""
+        """Protect values that are computed once from being overwritten."""
         tracer = self.tracer
         for value in tracer.values.values():
             if value.name in step.outputs:
@@ -172,10 +172,11 @@ class LoopCode:
     # ---- from parts to source
 
     def compile(self, emitter: type[LoopEmitter] | None = None) -> Callable[..., Any]:
-        """The loop as a function of its parameters and initial values (that are no constants).
+        """Return the loop as a function of its parameters and (not constant) initial values.
 
         Args:
-          emitter: what writes it, turn by turn; by default turns run at once where they can.
+          emitter: writes it, iteration by iteration; by default iterations run at once where they
+            can.
         """
         if self._compiled is None:
             turning = (emitter or LoopEmitter)(self).loop_function()
@@ -193,12 +194,12 @@ def _is_unchanging(step: Step, unchanged: set[str]) -> bool:
 
 
 def _reads_the_same(step: Step, unchanged: set[str]) -> bool:
-    """Whether a step reads a variable that is the same one in every turn."""
+    """Return True if a step reads a variable that is the same in every iteration."""
     return step.kind == "read" and not step.guard and unchanged.issuperset(step.inputs)
 
 
 def _leaves_variables(step: Step) -> bool:
-    """Whether no variable changes meanwhile: nothing is written, called or waited for."""
+    """Return True if no variable changes meanwhile: no writes, calls or waits."""
     if step.writes:
         return False
     if step.kind != "call" or step.op is None:
@@ -208,7 +209,7 @@ def _leaves_variables(step: Step) -> bool:
 
 
 class LoopEmitter(Emitter):
-    """Writes a loop's function."""
+    """Emitter of a loop's function."""
 
     def __init__(self, code: LoopCode) -> None:
         tracer = code.tracer
@@ -218,7 +219,10 @@ class LoopEmitter(Emitter):
         self.position = 0
 
     def _lifetimes(self) -> dict[str, int]:
-        """The last use of each name; what is used in another turn or later is never freed."""
+        """Return the last use of each name.
+
+        A value used in another iteration or later is never freed.
+        """
         code = self.code
         carried = [value.name for value in code.next.values() if value is not None]
         last = last_uses(self.steps, [*carried, *code.results, code.predicate or ""])
@@ -266,7 +270,7 @@ class LoopEmitter(Emitter):
         return self.compiled()
 
     def turns(self, positions: Sequence[str]) -> None:
-        """The `while`, from the test to the new values of the variables."""
+        """Write the `while`, from the test to the new values of the variables."""
         code = self.code
         self.put("while True:")
         self.part("test", 2)
@@ -302,7 +306,7 @@ class LoopEmitter(Emitter):
                 self.put(f"{name} = {new}")
 
     def put(self, text: str) -> None:
-        """Adds a line outside of any branch."""
+        """Add a line outside of any branch."""
         self.line((), text)
 
     def part(self, part: str, depth: int) -> None:
@@ -325,7 +329,7 @@ def _index(value: int) -> Any:
 def _named_errors(
     function: Callable[..., Any], ops: dict[int, Operation], filename: str
 ) -> Callable[..., Any]:
-    """Lets errors of the loop name the operation on whose line they happened."""
+    """Make errors of the loop name the operation on whose line they happened."""
 
     def run(*values: Any) -> Any:
         try:

@@ -1,8 +1,8 @@
 """Counters of loops as Python numbers.
 
-A call into torch costs a microsecond whatever it computes; `i + 1` on Python integers costs a
-twentieth of that. Integer and boolean scalars that a loop only counts and compares with are kept
-as Python numbers, and become tensors where an operation wants them as such.
+A call into torch costs a microsecond for any computation; `i + 1` on Python integers costs a
+twentieth of that. Integer and boolean scalars that a loop only counts and compares with are kept as
+Python numbers, and become tensors for operations that need them as such.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ BOXES = {
 
 
 def wrap32(number: int) -> int:
-    """A number as 32 bits hold it."""
+    """Return a number as 32 bits hold it."""
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def wrap64(number: int) -> int:
-    """A number as 64 bits hold it."""
+    """Return a number as 64 bits hold it."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -100,7 +100,7 @@ class _Scalars:
     # ---- which names are numbers
 
     def _settled(self, steps: list[Step]) -> bool:
-        """Finds the numbers that follow from those assumed; drops variables that cannot be."""
+        """Find the numbers that follow from those assumed; drop variables that cannot be."""
         self.numbers = self.parameters | set(self.variables)
         for step in steps:
             if self._text(step) is not None:
@@ -115,7 +115,7 @@ class _Scalars:
         return not wrong
 
     def _text(self, step: Step) -> str | None:
-        """A step as Python on numbers, with places for its operands."""
+        """Return a step as Python on numbers, with places for its operands."""
         op = step.op
         if step.kind != "call" or op is None or len(step.outputs) != 1:
             return None
@@ -179,7 +179,7 @@ class _Scalars:
         self.code.parts["before"][:0] = unboxed
 
     def _box(self) -> None:
-        """Makes tensors of numbers for the steps that want such."""
+        """Make tensors of numbers for the steps that want such."""
         made = self.numbers - self.parameters
         wanted: dict[str, set[str]] = {}  # name -> parts that want it as a tensor
         for part, steps in self.code.parts.items():
@@ -204,7 +204,7 @@ class _Scalars:
                 self.code.parts["end"].insert(0, self._boxing(name))
 
     def _as_tensors(self, step: Step, made: set[str]) -> list[str]:
-        """The numbers that a step wants as tensors; it gets their other names."""
+        """Return the numbers that a step wants as tensors; it gets their other names."""
         if step.kind in ("number", "bool"):
             return []
         wanted = []
@@ -227,7 +227,7 @@ class _Scalars:
         return Step("number", None, [f"{name}_b"], [name], guard, arguments=[f"{boxes}[{name}]"])
 
     def _carry(self) -> None:
-        """What goes round is a number; what leaves is a tensor."""
+        """Carry numbers between iterations, and return tensors at the end."""
         code, constants = self.code, self.code.tracer.constants
         for name, variable in self.variables.items():
             start = code.constants.get(variable)

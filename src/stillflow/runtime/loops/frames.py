@@ -15,7 +15,7 @@ from stillflow.graph.operation import Operation, Tensor
 
 
 class LateEntry(InvalidArgumentError):
-    """What enters a loop waits for what leaves it: the loop cannot run as one."""
+    """Error: an input of a loop depends on its output, so the loop cannot run as one."""
 
 
 class Frame:
@@ -26,7 +26,7 @@ class Frame:
       parent: the frame around it.
       enters: operations that bring values in.
       exits: operations that bring values out.
-      ops: what runs inside, without the frames inside of it.
+      ops: the operations inside, without those of inner frames.
       units: `ops` and the frames inside, in the order in which they run.
     """
 
@@ -71,7 +71,7 @@ def find_frames(
     Args:
       ops: in an order in which each comes after its inputs, but for what closes a loop.
       fed: tensors whose values come from outside.
-      by_creation: whether what was made first runs first, not what comes first in `ops`.
+      by_creation: True to run in the order of creation, instead of the order of `ops`.
 
     Raises:
       InvalidArgumentError: if an operation has inputs from different frames.
@@ -103,7 +103,7 @@ def find_frames(
 
 
 def _sources(op: Operation, fed: Collection[Tensor]) -> Iterator[Operation]:
-    """What `op` waits for, without the edges that close loops."""
+    """Yield the dependencies of `op`, without the edges that close loops."""
     merge = op.card.flow == "merge"
     for tensor in op._inputs:
         if tensor not in fed and not (merge and tensor.op.card.flow == "next iteration"):
@@ -112,7 +112,7 @@ def _sources(op: Operation, fed: Collection[Tensor]) -> Iterator[Operation]:
 
 
 def _frame_after(op: Operation, inside: dict[Operation, Frame]) -> Frame:
-    """The frame that the outputs of `op` are in."""
+    """Return the frame that the outputs of `op` are in."""
     frame = inside[op]
     if op.card.flow == "exit":
         assert frame.parent is not None
@@ -162,7 +162,7 @@ def _order(
     place: dict[Operation, int],
     fed: Collection[Tensor],
 ) -> None:
-    """Sets `units`: a loop runs as one, after all that enters it and before all that leaves it."""
+    """Set `units`: a loop runs as one, after all that enters it and before all that leaves it."""
     for inner in frame.children.values():
         _order(inner, inside, place, fed)
     number = {unit: position for position, unit in enumerate(_members(frame, place))}
@@ -196,7 +196,7 @@ def _order(
 
 
 def _members(frame: Frame, place: dict[Operation, int]) -> list[Operation | Frame]:
-    """What runs in a frame, in its order; a loop comes where its first Exit does."""
+    """Return a frame's operations in order; a loop comes where its first Exit does."""
     keyed: list[tuple[int, int, Operation | Frame]] = [(place[op], 0, op) for op in frame.ops]
     for inner in frame.children.values():
         gates = inner.exits or inner.enters

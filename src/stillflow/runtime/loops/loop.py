@@ -1,4 +1,4 @@
-"""From a loop's frame to one step of the surrounding plan.
+"""Tracing of a loop's frame to one step of the surrounding plan.
 
 A frame is traced like a plan of its own whose feeds are the values that enter. What its operations
 depend on tells when they run: those behind the true side of the condition's Switch are the body,
@@ -61,7 +61,7 @@ class LoopTracer(Tracer):
     def enter_invariant(
         self, outer: Tracer, source: Tensor, value: Value, targets: Any, guard: Guard
     ) -> None:
-        """A value that stays: a constant of the loop if it is one outside, else a parameter."""
+        """Enter an invariant: a constant of the loop if it is one outside, else a parameter."""
         truth = dict(guard or ()).get(outer._predicates.get(value.name, ""))
         if truth is not None:  # the loop runs only if this is so
             self.settle_truth(truth, targets)
@@ -127,7 +127,10 @@ class LoopTracer(Tracer):
         return self.predicate(condition._outputs[0], condition)
 
     def when(self, guard: Guard) -> tuple[bool | None, Guard]:
-        """Whether a guard holds in the body (True), at the end (False) or always; and the rest."""
+        """Return the phase of a guard: in the body (True), at the end (False) or always.
+
+        And the rest.
+        """
         if guard is None or self.truth is not None:
             return None, guard
         name = self.predicate_name
@@ -137,7 +140,7 @@ class LoopTracer(Tracer):
 
 
 def trace_loop(outer: Tracer, frame: Frame) -> None:
-    """Adds the step that runs a whole loop, and the values that leave it.
+    """Add the step that runs a whole loop, and the values that leave it.
 
     Raises:
       Unstructured: if the frame is no loop that `while` can express.
@@ -225,7 +228,7 @@ def _trace(
 
 
 def _relaxed(tracer: LoopTracer, variable: LoopVariable, dims: Dims) -> Dims:
-    """What a variable's shape is in every iteration, as far as this trace tells."""
+    """Return the shape of a variable in every iteration, as far as this trace determines it."""
     value = tracer.values[variable.back._inputs[0]]
     if variable.unchanged or (value.guard is None and not tracer.failed):
         return dims
@@ -271,6 +274,6 @@ def _add_step(
 
 
 def _writes(outer: Tracer, tracer: LoopTracer) -> list[int]:
-    """The variables that the loop changes, by their numbers outside."""
+    """Return the variables that the loop changes, by their numbers outside."""
     numbers: Sequence[int] = sorted({n for step in tracer.steps for n in step.writes})
     return [outer.buffer_number(tracer.buffers[n]) if n >= 0 else -1 for n in numbers]

@@ -1,4 +1,4 @@
-"""Whose memory a loop's values are, seen from outside.
+"""Aliasing of a loop's values with memory outside.
 
 What leaves a loop, or is put on a stack inside it, may be memory that came in: the initial value
 of a loop that never turned, or a variable's own. The plan outside must know, so that it neither
@@ -24,7 +24,7 @@ Roots = frozenset[int]
 def escape(
     outer: Tracer, tracer: LoopTracer, code: LoopCode, entered: dict[Operation, Value]
 ) -> Callable[[Value], Roots]:
-    """Tells the outer plan what stacks and arrays hold after the loop.
+    """Record the contents of stacks and arrays after the loop in the outer plan.
 
     Returns:
       For a value inside, the memory outside that it may be part of.
@@ -49,7 +49,7 @@ def escape(
 def shown_variables(tracer: LoopTracer) -> set[str]:
     """Parameters that are the memory of a variable which the loop changes, and show that.
 
-    What was read through a reference before the loop is such; they are no invariants.
+    A value read through a reference before the loop is such; it is no invariant.
     """
     assert tracer.outer is not None
     memory = tracer.outer.memory
@@ -68,7 +68,7 @@ def shown_variables(tracer: LoopTracer) -> set[str]:
 
 
 def _own_carried(tracer: LoopTracer, code: LoopCode) -> None:
-    """What is carried on may not be a variable's memory: it could change in the meantime."""
+    """Copy a variable's memory that is carried on: it could change in the meantime."""
     carried = [value for value in code.next.values() if value is not None]
     written = {number for step in tracer.steps for number in step.writes}
     held = set(tracer.held)
@@ -120,7 +120,7 @@ class _Borders:
         return frozenset(result)
 
     def _variable(self, root: int) -> Roots:
-        """A variable that was read inside: outside it is read by the same step."""
+        """Return a variable that was read inside: outside it is read by the same step."""
         found = self.variables.get(root)
         if found is None:
             memory = self.tracer.memory

@@ -1,8 +1,8 @@
-"""What makes a second run of a loop the same as its first.
+"""Repetition of a loop with the same results as its first run.
 
 A step of a partial run that needs more of a loop than an earlier one runs the loop once more, where
-TensorFlow has kept what the loop left behind. Random numbers are drawn again from where the first
-run began; operations that would have an effect twice are refused.
+TensorFlow has kept the loop's other results. Random numbers are drawn again from the first run's
+positions; operations that would have an effect twice raise an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stillflow.runtime.plan.facts import op_state
 
 
 class Repeats:
-    """Which operations of loops have run, and where their random streams stood before."""
+    """Loops' operations that have run, and the earlier positions of their random streams."""
 
     def __init__(self) -> None:
         self._ran: set[Operation] = set()

@@ -54,7 +54,7 @@ def zeros_of(steps: Sequence[Step]) -> set[str]:
 
 
 def choose_by_bits(steps: list[Step], shapes: Shapes, zeros: set[str]) -> list[Step]:
-    """Replaces choices of rows, where they are large enough to pay.
+    """Replace choices of rows, where they are large enough to pay.
 
     Args:
       steps: in the order in which they run.
@@ -84,7 +84,7 @@ def choose_by_bits(steps: list[Step], shapes: Shapes, zeros: set[str]) -> list[S
 
 
 def _by_column(step: Step, shapes: Shapes, columns: dict[tuple[Any, ...], str]) -> list[Step]:
-    """A choice of few rows takes its conditions as a column, which is made once for all such."""
+    """Return a choice among few rows whose conditions are a column, made once for all of them."""
     rank = _few_rows(step, shapes)
     if not rank:
         return [step]
@@ -103,7 +103,10 @@ def _by_column(step: Step, shapes: Shapes, columns: dict[tuple[Any, ...], str]) 
 
 
 def _few_rows(step: Step, shapes: Shapes) -> int:
-    """The rank of what is chosen, if it is rows too few for other ways; 0 for all other steps."""
+    """Return the rank of what is chosen, if it is rows too few for other ways.
+
+    0 for all other steps.
+    """
     if step.function is not choose_rows or step.kind != "call" or len(step.arguments) != 3:
         return 0
     condition = step.arguments[0]
@@ -115,7 +118,7 @@ def _few_rows(step: Step, shapes: Shapes) -> int:
 
 
 def _bits(step: Step, shapes: Shapes) -> torch.dtype | None:
-    """The type whose bits a choice is to be made with; None for all other steps."""
+    """Return the type whose bits a choice is to be made with; None for all other steps."""
     if step.function not in (choose_rows, choose_elements) or len(step.arguments) != 3:
         return None
     sizes, dtype = shapes.get(step.outputs[0], (None, dtypes.bool))
@@ -127,7 +130,10 @@ def _bits(step: Step, shapes: Shapes) -> torch.dtype | None:
 def _of_rows(
     step: Step, shapes: Shapes, makers: dict[str, Step]
 ) -> tuple[Name, tuple[int, ...]] | None:
-    """The conditions of rows, and the shape in which they stand for those; None if not of rows."""
+    """Return the conditions of rows, and the shape in which they stand for those.
+
+    None if not of rows.
+    """
     condition, *choices = step.arguments
     sizes = shapes[step.outputs[0]][0]
     if not isinstance(condition, Name):
@@ -147,7 +153,7 @@ def _of_rows(
 
 
 def _mask_steps(step: Step, key: tuple[Any, ...], masks: dict[Any, str]) -> list[Step]:
-    """The steps that make a mask, or one from the mask of the opposite choice."""
+    """Return the steps that make a mask, or one from the mask of the opposite choice."""
     condition, dims, bits, inverse, guard = key
     name = masks[key] = f"{condition}_rows{len(masks)}"
     opposite = masks.get((condition, dims, bits, not inverse, guard))

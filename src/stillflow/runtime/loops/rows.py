@@ -1,4 +1,4 @@
-"""What a pure function of elements computes, for many elements at once.
+"""Vectorization of a pure function of elements.
 
 The map functions and queues of input pipelines parse, decode and scale one small element after
 the other, and most of the time goes to calls. Where all operations can, they take stacked elements:
@@ -44,12 +44,12 @@ class _OneByOne(Exception):
 
 
 class RowPlan:
-    """Computes `outputs` for many elements.
+    """Computation of `outputs` for many elements.
 
     Args:
       resources: the session's state.
       feeds: the components of an element, with their shapes.
-      same: those among them that all elements share.
+      same: those that all elements share.
       outputs: what is computed of each element.
 
     Raises:
@@ -78,7 +78,10 @@ class RowPlan:
         self._parts = self._split(steps)
 
     def __call__(self, *columns: Any) -> Stacked:
-        """The results for elements whose components are stacked; shared ones are as they are."""
+        """Return the results for elements whose components are stacked.
+
+        Shared ones are as they are.
+        """
         known = {**self._tracer.constants, **dict(zip(self._inputs, columns, strict=True))}
         for function, arguments, names in self._parts:
             given = [known[a] if isinstance(a, Name) else a for a in arguments]
@@ -92,7 +95,7 @@ class RowPlan:
     # ---- when the plan is made
 
     def _split(self, steps: list[Step]) -> list[_Part]:
-        """Makes of steps what computes all elements at once, neighbours in one call."""
+        """Make of steps what computes all elements at once, neighbours in one call."""
         parts: list[_Part] = []
         group: list[Step] = []
         for number, step in enumerate(steps):
@@ -144,7 +147,7 @@ class RowPlan:
         return None not in varied and len(varied) == 1 and shared <= {0}
 
     def _parser(self, step: Step) -> Callable[..., Any]:
-        """Reads the features of many examples, where all of them are of a known shape."""
+        """Read the features of many examples, where all of them are of a known shape."""
         assert step.op is not None
         node = PlanNode(step.op, self._tracer.facts)
         shapes = dense_shapes(node)
@@ -185,7 +188,7 @@ def _own(results: list[Any], others: Sequence[Any]) -> list[Any]:
 
 
 def _memory(value: Any) -> Any:
-    """What tells memory from other memory."""
+    """Return the key of a value's memory."""
     if isinstance(value, torch.Tensor):
         return value.untyped_storage().data_ptr()
     return id(value if value.base is None else value.base)
@@ -201,7 +204,7 @@ def row_plan(
     resources: Resources, feeds: dict[Tensor, Dims], same: Collection[Tensor],
     outputs: Sequence[Tensor],
 ) -> RowPlan | None:  # fmt: skip
-    """As `RowPlan`, or None where elements cannot be taken together."""
+    """Return a `RowPlan`, or None if elements cannot be computed together."""
     try:
         return RowPlan(resources, feeds, same, outputs)
     except _OneByOne:

@@ -32,7 +32,7 @@ _CONTAINERS = ("tensor array", "stack")
 
 
 class _Turning(Exception):
-    """The turns must be taken one by one."""
+    """Error: the iterations must run one by one."""
 
 
 class Batch:
@@ -43,7 +43,7 @@ class Batch:
       shapes: (dims, dtype) of values by name.
 
     Raises:
-      _Turning: if the turns may need each other.
+      _Turning: if iterations may depend on each other.
     """
 
     def __init__(self, code: LoopCode, shapes: Shapes) -> None:
@@ -104,7 +104,7 @@ class Batch:
         return pure
 
     def _adds_flow(self, step: Step, flows: set[str]) -> bool:
-        """Whether a step adds what a write to an array gives: nothing, it only stands for order."""
+        """Return True if a step adds an array's flow, which has no value and only orders writes."""
         assert step.op is not None
         if step.op.type not in SUMS or len(step.arguments) != 2:
             return False
@@ -121,7 +121,7 @@ class Batch:
         return argument
 
     def _check_carried(self, code: LoopCode) -> None:
-        """Whatever goes round is a counter, or a flow that comes back as it was."""
+        """Check that each loop variable is a counter, or a flow that does not change."""
         counts = [s for part in code.parts.values() for s in part if s.kind == "number"]
         numbers = {name for step in counts for name in step.outputs}
         known = numbers.union(code.tracer.current.values(), code.tracer.parameters, self.constants)
@@ -136,7 +136,7 @@ class Batch:
                 raise _Turning
 
     def _borders(self, code: LoopCode, pure: Sequence[Step]) -> tuple[list[str], list[str]]:
-        """What the computation takes, apart from constants, and what it gives."""
+        """Return the inputs of the computation, apart from constants, and its outputs."""
         made = {name for step in pure for name in step.outputs}
         taken = {str(a) for step in pure for a in _names(step)} - made
         inputs = sorted(name for name in taken if name not in self.constants)
@@ -192,10 +192,10 @@ class Batch:
     # ---- when it runs
 
     def run(self, *values: Any) -> Any:
-        """What the loop's function gives for the same arguments.
+        """Return the results of the loop's function for the same arguments.
 
         Raises:
-          _Turning: if the turns must be taken one by one; nothing has happened then.
+          _Turning: if iterations must run one by one; there are no effects then.
         """
         found = self._count(*values)
         turns, results = (found[0], found[1:]) if isinstance(found, tuple) else (found, ())
@@ -224,7 +224,7 @@ class Batch:
         return self.constants.get(name) if found is None else found
 
     def _look(self, known: dict[str, Any], count: int) -> list[tuple[Any, Any]]:
-        """Finds the elements that the turns take, without taking them."""
+        """Return the elements that the iterations read, without reading them."""
         used = [self._value(s.arguments[0], known) for s in (*self.pushes, *self.writes)]
         taken: list[tuple[Any, Any]] = []
         for step in self.pops:
@@ -241,7 +241,7 @@ class Batch:
             taken.append((store, places))
         stores = [*used, *(store for store, _ in taken)]
         if len({id(store) for store in stores}) != len(stores):
-            raise _Turning  # one turn may take what another puts there
+            raise _Turning  # one iteration may read an element that another writes
         return taken
 
     def _compute(self, known: dict[str, Any]) -> None:
@@ -253,7 +253,7 @@ class Batch:
             ]
             axes = tuple(0 if varies else None for varies in varied)
             made = torch.vmap(self._batched, axes)(*arguments)
-        except Exception as error:  # whatever it was, the loop itself says it better
+        except Exception as error:  # the loop itself raises the better error
             self.failed = True
             raise _Turning from error
         known.update(zip(self.outputs, (value.unbind() for value in made), strict=True))
@@ -281,7 +281,7 @@ def _computes(step: Step) -> bool:
 
 
 def _most_turns(steps: Sequence[Step], shapes: Shapes) -> int:
-    """How many turns may compute at once."""
+    """Return the maximum number of iterations to compute at once."""
     size = 1
     for step in steps:
         for name in step.outputs:
@@ -296,7 +296,7 @@ def turn_function(
     constants: dict[str, Any], memory: Memory, steps: list[Step], inputs: Sequence[str],
     outputs: Sequence[str],
 ) -> Callable[..., Any]:  # fmt: skip
-    """What one turn computes: a function from `inputs` to the tuple of `outputs`."""
+    """Return one iteration's computation: a function from `inputs` to the tuple of `outputs`."""
     writer = Emitter(steps, constants, memory)
     writer.lines.append(f"def turn({', '.join(inputs)}):")
     for step in steps:
@@ -327,7 +327,7 @@ def batch_of(code: LoopCode, shapes: Shapes) -> Batch | None:
 
 
 def at_once(batch: Batch, turning: Callable[..., Any]) -> Callable[..., Any]:
-    """A loop's function that takes all turns at once where it can."""
+    """Return a loop's function that takes all turns at once where it can."""
 
     def run(*values: Any) -> Any:
         if not batch.failed:

@@ -1,4 +1,4 @@
-"""What the operations of a frame are to its loop, if `while` can express it."""
+"""Roles of a frame's operations in its loop, if `while` can express it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LoopVariable:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the body hands it on as it is: a loop invariant in disguise."""
+        """True if the body returns it unchanged: a hidden loop invariant."""
         tensor = self.back._inputs[0]
         while tensor.op is not self.merge:
             op = tensor.op
@@ -50,7 +50,7 @@ class Loop:
 
 
 def understand(frame: Frame) -> Loop:
-    """Finds the parts of a loop.
+    """Find the parts of a loop.
 
     Raises:
       Unstructured: if values go round in another way than `while_loop` makes them.

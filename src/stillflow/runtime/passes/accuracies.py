@@ -17,7 +17,7 @@ from stillflow.runtime.plan.steps import Step, count_uses, in_turn, is_call, one
 def join_accuracies(
     steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
 ) -> list[Step]:
-    """Makes one step of those that compute in how many rows the largest number is as labeled.
+    """Make one step of those that compute in how many rows the largest number is as labeled.
 
     Args:
       steps: in the order in which they run.
@@ -41,7 +41,7 @@ def join_accuracies(
 
 
 def _parts(mean: Step, makers: Mapping[str, Step]) -> list[Step]:
-    """The steps of an accuracy, from the last to the first; none if it is something else."""
+    """Return the steps of an accuracy, from the last to the first; none if it is something else."""
     if not _is_one_number(mean):
         return []
     cast = _maker(mean, 0, "Cast", makers)
@@ -54,7 +54,7 @@ def _parts(mean: Step, makers: Mapping[str, Step]) -> list[Step]:
 
 
 def _maker(step: Step, argument: int, kind: str, makers: Mapping[str, Step]) -> Step | None:
-    """The step that makes an argument for `step` alone, if it is of this kind."""
+    """Return the step that makes an argument for `step` alone, if it is of this kind."""
     maker = makers.get(str(step.arguments[argument]))
     found = maker if is_call(maker, kind) else None
     return found if found is not None and found.guard == step.guard else None
@@ -68,7 +68,7 @@ def _is_one_number(step: Step) -> bool:
 
 
 def _is_of_rows(step: Step) -> bool:
-    """Whether places are looked for in the rows of a float32 matrix."""
+    """Return True if places are looked for in the rows of a float32 matrix."""
     assert step.op is not None
     tensor = step.op._inputs[0]
     is_matrix = tensor._rank == 2 and tensor.dtype.base_dtype == dtypes.float32

@@ -1,4 +1,4 @@
-"""A ReLU and what stands before it as one step, and so its gradient."""
+"""Fusion of ReLU with its producer as one step, and of its gradient."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RELU_GRAD = torch.ops.aten.leaky_relu_backward.default  # of a slope of 0
 
 
 def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
-    """Joins a ReLU with the addition of a bias; its gradient with the bias's or with a sum.
+    """Join a ReLU with the addition of a bias; its gradient with the bias's or with a sum.
 
     Args:
       steps: in the order in which they run.
@@ -50,7 +50,7 @@ def _are_plain(maker: Step, step: Step) -> bool:
 
 
 def _after_addition(addition: Step, step: Step, place: int, makers: dict[str, int]) -> Step | None:
-    """An addition and the ReLU, or the gradient of one, that it is made for."""
+    """Return an addition and the ReLU, or the gradient of one, that it is made for."""
     if addition.op is None or len(addition.arguments) != 2:
         return None
     if step.function is torch.relu:
@@ -69,7 +69,7 @@ def _after_addition(addition: Step, step: Step, place: int, makers: dict[str, in
 
 
 def _image_and_bias(step: Step) -> list[Any] | None:
-    """The arguments of an addition, the vector last; None if it is no such addition."""
+    """Return the arguments of an addition, the vector last; None if it is no such addition."""
     assert step.op is not None
     dims = [tensor._dims for tensor in step.op._inputs]
     for image, vector in ((0, 1), (1, 0)):
@@ -80,7 +80,7 @@ def _image_and_bias(step: Step) -> list[Any] | None:
 
 
 def _sums_rows(step: Step) -> bool:
-    """Whether a step adds up all numbers of each channel."""
+    """Return True if a step adds up all numbers of each channel."""
     if step.op is None or len(step.outputs) != 1 or step.keywords:
         return False
     if step.function is bias.sum_to_last:

@@ -16,7 +16,7 @@ from stillflow.runtime.plan.steps import Step, one_step, with_joined
 
 
 def join_restores(steps: list[Step]) -> list[Step]:
-    """Joins each RestoreV2 with the Assigns of its outputs, if nobody else takes these."""
+    """Join each RestoreV2 with the Assigns of its outputs, if nobody else takes these."""
     joined: dict[int, tuple[Step, Sequence[int]]] = {}
     for number, step in enumerate(steps):
         if isinstance(step.function, Restore) and (places := _assigns(steps, number)):
@@ -25,7 +25,10 @@ def join_restores(steps: list[Step]) -> list[Step]:
 
 
 def _assigns(steps: list[Step], number: int) -> list[int]:
-    """Where the outputs of a RestoreV2 are assigned, in their order; nothing if that is not all."""
+    """Return the assignments of a RestoreV2's outputs, in their order.
+
+    Empty if there are others.
+    """
     restore = steps[number]
     places: dict[str, int] = {}
     met: set[str] = set()  # variables that steps between use
@@ -85,7 +88,7 @@ def _into(restore: Restore, assigns: Sequence[Step]) -> Callable[..., None]:
 
 
 def _memory(current: Any, shape: Any, dtype: Any) -> Any:
-    """Where a variable's next value goes if it has the right shape; None if that is not known."""
+    """Return a variable's memory for its next value if the shape fits; None if unknown."""
     if current is not None:
         return current if shape is None or shape == current.shape else None
     if shape is None or dtype.torch_name is None:

@@ -16,7 +16,7 @@ from stillflow.runtime.plan.steps import Step
 def drop_unused(
     steps: list[Step], fetched: Collection[str], targets: Collection[Operation]
 ) -> list[Step]:
-    """The steps without those that only compute what no other step takes.
+    """Return the steps without those that only compute what no other step takes.
 
     Args:
       steps: in the order in which they run.
@@ -36,12 +36,15 @@ def drop_unused(
 
 
 def drop_no_ops(steps: list[Step]) -> list[Step]:
-    """The steps without those of NoOp and ControlTrigger: what they order is in order."""
+    """Return the steps without those of NoOp and ControlTrigger: what they order is in order."""
     return [step for step in steps if step.function is not order_only]
 
 
 def _is_pure(step: Step) -> bool:
-    """Whether a step is a kernel without effect; a read refuses variables without a value."""
+    """Return True if a step is a kernel without effect.
+
+    A read fails for uninitialized variables.
+    """
     if step.kind == "move":
         return True
     if step.kind != "call" or step.op is None or not step.outputs or step.writes:

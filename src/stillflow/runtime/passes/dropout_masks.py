@@ -1,4 +1,4 @@
-"""What tells which numbers dropout keeps, written over the draws that it is told from."""
+"""Dropout masks, written into the memory of the random draws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stillflow.runtime.plan.steps import Name, Step, count_uses, one_step, with_
 def join_dropouts(
     steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
 ) -> list[Step]:
-    """Makes one step of what turns uniform draws into ones and zeros.
+    """Make one step of what turns uniform draws into ones and zeros.
 
     `tf.random_uniform` takes its draws times the width of its range and adds the lowest number,
     dropout compares with its rate and makes numbers of the truths. What is 1 and 0 changes
@@ -90,7 +90,7 @@ def _only_for(
     makers: Mapping[str, tuple[int, Step]],
     uses: Mapping[str, int],
 ) -> tuple[int, Step] | None:
-    """The step of a type that makes a value for one other step alone, and its number."""
+    """Return the step of a type that makes a value for one other step alone, and its number."""
     found = makers.get(str(name))
     if found is None or uses[str(name)] != 1 or not _is(found[1], kind):
         return None
@@ -98,7 +98,7 @@ def _only_for(
 
 
 def _is_number(argument: Any, number: int, constants: Mapping[str, Any]) -> bool:
-    """Whether an argument is a constant without dimensions of this value."""
+    """Return True if an argument is a constant scalar of this value."""
     constant = constants.get(str(argument)) if isinstance(argument, Name) else argument
     if isinstance(constant, torch.Tensor):
         return not constant.dim() and constant.is_cpu and constant.item() == number

@@ -24,7 +24,7 @@ from stillflow.runtime.plan.steps import Step, count_uses, in_turn, is_call, one
 def join_lookups(
     steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
 ) -> list[Step]:
-    """Makes one step of those that prepare ids for a lookup, and one of those that find them.
+    """Make one step of those that prepare ids for a lookup, and one of those that find them.
 
     Args:
       steps: in the order in which they run.
@@ -45,7 +45,8 @@ def join_lookups(
 class _Joined:
     """A step, the parts that it replaces, and at whose place it stands.
 
-    It also does the work of the `shared` ones, which go where they have no other consumers.
+    It also computes the results of the `shared` steps, which are removed if they have no other
+    consumers.
     """
 
     step: Step
@@ -71,7 +72,7 @@ class _Plan:
         self._shared: dict[int, Step] = {}
 
     def steps(self) -> list[Step]:
-        """The steps, without shared ones whose consumers have all been replaced."""
+        """Return the steps, without shared ones whose consumers have all been replaced."""
         if self._shared:
             uses = count_uses(self._left.values(), self._kept)
             uses.update(name for step in self._left.values() for name, _ in step.guard or ())
@@ -96,7 +97,7 @@ class _Plan:
         self._shared.update((id(step), step) for step in joined.shared)
 
     def maker(self, step: Step, argument: int, kind: str) -> Step | None:
-        """The step that makes an argument for `step` alone, under the same condition."""
+        """Return the step that makes an argument for `step` alone, under the same condition."""
         name = str(step.arguments[argument])
         maker = self.makers.get(name)
         if not is_call(maker, kind) or self.uses[name] != 1:
@@ -104,7 +105,7 @@ class _Plan:
         return maker if maker is not None and maker.guard == step.guard else None
 
     def taker(self, step: Step, output: int, kind: str) -> Step | None:
-        """The only step that takes an output of `step`, under the same condition."""
+        """Return the only step that takes an output of `step`, under the same condition."""
         name = step.outputs[output]
         takers = self._takers.get(name, ())
         if self.uses[name] != 1 or not takers or not is_call(takers[0], kind):
@@ -112,18 +113,18 @@ class _Plan:
         return takers[0] if takers[0].guard == step.guard else None
 
     def can_wait(self, name: str, step: Step, besides: Step) -> bool:
-        """Whether nobody but `besides` takes a value before `step` runs."""
+        """Return True if nobody but `besides` takes a value before `step` runs."""
         place = self._places[id(step)]
         takers = [taker for taker in self._takers.get(name, ()) if taker is not besides]
         return all(self._places[id(taker)] > place for taker in takers)
 
     def is_there(self, name: str, step: Step) -> bool:
-        """Whether a value has been made when `step` runs."""
+        """Return True if a value has been made when `step` runs."""
         maker = self.makers.get(name)
         return maker is None or self._places[id(maker)] < self._places[id(step)]
 
     def constant(self, step: Step, argument: int) -> list[int] | int | None:
-        """An argument that is a constant of integers."""
+        """Return an argument that is a constant of integers."""
         value = self.constants.get(str(step.arguments[argument]))
         if value is None or isinstance(value, np.ndarray) or value.is_floating_point():
             return None
@@ -160,7 +161,7 @@ def _found(plan: _Plan, gather: Step) -> _Joined | None:
 
 
 def _prepared(plan: _Plan, fill: Step) -> _Joined | None:
-    """From ids to different ids, each row's segment and whether a row was empty."""
+    """Return the fused step from ids to distinct ids, each row's segment and its emptiness."""
     default, size = plan.constant(fill, 3), fill.arguments[2]
     column, unique = plan.taker(fill, 0, "StridedSlice"), plan.taker(fill, 1, "Unique")
     if not isinstance(default, int) or not (column and unique):
@@ -196,7 +197,7 @@ def _prepared(plan: _Plan, fill: Step) -> _Joined | None:
 
 
 def _made_by(plan: _Plan, step: Step, argument: int, kind: str) -> Step | None:
-    """The step that makes an argument, which others may take, under the same condition."""
+    """Return the step that makes an argument, which others may take, under the same condition."""
     maker = plan.makers.get(str(step.arguments[argument]))
     return maker if maker and is_call(maker, kind) and maker.guard == step.guard else None
 
@@ -212,7 +213,7 @@ def _own(plan: _Plan, before: Sequence[Step], last: Step) -> list[Step]:
 
 
 def _not_negative(plan: _Plan, gathered: Sequence[Step | None]) -> list[Step] | None:
-    """The steps that find which ids are not negative, if rows are taken by what they find."""
+    """Return the steps that select the non-negative ids, if rows are gathered by their result."""
     first, second = gathered
     if first is None or second is None or first.arguments[1:] != second.arguments[1:]:
         return None
@@ -230,7 +231,7 @@ def _not_negative(plan: _Plan, gathered: Sequence[Step | None]) -> list[Step] | 
 
 
 def _is_first_column(plan: _Plan, column: Step) -> bool:
-    """Whether a slice is `[:, 0]`."""
+    """Return True if a slice is `[:, 0]`."""
     if column.op is None or len(column.arguments) != 4:
         return False
     masks = [column.op.attrs[f"{name}_mask"] for name in ("begin", "end", "shrink_axis")]
@@ -248,7 +249,7 @@ def _are_int32(step: Step, output: int) -> bool:
 
 
 def _added_up(plan: _Plan, total: Step) -> _Joined | None:
-    """The gradients of rows, of which some come several times, and the numbers of the rows."""
+    """Return gradients of rows, some of them repeated, and the numbers of the rows."""
     if len(total.arguments) != 3:
         return None  # it takes a shortcut
     values, places, _ = total.arguments
@@ -284,7 +285,7 @@ def _added_up(plan: _Plan, total: Step) -> _Joined | None:
 
 
 def _rows_looked_up(plan: _Plan, select: Step) -> _Joined | None:
-    """The rows of a table, reduced to one for each example; zeros where it had no id."""
+    """Return the rows of a table, reduced to one for each example; zeros where it had no id."""
     if not isinstance(select.function, RowsUnless) or select.arguments[1] != select.arguments[2]:
         return None
     flags, _, reduced = select.arguments
@@ -320,7 +321,7 @@ _REDUCTIONS = {
 
 
 def _gradient_spread(plan: _Plan, spread: Step) -> _Joined | None:
-    """The gradients of the rows of a table, from those of examples that had an id."""
+    """Return the gradients of the rows of a table, from those of examples that had an id."""
     if len(spread.arguments) != 4:
         return None
     _, places, segments, size = spread.arguments
@@ -331,7 +332,7 @@ def _gradient_spread(plan: _Plan, spread: Step) -> _Joined | None:
 
 
 def _gradient_added_up(plan: _Plan, total: Step) -> _Joined | None:
-    """The same where rows were added up."""
+    """Return the same where rows were added up."""
     if len(total.arguments) != 3:
         return None
     _, places, size = total.arguments

@@ -45,7 +45,7 @@ def resize_integers(
 
 
 def _path(step: Step, uses: Counter[str], makers: dict[str, Step]) -> list[Step]:
-    """The steps that nobody else needs by which an image came, back to one that is no view."""
+    """Return the steps with no other consumer by which an image came, back to a non-view."""
     found: list[Step] = []
     while True:
         name = step.arguments[0] if step.arguments else None  # none where it is bound to fail

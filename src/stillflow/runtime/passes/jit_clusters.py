@@ -40,7 +40,7 @@ def join_pure(
     memory: Memory,
     device_of: Callable[[Operation], Any] | None,
 ) -> list[Step]:
-    """Puts one step in the place of those next to each other that are compiled.
+    """Put one step in the place of those next to each other that are compiled.
 
     Args:
       steps: in the order in which they run.
@@ -96,7 +96,7 @@ def _is_pure(step: Step, facts: Facts) -> bool:
 
 
 def _joined(cluster: list[Step], wanted: set[str], memory: Memory) -> list[Step]:
-    """The steps as one, if that is worth it."""
+    """Return the steps as one, if that is worth it."""
     if len(cluster) < _AT_LEAST:
         return cluster
     part = Part(cluster, wanted, set(), memory, {})
@@ -133,7 +133,7 @@ class Compiled:
             return result
         try:
             if self._compiled is None:
-                # Fewer digits are not TensorFlow's numbers, whatever torch advises.
+                # Fewer digits are not TensorFlow's numbers, in spite of torch's advice.
                 warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
                 # Loops in C ask whether they are there; where they are called nothing is compiled.
                 warnings.filterwarnings("ignore", message="Dynamo detected a call to a .functools")
@@ -148,7 +148,7 @@ class Compiled:
 
 @cache
 def _missing() -> str:
-    """What torch.compile lacks on this machine; "" if nothing is known to."""
+    """Return the missing requirement of torch.compile on this machine; "" if none is known."""
     compilers = [os.environ.get("CXX", ""), "g++", "clang++", "cl"]
     if not any(shutil.which(name) for name in compilers if name):
         return "there is no C++ compiler"

@@ -20,7 +20,7 @@ _TYPES = (torch.float32, torch.float64)
 def merge_averages(
     steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
 ) -> list[Step]:
-    """Makes one step of the difference, the product and the assignment of a moving average.
+    """Make one step of the difference, the product and the assignment of a moving average.
 
     Args:
       steps: in the order in which they run.
@@ -49,7 +49,7 @@ def _average(
     constants: Mapping[str, Any],
     changed: Mapping[int, int],
 ) -> tuple[Step, list[int]] | None:
-    """The update that an assignment ends, and the numbers of the steps that go into it."""
+    """Return the update that an assignment ends, and the numbers of the steps that go into it."""
     if step.kind != "call" or step.op is None or step.op.card.access != "subtract" or step.fused:
         return None
     if step.op.attrs.get("use_locking") or len(step.arguments) != 2:
@@ -85,7 +85,7 @@ def _only_for(
     makers: Mapping[str, tuple[int, Step]],
     uses: Mapping[str, int],
 ) -> tuple[int, Step] | None:
-    """The step that makes `name` by `function`, under the same condition and for nothing else."""
+    """Return the step that makes `name` by `function`, with the same guard and one consumer."""
     number, step = makers.get(str(name), (0, None))
     if step is None or uses[str(name)] != 1:
         return None
@@ -95,7 +95,7 @@ def _only_for(
 
 
 def _is_new(maker: tuple[int, Step] | None) -> bool:
-    """Whether what a step made is no variable's memory."""
+    """Return True if what a step made is no variable's memory."""
     op = None if maker is None else maker[1].op
     return op is not None and maker is not None and maker[1].kind == "call" and not op.card.view
 

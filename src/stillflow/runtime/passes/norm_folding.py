@@ -1,7 +1,7 @@
 """Normalizations with constants, as in frozen graphs, folded into the convolutions before them.
 
-What a normalization multiplies by goes into the filter, what it adds follows the convolution in its
-memory: the image is gone through once less, and half as often as in turn.
+The factor of a normalization is folded into the filter, and its offset is added in the
+convolution's memory: one pass over the image less, and half as many as separately.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
 def fold_normalizations(
     steps: Sequence[Step], constants: dict[str, Any], kept: Sequence[str]
 ) -> list[Step]:
-    """Makes one step of a convolution and the normalization that it is made for.
+    """Make one step of a convolution and the normalization that it is made for.
 
     Args:
       steps: in the order in which they run.

@@ -17,7 +17,7 @@ _RELU_GRAD = torch.ops.aten.leaky_relu_backward.default  # of a slope of 0
 
 
 def join_normalizations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
-    """Makes one step of a normalization and the additions and activations around it.
+    """Make one step of a normalization and the additions and activations around it.
 
     Args:
       steps: in the order in which they run.
@@ -68,12 +68,12 @@ class _Joiner:
                 return
 
     def _is_there(self, name: Any, earlier: int, later: int) -> bool:
-        """Whether a value is already, and still the same, some steps earlier."""
+        """Return True if a value exists some steps earlier, and is the same then."""
         there = isinstance(name, Name) and self._makers.get(name, -1) < earlier
         return there and not self._changes(earlier, later)
 
     def _changes(self, earlier: int, later: int) -> bool:
-        """Whether a step between two others may change what these take."""
+        """Return True if a step between two others may change what these take."""
         return any(
             step.writes or (step.op is not None and step.op.card.keeps)
             for step in self._steps[earlier:later]
@@ -104,7 +104,7 @@ class _Joiner:
 
 
 def _adds_equals(step: Step) -> bool:
-    """Whether an addition is of two tensors of one shape."""
+    """Return True if an addition is of two tensors of one shape."""
     if step.op is None or len(step.op._inputs) != 2 or step.keywords or len(step.arguments) != 2:
         return False
     left, right = (tensor._dims for tensor in step.op._inputs)

@@ -31,7 +31,7 @@ from stillflow.runtime.schedule.overlap import put_beside
 
 @dataclass(frozen=True)
 class Rewriting:
-    """What passes know of a plan.
+    """State of a plan that passes use.
 
     Attributes:
       tracer: what made the steps.

@@ -25,7 +25,7 @@ Kernel = Callable[..., Any]
 
 
 class Shortcut(NamedTuple):
-    """A kernel in place of an operation's own.
+    """A kernel instead of an operation's own.
 
     Attributes:
       call: it, and the tensors of the graph that it takes.
@@ -37,10 +37,10 @@ class Shortcut(NamedTuple):
 
 
 class Shortcuts:
-    """Finds them in one plan.
+    """Simplifications found in one plan.
 
     Args:
-      facts: what is known of shapes and values.
+      facts: known shapes and values.
       values: the plan's, by tensor.
       memory: which values share memory.
     """
@@ -52,7 +52,7 @@ class Shortcuts:
         self._alike: dict[str, Tensor] = {}  # what has the shape of a value that need not be kept
 
     def find(self, op: Operation, own: Call) -> Shortcut | None:
-        """The one for an operation whose own kernel is `own`, if there is one."""
+        """Return the one for an operation whose own kernel is `own`, if there is one."""
         rule = _RULES.get(op.type)
         if rule is None or any(tensor.dtype._is_ref_dtype for tensor in op._inputs):
             return None
@@ -65,19 +65,19 @@ class Shortcuts:
         return rule(self, op, kernel)
 
     def name(self, tensor: Tensor) -> str | None:
-        """The name of a value in the plan; None for one that may be another by now."""
+        """Return the name of a value in the plan; None for one that may be another by now."""
         value = self._values.get(tensor)
         if value is None or self._memory.may_change(value.roots):
             return None
         return value.name
 
     def number(self, tensor: Tensor) -> Any:
-        """A value that is known, as a Python number or lists of them; else None."""
+        """Return a value that is known, as a Python number or lists of them; else None."""
         array = self.facts.value(tensor)
         return None if array is None else array.tolist()
 
     def maker(self, tensor: Tensor, kind: str) -> Operation | None:
-        """The operation that makes a value in this run, if it is of this type."""
+        """Return the operation that makes a value in this run, if it is of this type."""
         while tensor not in self.facts.fed:
             if tensor.op.type == kind:
                 return tensor.op
@@ -88,7 +88,7 @@ class Shortcuts:
         return None
 
     def shaped(self, tensor: Tensor, beside: Tensor) -> Tensor:
-        """What has the shape of a tensor wherever `beside` exists; maybe the tensor itself."""
+        """Return a tensor's shape source where `beside` exists; maybe the tensor itself."""
         other = self._alike.get(self.name(tensor) or "")
         if other is None or self.name(tensor) == self.name(beside):
             return tensor
@@ -96,7 +96,7 @@ class Shortcuts:
         return other if set(given or ()) <= set(wanted or ()) else tensor
 
     def see_shape(self, tensor: Tensor, same: Tensor) -> None:
-        """Notes that `same`, which is about to be made, will have the shape of a tensor."""
+        """Record that `same`, which is about to be made, will have the shape of a tensor."""
         self._alike[self.name(tensor) or ""] = same
 
     def rank(self, tensor: Tensor) -> int | None:
@@ -106,7 +106,7 @@ class Shortcuts:
     # ---- different numbers
 
     def see_unique(self, op: Operation) -> None:
-        """Notes what the results of a Unique are; of different numbers they are all of them."""
+        """Record the results of a Unique; of distinct numbers they are all of them."""
         given = self._values[op._inputs[0]]
         distinct, places = op._outputs
         if given.name in self._distinct and distinct not in self.facts.fed:
@@ -115,14 +115,14 @@ class Shortcuts:
         self._distinct.add(self._values[distinct].name)
 
     def counted(self, places: Tensor, size: Tensor) -> Tensor | None:
-        """The vector whose elements `places` numbers in turn, if `size` is how many it has."""
+        """Return the vector whose elements `places` enumerates, if `size` is its length."""
         name = self._counting.get(self.name(places) or "")
         taken = self.maker(size, "StridedSlice")
         vector = None if name is None or taken is None else self.measured(taken)
         return vector if vector is not None and self.name(vector) == name else None
 
     def measured(self, taken: Operation) -> Tensor | None:
-        """What has as many rows as a slice says, if it is the first number of a shape."""
+        """Return the tensor whose number of rows a slice takes as the first number of a shape."""
         sizes, begin, _, _ = taken._inputs
         shape = self.maker(sizes, "Shape")
         if shape is None or taken.attrs["shrink_axis_mask"] != 1 or self.number(begin) != [0]:
@@ -134,7 +134,7 @@ class Shortcuts:
 
 
 def _elements(shortcuts: Shortcuts, length: Tensor) -> Tensor | None:
-    """The vector of which `length`, a vector of one number, is the number of elements."""
+    """Return the vector of which `length`, a vector of one number, is the number of elements."""
     expanded = shortcuts.maker(length, "ExpandDims")
     size = None if expanded is None else shortcuts.maker(expanded._inputs[0], "Size")
     vector = None if size is None else size._inputs[0]
@@ -144,7 +144,7 @@ def _elements(shortcuts: Shortcuts, length: Tensor) -> Tensor | None:
 
 
 def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
-    """To as many rows as a vector has elements, which mostly are there already."""
+    """Simplify a Reshape to the length of a vector: mostly the shape is right already."""
     x, shape = op._inputs
     size = _size_of_rows(shortcuts, x, shape)
     if size is not None:
@@ -176,7 +176,10 @@ def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | 
 
 
 def _size_of_rows(shortcuts: Shortcuts, x: Tensor, shape: Tensor) -> Tensor | None:
-    """The shape of a sparse matrix whose rows a lookup is brought to; it keeps its own columns."""
+    """Return the shape of a sparse matrix whose rows a lookup is brought to.
+
+    It keeps its own columns.
+    """
     joined = shortcuts.maker(shape, "ConcatV2")
     if joined is None or len(joined._inputs) != 3 or not shortcuts.rank(x):
         return None
@@ -196,13 +199,13 @@ def _size_of_rows(shortcuts: Shortcuts, x: Tensor, shape: Tensor) -> Tensor | No
 
 
 def _uncast(shortcuts: Shortcuts, tensor: Tensor) -> Tensor:
-    """The tensor of which this one is a cast, or the tensor itself."""
+    """Return the tensor of which this one is a cast, or the tensor itself."""
     cast = shortcuts.maker(tensor, "Cast")
     return tensor if cast is None else cast._inputs[0]
 
 
 def _sparse_reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
-    """A sparse matrix to a matrix of its own shape, as every lookup of a matrix has it."""
+    """Return a sparse matrix to a matrix of its own shape, as every lookup of a matrix has it."""
     indices, size, wanted = op._inputs
     if shortcuts.facts.dims(size) != (2,) or shortcuts.name(size) is None:
         return None
@@ -250,7 +253,7 @@ def _is_first(shortcuts: Shortcuts, number: Tensor, size: Tensor) -> bool:
 
 
 def _size(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
-    """How many rows are taken from a table: as many as are asked for."""
+    """Return the number of gathered rows: that of the indices."""
     del kernel
     measured = shortcuts.measured(op)
     if measured is None:
@@ -273,7 +276,7 @@ _GATHERS = ("Gather", "GatherV2", "ResourceGather")
 
 
 def _segment_sum(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
-    """Sums over rows of which each has a segment of its own, in order: these rows."""
+    """Return the sum over segments of one row each, in order: these rows."""
     rows, places, size = op._inputs
     vector = shortcuts.counted(places, size)
     if vector is None:
@@ -310,7 +313,7 @@ def _select(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | N
 
 
 class RowsUnless:
-    """Rows, and zeros in place of those that are named.
+    """Rows with zeros instead of those that are flagged.
 
     Args:
       choose: the kernel of Select, which does the same.
@@ -320,7 +323,7 @@ class RowsUnless:
         self._choose = choose
 
     def __call__(self, flags: Any, like: Any, x: Any) -> Any:
-        """Takes bool [rows], something of the shape of the result, and [rows, columns]."""
+        """Compute from bool [rows], a tensor of the result's shape, and [rows, columns]."""
         if like.shape == x.shape:
             kept = native_sparse.rows_unless(flags, x)
             if kept is not None:
@@ -330,7 +333,7 @@ class RowsUnless:
 
 
 def _flags(shortcuts: Shortcuts, condition: Tensor, width: int | None) -> Tensor | None:
-    """The vector that stands in every one of the columns of a table of conditions."""
+    """Return the vector that stands in every one of the columns of a table of conditions."""
     dims = shortcuts.facts.dims(condition)
     if dims is None or len(dims) != 2 or dims[1] is None or dims[1] != width:
         return None
@@ -351,7 +354,7 @@ def _flags(shortcuts: Shortcuts, condition: Tensor, width: int | None) -> Tensor
 
 
 def _all(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
-    """Whether all of some integers are below a bound, or not below it: one of them tells."""
+    """Return True if all integers are below a bound, or not below it: one of them decides."""
     condition, axes = op._inputs
     compared = shortcuts.maker(condition, condition.op.type)
     rule = _BOUNDS.get(condition.op.type)
@@ -372,7 +375,7 @@ def _is_within(x: Any, least: int, most: int) -> Any:
     found = native_sparse.are_within(x, least, most)
     if found is None:
         found = not x.numel() or bool(x.amin() >= least and x.amax() <= most)
-    return (_YES if found else _NO).clone()  # made anew it takes twice as long
+    return (_YES if found else _NO).clone()  # a computation takes twice as long
 
 
 _YES, _NO = torch.tensor(True), torch.tensor(False)

@@ -1,9 +1,8 @@
 """Summaries that are merged, made with less work where their tags are known beforehand.
 
-Histograms of variables, all there when a step begins, are counted by one call that shares the work
-out among the processors, and where they are on a GPU by one call there. What is merged is put
-together as it is; a merge that does not know the tags takes its inputs apart, as none may come
-twice.
+Histograms of variables that all exist when a step begins are counted by one call that shares the
+work among the processors, and for those on a GPU by one call there. Summaries to be merged are
+concatenated; a merge that does not know the tags parses its inputs, as no tag may come twice.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def join_summaries(
     kept: Sequence[str],
     place_of: Callable[[str], Any] | None = None,
 ) -> list[Step]:
-    """Joins scalars with the merge that takes them, and histograms with each other.
+    """Join scalars with the merge that takes them, and histograms with each other.
 
     Args:
       steps: in the order in which they run.
@@ -72,7 +71,7 @@ def join_summaries(
 
 @dataclass
 class _Input:
-    """What a merge takes."""
+    """Input of a merge."""
 
     argument: Any
     tags: Sequence[bytes] = ()
@@ -107,7 +106,7 @@ def _input(
 
 
 def _known_summary(argument: Any, content: Any) -> _Input:
-    """A summary of constants."""
+    """Return a summary of constants."""
     try:
         summary = Summary.FromString(content.item())
     except (DecodeError, ValueError):  # more than one, or none
@@ -152,7 +151,7 @@ def _merged(step: Step, inputs: Sequence[_Input]) -> Step:
 
 
 def _are_different(tags: Sequence[bytes]) -> bool:
-    """Whether a merge has no reason to complain: tags are texts, and none of them comes twice."""
+    """Return True if a merge cannot fail: tags are texts, and none of them comes twice."""
     try:
         texts = [tag.decode() for tag in tags if tag]
     except UnicodeDecodeError:
@@ -164,7 +163,7 @@ def _are_different(tags: Sequence[bytes]) -> bool:
 
 
 def _brought(steps: Sequence[Step], place_of: Callable[[str], Any]) -> dict[str, _There]:
-    """What is brought to the host from CUDA devices, by its name on the host."""
+    """Return the transfers from CUDA devices to the host, by name on the host."""
     moves = [step for step in steps if step.kind == "move" and step.arguments[0].type == "cpu"]
     found = {step.outputs[0]: (step.inputs[0], place_of(step.inputs[0])) for step in moves}
     return {
@@ -180,7 +179,7 @@ def _join_histograms(
     there: Mapping[str, _There],
     kept: Sequence[str],
 ) -> list[Step]:
-    """Joins those between which no variable changes and that nobody needs before the last.
+    """Join those between which no variable changes and that nobody needs before the last.
 
     Args:
       steps: in the order in which they run.
@@ -204,7 +203,7 @@ def _join_histograms(
 
 
 def _ends(step: Step, waiting: Sequence[Step]) -> bool:
-    """Whether a step changes what histograms may show, or takes one of them."""
+    """Return True if a step changes a tensor that histograms may show, or uses a histogram."""
     if step.writes or (step.op is not None and step.op.card.keeps):
         return True
     taken = {*step.inputs, *(name for name, _ in step.guard or ())}
@@ -214,7 +213,7 @@ def _ends(step: Step, waiting: Sequence[Step]) -> bool:
 def _joined(
     waiting: Sequence[Step], tags: Mapping[int, bytes], there: Mapping[str, _There]
 ) -> list[Step]:
-    """Steps in the place of those that wait: for the host, and for each device."""
+    """Return the fused steps for the waiting ones: for the host, and for each device."""
     groups: dict[Any, list[Step]] = {}
     for step in waiting:
         _, device = there.get(str(step.arguments[1]), ("", None))
@@ -234,7 +233,7 @@ def _joined(
 
 
 def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> list[Step]:
-    """Steps that count on a device, and bring the counts to the host."""
+    """Return steps that count on a device, and copy the counts to the host."""
     first = group[0]
     counts, brought = f"{first.outputs[0]}_counts", f"{first.outputs[0]}_brought"
     arguments = [Name(name) for name in shown]
@@ -249,7 +248,7 @@ def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> 
 
 
 def _of_counts(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[..., Any]:
-    """A function of counts of a device that gives messages, one for each tag."""
+    """Return a function of counts of a device that gives messages, one for each tag."""
     histograms = TaggedHistograms(tags)
 
     def summarize(counted: Any) -> Any:

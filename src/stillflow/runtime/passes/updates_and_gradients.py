@@ -17,7 +17,7 @@ from stillflow.runtime.plan.steps import Guard, Name, Step, one_step, with_joine
 
 
 def join(steps: list[Step]) -> list[Step]:
-    """Applies all rules of this module."""
+    """Apply all fusions of this module."""
     _share_maxima(steps)
     return join_restores(_join_gradients(_join_updates(steps)))
 
@@ -48,7 +48,7 @@ class _Updates:
 
 
 def _join_updates(steps: list[Step]) -> list[Step]:
-    """Moves updates down to the last one of their kind, but never past a use of a variable."""
+    """Move updates down to the last one of their kind, but never past a use of a variable."""
     result: list[Step] = []
     waiting: dict[Any, _Updates] = {}
     memory: dict[str, set[str]] = {}  # for tensors that may be a variable's memory, its reference
@@ -83,13 +83,16 @@ def _join_updates(steps: list[Step]) -> list[Step]:
 
 
 def _changes_variables(step: Step) -> bool:
-    """Whether updates must not move past a step; other tasks see what was done before a message."""
+    """Return True if updates must not move past a step.
+
+    Other tasks see effects in message order.
+    """
     op = step.op
     return bool(step.writes) or (op is not None and (bool(op.card.keeps) or op.type in CROSSINGS))
 
 
 def _join_gradients(steps: list[Step]) -> list[Step]:
-    """A convolution's gradients for image and filter in one call."""
+    """Return a convolution's gradients for image and filter in one call."""
     waiting: dict[tuple[Any, Any, Guard], int] = {}
     joined: dict[int, tuple[Step, Sequence[int]]] = {}
     for number, step in enumerate(steps):
@@ -109,7 +112,7 @@ def _join_gradients(steps: list[Step]) -> list[Step]:
 
 
 def _ready(step: Step, steps: list[Step], position: int) -> bool:
-    """Whether everything a step takes exists before `position`."""
+    """Return True if everything a step takes exists before `position`."""
     made = {name for earlier in steps[position:] for name in earlier.outputs}
     return not made & set(step.inputs)
 
@@ -126,7 +129,7 @@ def _one_call(first: Step, second: Step) -> Step:
 
 
 def _share_maxima(steps: list[Step]) -> None:
-    """Finds where the maxima of a pool stand once, not again for its gradient."""
+    """Find where the maxima of a pool stand once, not again for its gradient."""
     pools: dict[tuple[Any, Any], Step] = {}
     for step in steps:
         if step.function is pool_kernels.max_pool:

@@ -1,1 +1,1 @@
-"""From a request to compiled code: prune, trace to steps, place in memory, emit."""
+"""Plans of requests: prune, trace to steps, place in memory, emit."""

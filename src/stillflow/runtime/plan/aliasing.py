@@ -15,7 +15,7 @@ def protect(
     memory: Memory,
     fetched: list[Value],
 ) -> tuple[list[Step], dict[str, frozenset[int]]]:
-    """Marks reads that must copy, and inserts copies before ops that keep an input's memory.
+    """Mark reads that must copy, and insert copies before ops that keep an input's memory.
 
     A plan changes variables in place. Where a value that was read through a resource and shares
     the variable's memory is used after (or by) a step that writes it, the read it came from
@@ -48,7 +48,7 @@ def protect(
 def roots_by_name(
     steps: list[Step], values: dict[Tensor, Value], memory: Memory
 ) -> dict[str, frozenset[int]]:
-    """The memory of every value, by its name."""
+    """Return the memory of every value, by its name."""
     roots = {value.name: value.roots for value in values.values()}
     for step in steps:
         if step.kind == "read":
@@ -89,7 +89,7 @@ def _own_kept(
 
 
 def kept_inputs(op: Operation | None) -> list[int]:
-    """The positions of inputs whose memory an op keeps; handles and variants have none."""
+    """Return the positions of inputs whose memory an op keeps; handles and variants have none."""
     if op is None:
         return []
     inputs = op._inputs

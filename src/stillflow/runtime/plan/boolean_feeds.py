@@ -1,8 +1,8 @@
 """Plans for what fed truth values decide, each without the branches that are not taken.
 
-`is_training` and the like are fed in many programs, and under each of their values whole layers
-compute something else. One plan for both values would have to choose at every layer, could join
-little of what stands between, and on a GPU none of it would be part of a larger graph.
+`is_training` and similar flags are fed in many programs, and select other computations in whole
+layers. One plan for both values would have to branch at every layer, could fuse little between the
+branches, and on a GPU none of it would be part of a larger graph.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST = 3
 
 
 def decided(plan_with: Callable[[Callable[..., Plan]], Plan], feeds: Mapping[Tensor, Dims]) -> Plan:
-    """A plan that knows the truth values that it is fed.
+    """Return a plan that knows the truth values that it is fed.
 
     Args:
       plan_with: makes a plan by a function like `plan.make_plan`.
@@ -46,7 +46,7 @@ class _Decided:
 
     Args:
       plan_with: makes a plan by a function like `plan.make_plan`.
-      flags: the truth values, and their places among what is fed.
+      flags: the booleans, and their positions among the feeds.
     """
 
     def __init__(

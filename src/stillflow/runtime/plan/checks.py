@@ -1,4 +1,4 @@
-"""What an operation's card says of concrete shapes and values, as errors of a run."""
+"""Checks of concrete shapes and values by an operation's card, as errors of a run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from stillflow.util.raised import is_deliberate
 
 
 def refusal(op: Operation, error: Exception) -> BaseException:
-    """What a check or kernel refused, as the error of a run."""
+    """Return the error of a check or kernel as the error of a run."""
     if type(error) is ValueError and is_deliberate(error):
         return as_op_error(errors.InvalidArgumentError(None, None, str(error)), op)
     return as_op_error(error, op)
 
 
 def check(op: Operation, node: PlanNode, facts: Facts) -> None:
-    """Applies the card's shape rule to concrete shapes; what it refuses is a run-time error.
+    """Apply the card's shape rule to concrete shapes; its errors are run-time errors.
 
     Args:
       op: the operation.
@@ -26,7 +26,7 @@ def check(op: Operation, node: PlanNode, facts: Facts) -> None:
       facts: where the shapes of what it gives are noted.
 
     Raises:
-      InvalidArgumentError: if the rule, or the card's check, refuses them.
+      InvalidArgumentError: if the rule, or the card's check, fails.
     """
     card = op.card
     try:

@@ -24,10 +24,10 @@ _MOST_COMPARED = 64
 
 
 class Duplicates:
-    """What a plan's operations compute, to find those that do so again.
+    """Common subexpressions of a plan's operations.
 
     Args:
-      facts: what is known of shapes.
+      facts: known shapes.
       values: the plan's, by tensor.
       constants: its constants, by name.
       memory: which values share memory.
@@ -45,20 +45,20 @@ class Duplicates:
         self._known: dict[Any, list[tuple[Operation, Step]]] = {}
 
     def key(self, op: Operation, guard: Guard) -> Any:
-        """What is equal for operations that may compute the same; None where one has to run."""
+        """Return a key that is equal for operations of the same result; None if each has to run."""
         if not self._may_repeat(op):
             return None
         return op.type, guard, *(self._same(self._values[tensor].name) for tensor in op._inputs)
 
     def find(self, key: Any, op: Operation) -> tuple[Operation, Step] | None:
-        """The operation that computed the same before under the same condition, and its step."""
+        """Return the earlier operation with the same result and guard, and its step."""
         for earlier, step in self._known.get(key, ()):
             if _settings(earlier) == _settings(op):
                 return earlier, step
         return None
 
     def note(self, key: Any, op: Operation, step: Step) -> None:
-        """Keeps an operation whose results may be wanted again, and the step that runs it."""
+        """Keep an operation whose results may be wanted again, and the step that runs it."""
         if step.op is op:
             self._known.setdefault(key, []).append((op, step))
 
@@ -82,7 +82,7 @@ class Duplicates:
         return dims is not None and None not in dims and prod(dims) <= _MOST_NUMBERS  # type: ignore[arg-type]
 
     def _same(self, name: str) -> Any:
-        """What is equal for values that are: a name, or what a small constant holds."""
+        """Return a key that is equal for equal values: a name, or a small constant's value."""
         value = self._constants.get(name)
         if value is None or not hasattr(value, "is_cpu") or value.numel() > _MOST_COMPARED:
             return name
@@ -90,5 +90,8 @@ class Duplicates:
 
 
 def _settings(op: Operation) -> dict[str, Any]:
-    """The attributes that say what is computed; others say where, and of what shape it is."""
+    """Return the attributes that say what is computed.
+
+    Others say where, and of what shape it is.
+    """
     return {name: value for name, value in op.attrs.items() if not name.startswith("_")}

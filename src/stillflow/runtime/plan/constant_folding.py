@@ -16,7 +16,7 @@ from stillflow.runtime.resources import resources_of_host
 
 
 def compute(op: Operation) -> list[np.ndarray] | None:
-    """The outputs of an operation as arrays, or None if it fails or they are large.
+    """Return the outputs of an operation as arrays, or None if it fails or they are large.
 
     What is wrong with the operation it says itself when it runs.
 

@@ -1,4 +1,4 @@
-"""What is known, before the run, of what stacks and tensor arrays will hold.
+"""Contents of stacks and tensor arrays that are known before the run.
 
 The backward pass of a loop takes from stacks what the forward pass put there. Where that is known
 (a shape, mostly), the backward pass's own shape arithmetic folds as if there were no stack.
@@ -38,7 +38,7 @@ class Containers:
         return dict(self._elements), dict(self._values), dict(self._pushed)
 
     def restore(self, saved: tuple[dict[Key, Any], ...]) -> None:
-        """Forgets what was recorded after `save`."""
+        """Forget what was recorded after `save`."""
         self._elements, self._values, self._pushed = (dict(part) for part in saved)
 
     def record(self, key: Key, dims: Dims) -> None:
@@ -55,16 +55,16 @@ class Containers:
             self._values[key] = value
 
     def settled(self, key: Key) -> bool:
-        """Whether all operations that push to a stack were traced."""
+        """Return True if all operations that push to a stack were traced."""
         return self._pushed.get(key, frozenset()).issuperset(_users(key[0]._outputs[0], "push"))
 
     def value(self, key: Key) -> Any:
-        """What a stack holds if that is always the same and known, else None."""
+        """Return a stack's content if it is constant and known, else None."""
         return self._values.get(key)
 
 
 def container_of(tensor: Tensor) -> Key | None:
-    """The stack or array behind a handle; None where it cannot be told."""
+    """Return the stack or array behind a handle; None where it cannot be told."""
     while tensor.op.card.flow in _HAND_ON:
         tensor = tensor.op._inputs[0]
     op = tensor.op
@@ -77,7 +77,7 @@ def container_of(tensor: Tensor) -> Key | None:
 
 
 def _users(tensor: Tensor, access: Access) -> Iterator[Operation]:
-    """Operations that do this with what is behind a handle, in whatever loop or branch."""
+    """Yield operations with this access to a handle, in any loop or branch."""
     for op in tensor._consumers:
         if op.card.access == access and op._inputs[0] is tensor:
             yield op
@@ -87,7 +87,7 @@ def _users(tensor: Tensor, access: Access) -> Iterator[Operation]:
 
 
 def _hold(tracer: Tracer, handle: Tensor, held: Tensor) -> None:
-    """What an array holds must stay as it is for as long as the array is there."""
+    """Protect an array's elements from changes as long as the array exists."""
     roots = tracer.values[held].roots
     tracer.held.update(roots)
     name = tracer.values[handle].name
@@ -97,7 +97,7 @@ def _hold(tracer: Tracer, handle: Tensor, held: Tensor) -> None:
 
 
 def _is_paired(stack: Operation) -> bool:
-    """Whether all that happens to a stack is one push and one pop, as loops pair them."""
+    """Return True if a stack has only one push and one pop, paired as in loops."""
     sizes = [constant_value(size) for size in stack._inputs]  # old stacks have none
     if any(size is None or size >= 0 for size in sizes):
         return False  # pushing may be one too many
@@ -117,7 +117,7 @@ def _push(tracer: Tracer, op: Operation) -> None:
             _hold(tracer, handle, element)
         return
     value = facts.values.get(element)
-    if value is not None and _is_paired(key[0]):  # whoever pops it knows it too
+    if value is not None and _is_paired(key[0]):  # its pop knows it too
         facts.containers.push(key, op, facts.dims(element), value)
         source = tracer.values[element]
         tracer.set_output(op._outputs[0], type(source)(source.name, guard, source.roots))
@@ -145,9 +145,9 @@ def _pop(tracer: Tracer, op: Operation) -> None:
 
 
 def _write(position: int, drop: int | None) -> Callable[[Tracer, Operation], None]:
-    """For ops that put input `position` into an array: whole, or cut along its first dimension.
+    """Return the trace of ops that put input `position` into an array: whole, or as slices.
 
-    `drop` is how many dimensions elements lack, None if their shape cannot be told.
+    `drop` is the number of leading dimensions that elements do not have, None if unknown.
     """
 
     def trace(tracer: Tracer, op: Operation) -> None:
@@ -165,7 +165,7 @@ def _write(position: int, drop: int | None) -> Callable[[Tracer, Operation], Non
 
 
 def _read(lead: int) -> Callable[[Tracer, Operation], None]:
-    """For ops that give elements, after `lead` dimensions that count them."""
+    """Return the trace of ops that give elements, after `lead` dimensions that count them."""
 
     def trace(tracer: Tracer, op: Operation) -> None:
         tracer.plain(op)
@@ -184,7 +184,7 @@ def _read(lead: int) -> Callable[[Tracer, Operation], None]:
 
 
 def _size(tracer: Tracer, op: Operation) -> None:
-    """The size of an array that never grows is the one it was made with.
+    """Trace the size of an array that never grows: its initial size.
 
     So the length of what an RNN gives back is known, and with it the shapes of all that follows.
     """

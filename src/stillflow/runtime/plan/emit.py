@@ -1,4 +1,4 @@
-"""From steps to one straight-line Python function.
+"""Emission of steps as one straight-line Python function.
 
 Every value has a local name and dies after its last use; kernels and constants are the function's
 globals; branches are `if` blocks. The line of each step is kept, so that a failing kernel is
@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 
 
 class Emitter:
-    """Writes the source of a plan's function and compiles it."""
+    """Emitter: writes the source of a plan's function and compiles it."""
 
     beside = True  # whether other threads, or a compiler, may take steps
     captured: Any = None  # the kind of `Code` for what is captured, if not the usual one
@@ -69,14 +69,14 @@ class Emitter:
         return with_room(function) if any(map(waits, self.steps)) else function
 
     def build(self, name: str) -> Callable[..., Any]:
-        """Compiles what was written: the function of that name."""
+        """Compile the source and return the function of that name."""
         exec(compile("\n".join(self.lines), self.filename, "exec"), self.globals)
         function = self.globals[name]
         is_long = len(self.steps) >= python_stack.LONG
         return python_stack.with_own_chunk(function) if is_long else function
 
     def line(self, guard: Guard, text: str, op: Operation | None = None) -> None:
-        """Adds a line under the `if`s of `guard`, keeping open blocks that still apply."""
+        """Add a line under the `if`s of `guard`, keeping open blocks that still apply."""
         guard = guard or ()
         shared = 0
         for mine, current in zip(guard, self._open or (), strict=False):
@@ -93,7 +93,7 @@ class Emitter:
             self.ops[len(self.lines)] = op
 
     def bind(self, value: Any, prefix: str = "k") -> str:
-        """A global name for a kernel or constant."""
+        """Return a global name for a kernel or constant."""
         self._bound += 1
         name = f"{prefix}_{self._bound}"
         self.globals[name] = value
@@ -194,19 +194,22 @@ class Emitter:
 
 
 def _exists(value: Value) -> str:
-    """The test that a value was computed; what it names last is only known if the rest holds."""
+    """Return the test that a value was computed.
+
+    What it names last is only known if the rest holds.
+    """
     if value.guard is None:
         return "False"
     return " and ".join(name if truth else f"not {name}" for name, truth in value.guard)
 
 
 def clone(value: Any) -> Any:
-    """A copy of a run-time value with memory of its own."""
+    """Return a copy of a run-time value with memory of its own."""
     return value.clone() if isinstance(value, torch.Tensor) else value.copy()
 
 
 def own(value: Any) -> Any:
-    """A value with memory of its own; what is no number or text is as it is."""
+    """Return a value with memory of its own; what is no number or text is as it is."""
     return clone(value) if isinstance(value, (torch.Tensor, np.ndarray)) else value
 
 
@@ -238,7 +241,7 @@ def guard_errors(
     filename: str,
     steps: Sequence[Step],
 ) -> Callable[..., Any]:
-    """Wraps a plan so that what a kernel raises names the operation on whose line it happened."""
+    """Wrap a plan so that what a kernel raises names the operation on whose line it happened."""
 
     inference = torch.inference_mode
 
@@ -257,6 +260,6 @@ def guard_errors(
             try:
                 raise raised from error
             finally:
-                del raised  # which refers to this frame, and with it to what was fed
+                del raised  # it refers to this frame, and with it to the feeds
 
     return run

@@ -1,4 +1,4 @@
-"""What a plan knows before it runs: the shapes and values that the feed shapes determine.
+"""Facts known before a plan runs: the shapes and values that the feed shapes determine.
 
 One pass over the operations, in order, applies the cards' shape rules to concrete shapes and runs
 the kernels of pure operations whose inputs are all known. In a training graph this settles most
@@ -53,7 +53,7 @@ class Facts:
                 self._dims[tensor] = as_dims(dims)
 
     def value(self, tensor: Tensor) -> np.ndarray | None:
-        """The value of a tensor as an array, or None where it is known only when the plan runs."""
+        """Return the value of a tensor as an array, or None if it is known only at run time."""
         array = self._arrays.get(tensor)
         if array is None and tensor in self.values:
             array = self._arrays[tensor] = to_array(self.values[tensor])
@@ -61,7 +61,7 @@ class Facts:
 
 
 def to_array(value: Any) -> np.ndarray:
-    """A run-time value as a numpy array, sharing memory where possible."""
+    """Return a run-time value as a numpy array, sharing memory where possible."""
     if isinstance(value, np.ndarray):
         return value
     try:
@@ -94,7 +94,7 @@ OP_STATE = "op state"  # the kind of what `own_state` makes
 
 
 def own_states(graph: Any) -> str:
-    """What the names of the states begin with that belong to the operations of a graph.
+    """Return the prefix of the names of states that belong to a graph's operations.
 
     A part of a graph has those of the whole: its random streams go on wherever they are drawn from.
     """
@@ -106,7 +106,7 @@ def _state_name(op: Operation) -> str:
 
 
 def op_state(resources: Any, op: Operation) -> Any:
-    """What an operation has made by `own_state` in a session, or None."""
+    """Return the object that an operation has made by `own_state` in a session, or None."""
     return resources.find("", OP_STATE, _state_name(op))
 
 
@@ -132,7 +132,7 @@ class PlanNode(Node):
         return self.facts.value(self.op._inputs[index])
 
     def input_name(self, index: int) -> str:
-        """What TF's messages call an input while the graph runs."""
+        """Return the name of an input in TF's run-time messages."""
         tensor = self.op._inputs[index]
         if tensor not in self.facts.fed:
             return tensor._as_node_def_input()
@@ -150,7 +150,7 @@ class PlanNode(Node):
     def resource(
         self, create: Any, kind: str = "", name: str | None = None, private: bool = False
     ) -> Any:
-        """The object behind a stateful op, made by `create()` at first use.
+        """Return the object behind a stateful op, made by `create()` at first use.
 
         Sessions of a server share it by container and `shared_name`, as in TF. Without one they
         share it by the op's name; if it is `private`, they do not share it then.
@@ -163,7 +163,10 @@ class PlanNode(Node):
         return resources.at(self.op._device).get(container, kind, shared or self.op.name, create)
 
     def state(self, index: int) -> Any:
-        """The session state behind an input that is a handle; None where only the run knows it."""
+        """Return the session state behind an input that is a handle.
+
+        None where only the run knows it.
+        """
         return self.facts.handles.get(self.op._inputs[index])
 
     def variable_dims(self, index: int) -> Dims:
@@ -187,12 +190,12 @@ class PlanNode(Node):
             self.facts.resources.declared_shapes.leave()
 
     def waits(self) -> Waits:
-        """How a kernel waits, so that the session's end and time limits reach it."""
+        """Return a kernel's wait, which the session's end and time limits interrupt."""
         return Waits(self.facts.resources.interrupt)
 
     @property
     def only_begins(self) -> bool:
-        """Whether the plan waits for this op at its end, and not where it stands."""
+        """True if the plan waits for this op at its end, and not in place."""
         return self.op in self.facts.begun
 
     @property
@@ -204,7 +207,7 @@ class PlanNode(Node):
         return self.facts.resources.own("", OP_STATE, _state_name(self.op), create)
 
     def function(self, named: Any, on_host: bool = False) -> Any:
-        """What calls a function, given by a `NameAttrList` or name, on run-time values.
+        """Return a callable of a function, given by a `NameAttrList` or name, on run-time values.
 
         Args:
           named: the function.
@@ -217,5 +220,5 @@ class PlanNode(Node):
         return compile_function.value(self.facts.resources, self.op.graph, named, pruned, on_host)
 
     def restart_functions(self, bodies: Any) -> None:
-        """Has the random streams of functions, given by their bodies, begin anew."""
+        """Restart the random streams of functions, given by their bodies."""
         restart_functions.value(self.facts.resources, bodies)

@@ -76,7 +76,7 @@ def reuse(
     memory: Memory,
     kept: frozenset[int],
 ) -> None:
-    """Lets steps write into a first argument that is used for the last time.
+    """Make steps write into a first argument at its last use.
 
     Args:
       steps: changed in place.
@@ -116,7 +116,7 @@ def reuse(
 def _part(
     steps: list[Step], roots: dict[str, frozenset[int]], memory: Memory, kept: frozenset[int]
 ) -> set[str]:
-    """Gives the parts of a tensor that nobody needs as a whole roots of their own.
+    """Return the parts of a tensor that is not used as a whole, as roots of their own.
 
     The gates of an LSTM are such: each part is used up at another time.
 

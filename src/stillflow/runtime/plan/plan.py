@@ -62,12 +62,12 @@ def make_plan(
       feeds: fed tensors with the shapes that the plan may rely on.
       raw: tensors whose run-time values are returned after the fetched ones, as they are.
       skip: operations that ran before and are not to run again.
-      emitter: what writes the function.
+      emitter: writes the function.
       own: whether raw values must not share memory with anything.
       effects: operations that run as well, unless they are in a branch that is not taken.
       see: called with every value of the run; nothing is folded or joined then.
       places: the devices of fed values and of variables behind fed handles, if they are known.
-      known: values of fed tensors, whatever the plan is given for them.
+      known: constant values of fed tensors, regardless of the feeds.
 
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
@@ -127,7 +127,7 @@ def make_plan(
 def _compiled(
     writer: Emitter, feeds: list[str], fetched: list[Any], converted: int
 ) -> Callable[..., list[Any]]:
-    """The function that a writer writes; the first values that it gives become arrays."""
+    """Return the function that a writer writes; the first values that it gives become arrays."""
 
     def convert(tensor: Tensor, copy: bool) -> Any:
         return fetch_fed if tensor in writer.fed else fetch_converter(tensor, copy)
@@ -140,7 +140,7 @@ class _FetchedInLoop(Exception):
 
 
 def _fetched(tracer: Tracer, tensors: Sequence[Tensor]) -> list[tuple[Tensor, Value]]:
-    """What is given back for tensors; of a variable, what it holds."""
+    """Return the values to return for tensors; for a variable, its content."""
     fetched = []
     for tensor in tensors:
         value = tracer.values.get(tensor)
@@ -155,7 +155,7 @@ def _fetched(tracer: Tracer, tensors: Sequence[Tensor]) -> list[tuple[Tensor, Va
 
 
 def _segments(tracer: Tracer, emitter: type[Emitter]) -> Segments | None:
-    """What captures steps; None where nothing is."""
+    """Return the captured segments; None if nothing is captured."""
     if tracer.moves is None or not is_wanted():
         return None
     make = emitter.captured or Code
@@ -165,7 +165,7 @@ def _segments(tracer: Tracer, emitter: type[Emitter]) -> Segments | None:
 def _place_in_memory(
     steps: list[Step], tracer: Tracer, fetched: list[Value]
 ) -> tuple[list[Step], dict[str, frozenset[int]]]:
-    """Copies where a write would show in a value read before, and writes in place elsewhere.
+    """Copy where a write would show in a value read before, and write in place elsewhere.
 
     Returns:
       The steps, and the memory of every value by name.

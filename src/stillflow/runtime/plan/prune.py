@@ -1,4 +1,4 @@
-"""Which operations a run needs, and in which order they run."""
+"""Operations of a run, and their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stillflow.runtime.schedule.dependencies import Dependencies
 def needed_ops(
     tensors: Iterable[Tensor], targets: Iterable[Operation], fed: Iterable[Tensor]
 ) -> list[Operation]:
-    """The operations that `tensors` and `targets` depend on, not looking behind fed tensors.
+    """Return the operations that `tensors` and `targets` depend on, not looking behind fed tensors.
 
     They come in the order in which they run: by creation, within data and control dependencies.
     """
@@ -49,12 +49,12 @@ def order(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
 
 
 def sources(op: Operation, fed: Collection[Tensor] = ()) -> list[Operation]:
-    """The operations that one waits for: those that make what it takes, unless that is fed."""
+    """Return the dependencies of an operation: the producers of its inputs that are not fed."""
     return [tensor.op for tensor in op._inputs if tensor not in fed] + op._control_inputs
 
 
 def _before(op: Operation, fed: set[Tensor]) -> list[Operation]:
-    """The sources of an operation, but for what closes a loop: the iteration before is none."""
+    """Return the dependencies of an operation without back edges of loops."""
     if op.card.flow == "merge":
         fed = fed | {t for t in op._inputs if t.op.card.flow == "next iteration"}
     return sources(op, fed)

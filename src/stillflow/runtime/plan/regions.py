@@ -42,14 +42,14 @@ class Part:
         self.outputs = [name for name in made if name in wanted and name not in again]
 
     def constant_buffers(self) -> list[Buffer]:
-        """The variables that the steps name."""
+        """Return the variables that the steps name."""
         names = dict.fromkeys(name for step in self.steps for name in taken_by(step))
         found = [self.constants[name] for name in names if name in self.constants]
         found += [each for step in self.steps for each in _constants_inside(step)]
         return [each for each in found if isinstance(each, Buffer)]
 
     def cut(self, at: set[int]) -> list[Part]:
-        """The same steps in several parts; those at some positions are alone."""
+        """Return the same steps in several parts; those at some positions are alone."""
         runs: list[list[Step]] = [[]]
         for number, step in enumerate(self.steps):
             if number in at:
@@ -71,7 +71,7 @@ class Part:
 
 
 def _constants_inside(step: Step) -> list[Any]:
-    """What the code of a loop has constants for."""
+    """Return the constants in the code of a loop."""
     if step.kind != "loop":
         return []
     code = step.arguments[0]
@@ -84,7 +84,7 @@ class Code(Emitter):
 
     Attributes:
       filename: the name that its source is compiled under.
-      code: what is called, without naming the operation of an error.
+      code: the calls, without the operation in errors.
     """
 
     def __init__(self, part: Part) -> None:
@@ -108,17 +108,17 @@ class Code(Emitter):
             raise named_error(error, self.ops, self.filename) from error
 
     def replayed(self, graph: Any) -> Callable[[], None]:
-        """What runs a graph, of which the last call was a part."""
+        """Return a replay of a graph, of which the last call was a part."""
         replay: Callable[[], None] = graph.replay
         return replay
 
     def steps_at(self, lines: set[int]) -> set[int]:
-        """The positions of the steps that lines of the source belong to."""
+        """Return the positions of the steps that lines of the source belong to."""
         return {bisect_left(self._ends, line) for line in lines}
 
 
 def taken_after(row: Sequence[Step], last: Mapping[str, int], number: int) -> set[str]:
-    """What steps in a row make that is taken at a position behind them or later.
+    """Return the outputs of consecutive steps that are used at a position behind them or later.
 
     Args:
       row: the steps.
@@ -130,12 +130,12 @@ def taken_after(row: Sequence[Step], last: Mapping[str, int], number: int) -> se
 
 
 def reads_in_place(step: Step) -> bool:
-    """Whether a step gives a variable's own memory."""
+    """Return True if a step gives a variable's own memory."""
     return step.kind == "read" and not step.copies
 
 
 def lines_of(error: BaseException | None, filename: str) -> set[int]:
-    """The lines of a source on which an error was raised, or one that led to it."""
+    """Return the lines of a source on which an error was raised, or one that led to it."""
     lines = set()
     while error is not None:
         frame = error.__traceback__

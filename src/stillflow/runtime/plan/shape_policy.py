@@ -1,4 +1,4 @@
-"""Which sizes of what is fed a plan may rely on.
+"""Policy about sizes of the feeds that a plan may rely on.
 
 A plan for exactly the shapes of a run is the fastest one, but programs that pad sequences feed
 another length at every step, and making a plan takes as long as many steps. So from the third
@@ -32,7 +32,7 @@ class SeenShapes:
         self._runs: dict[Shapes, int] = {}
 
     def rely_on(self, shapes: Shapes) -> Shapes:
-        """The dims, None where any size will do, of the plan that is to run these shapes.
+        """Return the dims, None where any size will do, of the plan that is to run these shapes.
 
         Args:
           shapes: of all that is fed, without unknown sizes.

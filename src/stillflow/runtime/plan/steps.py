@@ -57,7 +57,7 @@ class Name(str):
 def one_step(
     parts: Sequence[Step], outputs: list[str], function: Callable[..., Any], arguments: list[Any]
 ) -> Step:
-    """A call that does the work of several steps, with the operation and guard of the first.
+    """Return a call that replaces several steps, with the operation and guard of the first.
 
     It is marked as a fusion: no later pattern may take it for the plain call of its operation.
     """
@@ -73,7 +73,7 @@ def one_step(
 def with_joined(
     steps: Sequence[Step], joined: Mapping[int, tuple[Step, Sequence[int]]]
 ) -> list[Step]:
-    """The steps with some of them replaced by what does the work of others as well.
+    """Return the steps with fused ones in place.
 
     Args:
       steps: in the order in which they run.
@@ -85,7 +85,7 @@ def with_joined(
 
 
 def ops_of(step: Step) -> list[Operation]:
-    """The operations whose work a step does."""
+    """Return the operations whose work a step does."""
     return [op for op in (step.op, *step.joined) if op is not None]
 
 
@@ -109,7 +109,7 @@ def in_turn(
     parts: Sequence[Step], arguments: Sequence[Any], outputs: Sequence[str],
     constants: Mapping[str, Any],
 ) -> Callable[..., list[Any]]:  # fmt: skip
-    """A function that takes steps one after the other: calls that change no variable.
+    """Return a function that takes steps one after the other: calls that change no variable.
 
     Args:
       parts: the steps.
@@ -135,12 +135,12 @@ def in_turn(
 
 
 def count_uses(steps: Iterable[Step], kept: Iterable[str] = ()) -> Counter[str]:
-    """How often steps take each name, and the plan gives it back."""
+    """Return the number of uses of each name, by steps and by the plan's results."""
     return Counter([*kept, *(name for step in steps for name in step.inputs)])
 
 
 def taken_by(step: Step) -> list[str]:
-    """The names of what a step takes."""
+    """Return the names of what a step takes."""
     if step.kind in ("call", "loop"):
         values = (*step.arguments, *step.keywords.values())
         return [str(value) for value in values if isinstance(value, Name)]
@@ -148,7 +148,10 @@ def taken_by(step: Step) -> list[str]:
 
 
 def last_uses(steps: Sequence[Step], kept: Iterable[str]) -> dict[str, int]:
-    """The position of the last step that takes or makes each name; their number for kept ones."""
+    """Return the position of the last step that takes or makes each name.
+
+    Their number for kept ones.
+    """
     last: dict[str, int] = {}
     for number, step in enumerate(steps):
         for name in step.outputs:
@@ -160,7 +163,7 @@ def last_uses(steps: Sequence[Step], kept: Iterable[str]) -> dict[str, int]:
 
 
 def stays(name: Any, makers: Mapping[str, Step]) -> bool:
-    """Whether a value is the same however late it is taken; that of a variable may change.
+    """Return True if a value is the same at any later use; that of a variable may change.
 
     Args:
       name: of the value.
@@ -175,7 +178,7 @@ def stays(name: Any, makers: Mapping[str, Step]) -> bool:
 
 
 class Memory:
-    """Which values may share memory.
+    """Aliases among values: those that may share memory.
 
     Every buffer has a root: "fresh" memory made by a step of this plan, a variable's memory seen
     through a "read" step, or "borrowed" memory of a feed or constant.
@@ -207,7 +210,7 @@ class Memory:
         return frozenset((len(self.kinds) - 1,))
 
     def may_change(self, roots: frozenset[int]) -> bool:
-        """Whether a value shows what is written into a variable after it was read."""
+        """Return True if a value shows later writes to a variable it was read from."""
         return any(self.kinds[root] == "variable" and root not in self.snapshots for root in roots)
 
     def is_fresh(self, roots: frozenset[int]) -> bool:

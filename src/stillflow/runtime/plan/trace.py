@@ -1,4 +1,4 @@
-"""From ordered operations to steps: shapes, folding, kernels, dead branches."""
+"""Tracing of ordered operations to steps: shapes, folding, kernels, dead branches."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Tracer:
         self._op_guards: dict[Operation, Guard] = {}
         self._predicates: dict[str, str] = {}
         self._count = 0
-        self.fed_by_host = False  # whether what is fed comes from the program
+        self.fed_by_host = False  # True if the feeds come from the program
         # None where all is computed that is asked for, as it is asked for.
         self.duplicates: Duplicates | None = None
         self.shortcuts: Shortcuts | None = None
@@ -79,11 +79,11 @@ class Tracer:
             self.shortcuts = Shortcuts(self.facts, self.values, self.memory)
 
     def feed(self, tensor: Tensor, place: Any = None, known: np.ndarray | None = None) -> str:
-        """The name of a parameter of the plan, whose value may be known."""
+        """Return the name of a parameter of the plan, whose value may be known."""
         if known is not None:
             self.know(tensor, self.facts.resources.from_array(known), ())
             return self.name("t")
-        # What is fed for a reference is a value, not a variable.
+        # The feed of a reference is a value, not a variable.
         handle = tensor.dtype.name == "resource"
         value = Value(self.name("t"), roots=self.memory.borrowed(), is_handle=handle)
         if self.moves is not None:
@@ -123,7 +123,7 @@ class Tracer:
         return guard
 
     def trigger_guard(self, guards: Sequence[Guard]) -> Guard:
-        """When a ControlTrigger runs that waits for what runs under `guards`."""
+        """Return the guard of a ControlTrigger that waits for operations under `guards`."""
         del guards
         return ()
 
@@ -142,7 +142,7 @@ class Tracer:
             self.fail(op, error, guard)
 
     def fail(self, op: Operation, error: errors.OpError, guard: Guard) -> None:
-        """Puts the error where the op would run: checks before it come first, as does a branch.
+        """Put the error where the op would run: checks before it come first, as does a branch.
 
         What depends on the op never runs, as in a branch that is not taken.
         """
@@ -158,7 +158,7 @@ class Tracer:
         self.steps.append(Step("call", op, [], [], guard, refuse))
 
     def fold(self, op: Operation, node: PlanNode, guard: Guard) -> bool:
-        """Computes the op now if everything it depends on is known; says whether it did."""
+        """Compute the op now if everything it depends on is known; say whether it did."""
         card, facts = op.card, self.facts
         if not card.foldable or not op._outputs:
             return False
@@ -179,7 +179,7 @@ class Tracer:
         if not op._inputs or any(tensor not in facts.values for tensor in op._inputs):
             return False
         if self.moves is not None and any(tensor.dtype.name == "variant" for tensor in op._outputs):
-            return False  # a list would hold what was made on the host
+            return False  # a list would hold a value made on the host
         for index in range(len(op._outputs)):
             dims = facts.dims(op._outputs[index])
             if dims is None or None in dims:
@@ -194,7 +194,7 @@ class Tracer:
         return True
 
     def run_once(self, op: Operation, node: PlanNode, guard: Guard) -> None:
-        """Takes the results of an operation that computed the same, or has this one run."""
+        """Use the results of an operation that computed the same, or run this one."""
         seen = self.duplicates
         key = None if seen is None else seen.key(op, guard)
         found = None if seen is None or key is None else seen.find(key, op)
@@ -208,14 +208,14 @@ class Tracer:
             self.shortcuts.see_unique(op)
 
     def repeat(self, op: Operation, earlier: Operation, step: Step) -> None:
-        """Takes the results of an operation that a step runs."""
+        """Use the results of an operation that a step runs."""
         step.joined.append(op)
         for tensor, same in zip(op._outputs, earlier._outputs, strict=True):
             self.set_output(tensor, self.values[same])
             self.facts._dims[tensor] = self.facts.dims(same)
 
     def compute(self, op: Operation, node: PlanNode, inputs: list[Any]) -> Sequence[Any]:
-        """Runs an op's kernel on values that are known now."""
+        """Run an op's kernel on values that are known now."""
         if self.moves is not None:
             node = PlanNode(op, self.facts, "cpu")
         function, arguments, keywords = self.kernel(op, node)
@@ -228,13 +228,13 @@ class Tracer:
         return [result] if len(op._outputs) == 1 else result
 
     def settle(self, op: Operation, outputs: Sequence[Any], guard: Guard) -> None:
-        """Records outputs that are known now, those that are not None, as constants of the plan."""
+        """Record known outputs, those that are not None, as constants of the plan."""
         for tensor, value in zip(op._outputs, outputs, strict=True):
             if value is not None and tensor not in self.values:
                 self.know(tensor, value, guard)
 
     def know(self, tensor: Tensor, value: Any, guard: Guard) -> None:
-        """Records what a tensor is, as a constant of the plan."""
+        """Record the value of a tensor as a constant of the plan."""
         name = self.name("c")
         self.constants[name] = value
         self.facts.values[tensor] = value
@@ -242,7 +242,7 @@ class Tracer:
         self.values[tensor] = Value(name, guard, self.memory.borrowed())
 
     def kernel(self, op: Operation, node: PlanNode) -> tuple[Any, Sequence[Any], dict[str, Any]]:
-        """The function an op runs, with its arguments (input tensors or constants)."""
+        """Return the function an op runs, with its arguments (input tensors or constants)."""
         if op.card.kernel_part is None:
             raise no_kernel(op)
         self.facts.resources.bounds.check(node)
@@ -255,7 +255,7 @@ class Tracer:
         return made, op._inputs, {}
 
     def emit(self, op: Operation, node: PlanNode, guard: Guard) -> None:
-        """Adds the step that runs an op, reading variables where it takes their tensors."""
+        """Add the step that runs an op, reading variables where it takes their tensors."""
         if self.moves is not None:
             place = self.moves.settle(op, [(tensor, self.values[tensor]) for tensor in op._inputs])
             node = PlanNode(op, self.facts, place)
@@ -294,11 +294,11 @@ class Tracer:
         changed = [op._inputs[i] for i in card.writes if i < len(op._inputs)]
         step.writes = [self.buffer_id(given[tensor]) for tensor in changed]
         if card.calls:
-            step.writes.append(-1)  # what is called may change any variable
+            step.writes.append(-1)  # a call may change any variable
         self.steps.append(step)
 
     def shorter(self, op: Operation, own: Call) -> tuple[Call, bool]:
-        """What an op calls, and whether its result may share memory with what that takes."""
+        """Return the call for an op, and True if its result may share memory with its inputs."""
         shortcut = None if self.shortcuts is None else self.shortcuts.find(op, own)
         if shortcut is None:
             return own, op.card.view
@@ -352,7 +352,10 @@ class Tracer:
             self.facts.handles[target] = self.facts.handles[source]
 
     def buffer_id(self, value: Value) -> int:
-        """The number of the variable behind a handle; -1 where it is known only at run time."""
+        """Return the number of the variable behind a handle.
+
+        -1 where it is known only at run time.
+        """
         handle = self.constants.get(value.name)
         return -1 if handle is None else self.buffer_number(handle)
 
@@ -375,11 +378,11 @@ class Tracer:
         return value
 
     def read(self, op: Operation | None, handle: Value, guard: Guard) -> Value:
-        """Adds the step that takes a variable's tensor out of its reference."""
+        """Add the step that takes a variable's tensor out of its reference."""
         name = self.name("t")
         step = Step("read", op, [name], [handle.name], guard)
-        # A value read through a resource stays what it was; one read through a reference is the
-        # variable's memory, and shows what is written before it is used: so has TF.
+        # A value read through a resource stays unchanged; one read through a reference is the
+        # variable's memory, and shows later writes until its use, as in TF.
         state = self.constants.get(handle.name)
         snapshot = state is None or getattr(state, "is_resource", True)
         roots = self.memory.variable(step, self.buffer_id(handle), snapshot)
@@ -389,7 +392,7 @@ class Tracer:
         return Value(name, guard, roots)
 
     def handle(self, op: Operation, state: Any) -> None:
-        """Records an output that is a handle to session state, known before the run."""
+        """Record an output that is a handle to session state, known before the run."""
         name = self.name("r")
         self.constants[name] = state
         self.facts.handles[op._outputs[0]] = state
@@ -400,7 +403,7 @@ class Tracer:
             self.moves.put(name, self.moves.device_of(op))
 
     def predicate(self, tensor: Tensor, op: Operation) -> str:
-        """The local name of a tensor's truth, computed once.
+        """Return the local name of a tensor's truth, computed once.
 
         Raises:
           InvalidArgumentError: if it is no scalar.
@@ -422,7 +425,7 @@ def holds_handle(tensor: Tensor) -> bool:
 
 
 def both(a: Guard, b: Guard) -> Guard:
-    """The conjunction of two guards; None if they contradict each other."""
+    """Return the conjunction of two guards; None if they contradict each other."""
     if a is None or b is None:
         return None
     if a == b or not b:
@@ -557,7 +560,7 @@ def _control_trigger(tracer: Tracer, op: Operation) -> None:
 
 
 def _pivot(tracer: Tracer, op: Operation) -> None:
-    """What only orders does nothing."""
+    """Trace an operation that only orders: no step."""
     tracer.guard_of(op)
 
 

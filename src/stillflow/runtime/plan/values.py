@@ -1,4 +1,4 @@
-"""Between numpy and torch: what is fed, and what is fetched."""
+"""Conversion between numpy and torch: feeds and fetches."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from stillflow.graph.operation import Tensor
 from stillflow.runtime.plan.facts import to_array
 from stillflow.runtime.session.feeds import as_fed
 
-# Plans only read what is fed, so read-only arrays are safe to share.
+# Plans only read the feeds, so read-only arrays are safe to share.
 warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
 
 
 @cache
 def torch_type(dtype: DType) -> torch.dtype | None:
-    """The torch dtype that holds values of `dtype`; None for strings and handles."""
+    """Return the torch dtype that holds values of `dtype`; None for strings and handles."""
     name = dtype.base_dtype.torch_name
     return None if name is None else getattr(torch, name)
 
 
 def from_array(array: np.ndarray, device: Any = None) -> Any:
-    """A numpy array as a run-time value, sharing memory where possible; strings stay arrays."""
+    """Return a numpy array as a run-time value, sharing memory where possible.
+
+    Strings stay arrays.
+    """
     if not isinstance(array, np.ndarray):
         return array  # a run-time value already
     kind = array.dtype
@@ -56,7 +59,7 @@ def _plain(array: np.ndarray) -> np.ndarray:
 
 
 def fetch_converter(tensor: Tensor, copy: bool) -> Callable[[Any], Any] | None:
-    """What makes the fetched numpy value of a run-time value; it never shares the plan's memory."""
+    """Return the conversion of a run-time value to the fetched numpy value, in its own memory."""
     dtype = tensor.dtype.base_dtype
     if dtype == dtypes.string:
         return _fetch_string_copy if copy else _fetch_string
@@ -68,7 +71,7 @@ def fetch_converter(tensor: Tensor, copy: bool) -> Callable[[Any], Any] | None:
 
 
 def fetch_fed(value: Any) -> Any:
-    """What was fed, as an array, also if it is a scalar."""
+    """Return a feed as an array, also if it is a scalar."""
     return as_fed(value) if isinstance(value, np.ndarray) else to_array(value)
 
 
@@ -104,7 +107,7 @@ def _fetch_string_copy(value: Any) -> Any:
 
 
 def _fetch_handle(value: Any) -> Any:
-    """A handle that is a reference to strings: the container, and the name in it."""
+    """Return a handle that is a reference to strings: the container, and the name in it."""
     return np.array([b"localhost", value.name.encode()], dtype=object)
 
 

@@ -1,4 +1,4 @@
-"""What has to wait for what, while one after the other is done."""
+"""Dependencies among steps, while one after the other is done."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Dependencies:
         return [number for number, count in enumerate(self._missing) if not count]
 
     def done(self, number: int) -> list[int]:
-        """Notes that one is done; gives those that waited for nothing else."""
+        """Mark one as done; return those that waited for nothing else."""
         for other in self.followers[number]:
             self._missing[other] -= 1
         return [other for other in self.followers[number] if not self._missing[other]]

@@ -1,9 +1,8 @@
 """The order of a plan's steps in which those of a GPU stand together.
 
-What the host does in between would cut a CUDA graph in two. Steps of the host that a device waits
-for, or that change or may refuse something, run as soon as what they take is there, then what a
-device does, last what only the host wants to know; what shows in values or on the outside keeps its
-order.
+Host steps in between would split a CUDA graph. Steps of the host that a device waits for, or that
+change something or may fail, run as soon as their inputs exist, then the device's steps, last those
+that only the host needs; everything visible in values or outside keeps its order.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def host_first(
 
 
 class _Order:
-    """What each step has to wait for."""
+    """Dependencies of each step."""
 
     def __init__(
         self,
@@ -117,7 +116,7 @@ class _Order:
         return before
 
     def _by_memory(self, number: int, step: Step) -> set[int]:
-        """A variable is read after and before it is written as the graph has it."""
+        """Return a variable is read after and before it is written as the graph has it."""
         before: set[int] = set()
         written, seen = set(step.writes) | self._replaces(step), self._looks_at(step)
         for buffer in seen | written:
@@ -134,7 +133,7 @@ class _Order:
         return before
 
     def _replaces(self, step: Step) -> set[int]:
-        """The variable that gets a value with memory of its own, and keeps the old one as it is."""
+        """Return the variable that gets a value in new memory, and keeps the old one unchanged."""
         buffer = assigned_buffer(step, self._buffer_of)
         return set() if buffer is None else {buffer}
 
@@ -168,7 +167,7 @@ class _Order:
 
 
 def has_effect(step: Step) -> bool:
-    """Whether a call does more than to give values."""
+    """Return True if a call does more than to give values."""
     if step.device is not None:
         return False
     if not getattr(step.function, "is_ordered", True):
@@ -178,10 +177,10 @@ def has_effect(step: Step) -> bool:
 
 
 def is_of_arrays(step: Step) -> bool:
-    """Whether a call is about an array or stack of tensors, which lives as long as the run."""
+    """Return True for a call on an array or stack of tensors, which lives as long as the run."""
     return step.kind == "call" and step.op is not None and step.op.card.handle in _ARRAYS
 
 
 def draws_only(step: Step) -> bool:
-    """Whether the only effect of a call is that its next numbers are others."""
+    """Return True if the only effect of a call is an advanced random stream."""
     return all(op.card.foldable or {"seed", "seed2"} <= op.attrs.keys() for op in ops_of(step))

@@ -1,4 +1,4 @@
-"""Steps that another thread takes while the plan goes on: summaries beside the training step.
+"""Asynchronous steps on a worker thread: summaries during the training step.
 
 A card with `beside=True` (its kernel is pure and works in NumPy or torch) becomes two steps: one
 hands its inputs to a thread as soon as they are there, the other waits for the result as late as
@@ -30,7 +30,7 @@ _ASSIGN = ("write", "replace", "add", "subtract")
 
 
 class Pending:
-    """A kernel's call, made by whoever comes first: a helping thread, or who wants the result."""
+    """Call of a kernel, by a worker thread or by the consumer of its result, whichever is first."""
 
     __slots__ = ("_arguments", "_done", "_error", "_function", "_taken", "_value")
 
@@ -42,7 +42,7 @@ class Pending:
         _helpers().put(self)
 
     def work(self) -> None:
-        """Makes the call, unless somebody else does."""
+        """Make the call, unless somebody else does."""
         if self._taken.acquire(blocking=False):
             try:
                 self._value = self._function(*self._arguments)
@@ -62,7 +62,7 @@ class Pending:
                 pass
 
     def result(self) -> Any:
-        """Returns what the kernel gives; raises what it raises."""
+        """Return what the kernel gives; raise what it raises."""
         self.work()
         with self._done:
             if self._error is not None:
@@ -72,7 +72,7 @@ class Pending:
 
 @cache
 def _helpers() -> SimpleQueue[Pending]:
-    """The queue of calls, with threads that make them."""
+    """Return the queue of calls, with threads that make them."""
     calls: SimpleQueue[Pending] = SimpleQueue()
 
     def help_out() -> None:
@@ -105,14 +105,14 @@ def _is_own(op: Operation) -> bool:
 def as_soon_as_ready(
     ops: list[Operation], fetched: Sequence[Tensor], fed: Collection[Tensor]
 ) -> list[Operation]:
-    """Moves operations of cards with `beside=True` up to where their inputs are there.
+    """Move operations of cards with `beside=True` up to where their inputs are there.
 
     TensorFlow, too, runs them then, not when all that was made before them is done. So the summary
     of a variable shows it as the optimizer found it; what a program assigns itself, it does show.
 
     Args:
       ops: in the order in which they run.
-      fetched: what is given back.
+      fetched: the results.
       fed: what is not computed.
     """
     if not any(op.card.beside for op in ops):
@@ -139,7 +139,7 @@ def as_soon_as_ready(
 
 
 def put_beside(steps: list[Step], values: dict[Tensor, Value], memory: Memory) -> list[Step]:
-    """Splits the steps of cards with `beside=True`, and lets what waits for them wait long.
+    """Split the steps of cards with `beside=True`, and lets what waits for them wait long.
 
     Args:
       steps: in the order in which they run; those under a condition stay as they are.
@@ -173,7 +173,7 @@ def put_beside(steps: list[Step], values: dict[Tensor, Value], memory: Memory) -
 
 
 class _Shown:
-    """What another thread may see of variables: the call, the values, and whose they are."""
+    """Variables read by an asynchronous step: the call, the values, and their variables."""
 
     def __init__(
         self, begun: Name, step: Step, roots: dict[str, frozenset[int]], memory: Memory
@@ -188,14 +188,14 @@ class _Shown:
                 self._buffers |= buffers
 
     def is_changed(self, written: set[int]) -> bool:
-        """Whether a step that changes these variables may change one of mine; -1 is any."""
+        """Return True if a step that changes these variables may change one of mine; -1 is any."""
         if -1 in written or -1 in self._buffers:
             return bool(written and self._buffers)
         return not written.isdisjoint(self._buffers)
 
 
 def _parted(shown: list[_Shown], step: Step) -> list[Step]:
-    """What has to happen before a step changes what is shown."""
+    """Return the steps that must run before a step changes shown variables."""
     if not shown:
         return []
     begun = [each.begun for each in shown]
@@ -204,7 +204,7 @@ def _parted(shown: list[_Shown], step: Step) -> list[Step]:
 
 
 def _ended(waiting: list[Step]) -> list[Step]:
-    """Steps that wait no longer; first of all the plan makes calls that no thread has begun."""
+    """Return the end of the waits; the plan first makes calls that no thread has begun."""
     begun = [step.arguments[0] for step in waiting if waits(step)]
     if len(begun) < 2:
         return waiting
@@ -220,7 +220,7 @@ def _is_beside(step: Step) -> bool:
 
 
 def waits(step: Step) -> bool:
-    """Whether a step waits for what another thread makes."""
+    """Return True if a step waits for what another thread makes."""
     return step.function is _result
 
 
@@ -229,7 +229,7 @@ def _is_late(step: Step) -> bool:
 
 
 def _needed(step: Step, waiting: list[Step]) -> list[Step]:
-    """Which of the steps that wait have to run before a step."""
+    """Return the waiting steps that have to run before a step."""
     wanted = {*step.inputs, *(name for name, _ in step.guard or ())}
     needed = []
     for other in reversed(waiting):

@@ -1,9 +1,9 @@
-"""Runs that put into queues and take from queues: what puts does not wait for what takes.
+"""Runs that enqueue and dequeue: enqueues do not wait for dequeues.
 
-TensorFlow runs operations side by side, so one run may take what the same run puts, whichever was
-made first, and put where only its own taking makes room. A plan runs one operation after another.
-So what takes, and all that depends on it, comes last, and after what puts into its queue; and what
-puts only begins where it stands, and is waited for at the end.
+TensorFlow runs operations concurrently, so a run may dequeue elements that it enqueues itself, in
+any order of creation, and enqueue where only its own dequeues make room. A plan runs one operation
+after another. So dequeues, and all their consumers, come last, and after the enqueues of their
+queue; and an enqueue only begins in place, and is waited for at the end.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _QUEUES = ("queue", "rendezvous")
 
 
 def takes_last(ops: Sequence[Operation]) -> tuple[list[Operation], Collection[Operation]]:
-    """The operations in an order in which those that take from queues come as late as may be.
+    """Return the operations in an order in which dequeues come as late as possible.
 
     Args:
       ops: in the order in which they would run.
 
     Returns:
-      The operations; and those among them that put, and are to be waited for at the end.
+      The operations; and the enqueues, which are to be waited for at the end.
     """
     unchanged = list(ops), ()
     puts = [op for op in ops if op.card.access == "put" and op.card.handle == "queue"]
@@ -48,12 +48,18 @@ def takes_last(ops: Sequence[Operation]) -> tuple[list[Operation], Collection[Op
 
 
 def _takes(op: Operation, of: Collection[str] = _QUEUES) -> bool:
-    """What comes from another task may depend on what is taken here, so it counts as well."""
+    """Return True for dequeues.
+
+    A receive from another task may depend on one here, so it counts.
+    """
     return op.card.access == "take" and op.card.handle in of
 
 
 def _waited_for(ops: Sequence[Operation]) -> set[Operation]:
-    """The operations after whose end others run; a group at the end of a run is none of these."""
+    """Return the operations after whose end others run.
+
+    A group at the end of a run is none of these.
+    """
     found: set[Operation] = set()
     for op in reversed(ops):
         if op.type != "NoOp" or op in found:
@@ -64,7 +70,7 @@ def _waited_for(ops: Sequence[Operation]) -> set[Operation]:
 def _meetings(
     ops: Sequence[Operation], puts: Sequence[Operation]
 ) -> dict[Operation, list[Operation]]:
-    """What puts into the queue of each operation that takes from one."""
+    """Return the enqueues into the queue of each dequeue."""
     by_queue = defaultdict(list)
     for put in puts:
         by_queue[put._inputs[0]].append(put)
@@ -75,7 +81,7 @@ def _meetings(
 def _ordered(
     ops: Sequence[Operation], late: set[Operation], met: dict[Operation, list[Operation]]
 ) -> list[Operation]:
-    """The operations, the late ones last and what takes after what puts, otherwise as they were."""
+    """Return the operations, late ones last and dequeues after enqueues, otherwise in order."""
     places = {op: place for place, op in enumerate(ops)}
     given = [{places[s] for s in sources(op) if s in places} for op in ops]
     puts = {places[op]: {places[put] for put in met[op]} for op in met}
@@ -87,7 +93,7 @@ def _ordered(
     ready = [rank(place) for place in waits.free()]
     found: dict[int, Operation] = {}
     while len(found) < len(ops):
-        if not ready:  # what puts depends on what takes: the first of these has to find something
+        if not ready:  # enqueues depend on dequeues: the first of these has to find an element
             free = min(p for p in puts if p not in found and given[p] <= found.keys())
             waits.let_go(free)
             ready.append(rank(free))
@@ -99,7 +105,7 @@ def _ordered(
 
 
 def waiting_at_the_end(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """The plan's function, which waits at its end for what it began."""
+    """Return the plan's function, which waits at its end for what it began."""
 
     def run(*arrays: Any) -> list[Any]:
         with Begun():

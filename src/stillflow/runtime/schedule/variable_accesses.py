@@ -1,8 +1,9 @@
-"""Reads and writes of one variable that nothing orders: which comes first.
+"""Order of a variable's reads and writes that nothing orders explicitly.
 
-A program may read a variable and assign it in one run without saying in which order, as BERT's
-optimizer does with the global step, or `sess.run([accuracy, update_op])`. TensorFlow runs what is
-ready, so what comes first follows from what each waits for, not from what was made first:
+A program may read a variable and assign it in one run without an explicit order, as BERT's
+optimizer does with the global step, or `sess.run([accuracy, update_op])`. TensorFlow runs
+operations when they are ready, so the order follows from their dependencies, not from their
+creation:
 
 * a read is ready at once, and comes before a write that waits for a model's results;
 * a write that waits for variables and constants alone is done before the model begins, and before
@@ -23,12 +24,12 @@ from stillflow.runtime.plan.prune import sources
 
 _TURNS = 1000  # what a loop counts for, in operations
 
-# What an operation waits for, in rising order: variables and constants; what is fed; a model.
+# Dependencies of an operation, in rising order: variables and constants; feeds; a model.
 _NOTHING, _FEEDS, _MODEL = range(3)
 
 
 def as_tensorflow_orders(ops: list[Operation], fed: Collection[Tensor]) -> list[Operation]:
-    """The operations, reads and writes of a variable in the order in which TensorFlow does them.
+    """Return the operations, with a variable's reads and writes in TensorFlow's order.
 
     Args:
       ops: in an order in which they may run.
@@ -60,7 +61,7 @@ class _Races:
         self._takers = self._find_takers(ops)
 
     def _look(self, op: Operation) -> None:
-        """Notes what an operation waits for, and after how many others it can run."""
+        """Record an operation's dependencies, and after how many others it can run."""
         waits = _own_wait(op, self._fed)
         depth = 0
         for source in sources(op, self._fed):
@@ -71,7 +72,7 @@ class _Races:
         self._depth[op] = depth + (_TURNS if op.card.flow == "exit" else 0)
 
     def _find_takers(self, ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
-        """The operations that read or write each variable that this run writes."""
+        """Return the operations that read or write each variable that this run writes."""
         takers: dict[Operation, list[Operation]] = {}
         for written in self._writes.values():
             takers.update((variable, []) for variable in written)
@@ -90,7 +91,7 @@ class _Races:
         return takers
 
     def found(self) -> dict[Operation, list[Operation]]:
-        """For operations, those that come first although they were made later."""
+        """Return for operations those that come first although they were made later."""
         before: dict[Operation, list[Operation]] = {}
         needed = self._needed_at_once()
         trains = _MODEL in self._waits.values()
@@ -104,7 +105,7 @@ class _Races:
         return before
 
     def _needed_at_once(self) -> dict[Operation, Operation]:
-        """What the writes that wait for nothing need themselves, with one of these writes."""
+        """Return the dependencies of writes that wait for nothing, with one of these writes."""
         needed: dict[Operation, Operation] = {}
         for write in self._writes:
             stack = [write] if self._waits[write] == _NOTHING else []
@@ -116,14 +117,14 @@ class _Races:
         return needed
 
     def _reads_at_once(self, taker: Operation, write: Operation) -> bool:
-        """Whether a later operation is ready long before a write."""
+        """Return True if a later operation is ready long before a write."""
         if self._place[taker] < self._place[write] or self._depth[taker] >= self._depth[write]:
             return False
         # Reads of resources take a thread of their own: they are late for what is done quickly.
         return self._waits[write] >= (_MODEL if _is_resource(write) else _FEEDS)
 
     def _written_at_once(self, write: Operation, taker: Operation) -> bool:
-        """Whether a later write is ready long before the operation is done."""
+        """Return True if a later write is ready long before the operation is done."""
         later = self._place[write] > self._place[taker]
         return later and self._waits[write] == _NOTHING
 
@@ -146,7 +147,7 @@ def _looks_away(op: Operation) -> bool:
 
 
 def _own_wait(op: Operation, fed: Collection[Tensor]) -> int:
-    """What an operation waits for, its inputs aside."""
+    """Return the dependencies of an operation, its inputs aside."""
     if op.card.flow == "exit" or op.card.latency == "long":
         return _MODEL
     if not (op.card.foldable or _places(op) or op.card.latency in ("none", "brief")):
@@ -158,13 +159,13 @@ def _own_wait(op: Operation, fed: Collection[Tensor]) -> int:
 
 
 def _written(op: Operation) -> list[Operation]:
-    """The variables that an operation writes."""
+    """Return the variables that an operation writes."""
     found = [_variable(op._inputs[place]) for place in _places(op) if place < len(op._inputs)]
     return [variable for variable in found if variable is not None]
 
 
 def _places(op: Operation) -> Sequence[int]:
-    """The inputs that an operation changes, or puts something else in the place of."""
+    """Return the inputs that an operation changes, or puts something else in the place of."""
     return (0,) if op.card.access == "replace" else op.card.writes
 
 
@@ -184,7 +185,7 @@ def _is_resource(write: Operation) -> bool:
 def _sorted(
     ops: Sequence[Operation], fed: Collection[Tensor], before: Mapping[Operation, list[Operation]]
 ) -> list[Operation]:
-    """The operations in their order, each after what it needs and what comes before it."""
+    """Return the operations in their order, each after what it needs and what comes before it."""
     place = {op: number for number, op in enumerate(ops)}
     begun: set[Operation] = set()
     result: list[Operation] = []
@@ -207,5 +208,5 @@ def _sorted(
 
 
 def _closes(op: Operation, source: Operation) -> bool:
-    """Whether `source` brings `op` what the iteration before computed."""
+    """Return True if `source` is the previous iteration's value for `op`."""
     return op.card.flow == "merge" and source.card.flow == "next iteration"

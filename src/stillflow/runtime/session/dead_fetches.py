@@ -16,7 +16,7 @@ from stillflow.runtime.session.fetches import Fetches
 
 
 def may_be_dead(tensors: Sequence[Tensor], feeds: Collection[Tensor]) -> bool:
-    """Whether some tensor is computed in a branch only, and so in some runs not at all."""
+    """Return True if some tensor is computed in a branch only, and so may be dead in some runs."""
     waiting = [tensor.op for tensor in tensors if tensor not in feeds]
     seen = set(waiting)
     while waiting:
@@ -39,7 +39,7 @@ def plan_with_empty(
     fetches: Fetches,
     feeds: dict[Tensor, Dims],
 ) -> Callable[..., list[Any]] | None:
-    """A plan that gives float32 [0] for what was not computed.
+    """Return a plan that gives float32 [0] for what was not computed.
 
     Args:
       make: makes a plan, as `make_plan` does.

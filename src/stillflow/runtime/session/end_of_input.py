@@ -1,9 +1,9 @@
-"""What still runs of a step whose input has come to its end.
+"""Operations of a step that still run when its input is exhausted.
 
-TensorFlow runs operations beside each other: while one waits for input and finds none, those that
-do not need it have run. A plan goes through them one by one and stops there. Programs see the
-difference in counters: a step that fails for want of input has counted in TensorFlow, and savers
-that look at the count then write what the step before it has changed.
+TensorFlow runs operations concurrently: while one waits for input and finds none, those that do not
+need it have run. A plan runs them one by one and stops there. Programs see the difference in
+counters: a step that fails for missing input has counted in TensorFlow, and savers that check the
+count then write the changes of the step before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def counters_left(
     fed: Iterable[Tensor],
     failed: Operation,
 ) -> list[Operation]:
-    """The operations after a failed one that count by a constant and need nothing else.
+    """Return the operations after a failed one that count by a constant and need nothing else.
 
     Args:
       tensors, targets, fed: what the step was asked for.

@@ -1,4 +1,4 @@
-"""Checks and converts what a program feeds."""
+"""Checks and conversion of feeds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from stillflow.runtime.plan.facts import to_array
 
 
 class AnyShape(np.ndarray):
-    """An array that is fed whatever static shape the tensor has, as Keras feeds its models."""
+    """Array to be fed regardless of the tensor's static shape, as Keras feeds its models."""
 
 
 def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
-    """A fed value as an array of the tensor's type; an array that fits is not copied.
+    """Return a fed value as an array of the tensor's type; an array that fits is not copied.
 
     Raises:
       TypeError: if the value is a tensor or an integer that the type cannot hold.
@@ -63,7 +63,7 @@ def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
 
 
 def _holds(kind: Any, value: int) -> bool:
-    """Whether numbers of a numpy type can be this integer; strings cannot."""
+    """Return True if numbers of a numpy type can be this integer; strings cannot."""
     if kind is object:
         return False
     if kind is None or np.dtype(kind).names:
@@ -94,7 +94,7 @@ def _strings(value: Any) -> np.ndarray:
 
 
 def as_fed(value: np.ndarray) -> np.ndarray:
-    """The strings that a program has fed, before they were encoded: TensorFlow fetches those."""
+    """Return fed strings as the program gave them, before encoding: TensorFlow fetches those."""
     owner = value.base
     if isinstance(owner, _Encoded) and owner.fed() is value:
         return owner.text

@@ -1,4 +1,4 @@
-"""The structure of what is fetched: which tensors and operations, and how results go back."""
+"""Structure of the fetches: their tensors and operations, and the assembly of results."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def register_expansion(
     fetch: Callable[[Any], tuple[list[Any], Callable[[list[Any]], Any]]],
     feed: Callable[[Any, Any], list[tuple[Any, Any]]] | None = None,
 ) -> None:
-    """Registers how objects of a type are fetched and fed.
+    """Register how objects of a type are fetched and fed.
 
     Args:
       kind: the type.
-      fetch: `f(obj)` gives the elements to fetch and what makes the result of their values.
+      fetch: `f(obj)` returns the elements to fetch and a function from their values to the result.
       feed: `f(obj, value)` gives pairs of elements and values.
     """
     _expansions.insert(0, (kind, fetch, None))  # type: ignore[arg-type]
@@ -42,12 +42,12 @@ def register_session_run_conversion_functions(
     feed_function: Callable[[Any, Any], list[tuple[Any, Any]]] | None = None,
     feed_function_for_partial_run: Callable[[Any], list[Any]] | None = None,
 ) -> None:
-    """Registers how objects of a type are fetched and fed, as TF's session module has it.
+    """Register how objects of a type are fetched and fed, as TF's session module has it.
 
     Args:
       tensor_type: the type.
-      fetch_function: gives the elements to fetch and what makes the result of their values.
-      feed_function: gives pairs of elements and values of what is fed.
+      fetch_function: returns the elements to fetch and a function from their values to the result.
+      feed_function: returns pairs of elements and values of the feeds.
       feed_function_for_partial_run: gives the elements that will be fed.
 
     Raises:
@@ -165,7 +165,7 @@ def _nothing(values: list[Any]) -> None:
 
 
 def expand_feed(key: Any, value: Any) -> list[tuple[Any, Any]]:
-    """A feed as pairs of a single element and its value."""
+    """Return a feed as pairs of a single element and its value."""
     for kind, expand in _feed_expansions:
         if isinstance(key, kind):
             return expand(key, value)
@@ -173,7 +173,10 @@ def expand_feed(key: Any, value: Any) -> list[tuple[Any, Any]]:
 
 
 def feed_pairs(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
-    """A feed as pairs of a single element and its value; tuples of keys take tuples of values."""
+    """Yield a feed as pairs of a single element and its value.
+
+    Tuples of keys take tuples of values.
+    """
     if isinstance(key, tuple):
         for inner, part in nest.flatten_dict_items({key: value}).items():
             yield from expand_feed(inner, part)
@@ -182,7 +185,7 @@ def feed_pairs(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def expand_feed_keys(key: Any) -> list[Any]:
-    """The single elements behind a key that may be fed."""
+    """Return the single elements behind a key that may be fed."""
     for kind, expand_key in _partial_feed_expansions:
         if isinstance(key, kind):
             return expand_key(key)
@@ -193,7 +196,7 @@ def expand_feed_keys(key: Any) -> list[Any]:
 
 
 def structure_key(fetches: Any) -> Any:
-    """A hashable stand-in for a fetch structure, equal for equal structures."""
+    """Return a hashable stand-in for a fetch structure, equal for equal structures."""
     if isinstance(fetches, (list, tuple)):
         return (type(fetches), *[structure_key(item) for item in fetches])
     if isinstance(fetches, collections.abc.Mapping):

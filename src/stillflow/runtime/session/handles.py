@@ -10,13 +10,13 @@ from stillflow.runtime.session.fetches import Fetches
 
 
 def kept_tensors(resources: Resources) -> SessionTensors:
-    """The tensors that a session keeps."""
+    """Return the tensors that a session keeps."""
     store: SessionTensors = resources.get("", KIND, KIND, SessionTensors)
     return store
 
 
 def with_handles(handler: Fetches, session: Any) -> None:
-    """Makes the fetched handles of kept tensors `TensorHandle` objects."""
+    """Make the fetched handles of kept tensors `TensorHandle` objects."""
     handles = {
         i: tensor.op.inputs[0].dtype
         for i, tensor in enumerate(handler.tensors)

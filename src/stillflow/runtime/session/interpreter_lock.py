@@ -1,9 +1,9 @@
 """Runs in programs that have other Python threads, which need the interpreter's lock.
 
-A kernel gives the lock back for microseconds. A thread that waits is woken by that, finds the
-lock taken again and waits on, so that threads that prepare data would starve for many runs. So a
-run begins and ends with a turn of the others: this thread sleeps for a moment, once in as long as
-Python lets any thread have the lock, and less often while nobody takes the turn.
+A kernel releases the lock for microseconds. A waiting thread is woken by that, finds the lock taken
+again and waits on, so that threads that prepare data would starve for many runs. So a run begins
+and ends with a slot for the others: this thread sleeps for a moment, once in as long as Python lets
+any thread have the lock, and less often while nobody uses the slot.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _of_thread = _OfThread()
 def in_turns(
     plan: Callable[..., list[Any]], fetches: Fetches, feeds: Mapping[Tensor, np.ndarray]
 ) -> list[Any]:
-    """Run a plan on the feeds as they are when it begins, between two turns of other threads.
+    """Run a plan on the present feeds, between two slots of other threads.
 
     Args:
       plan: a function of the feeds.
@@ -79,7 +79,7 @@ def in_turns(
 
 
 def _snapshot(array: np.ndarray) -> np.ndarray:
-    """The values of an array in memory that nobody else changes."""
+    """Return the values of an array in memory that nobody else changes."""
     if not (array.flags.writeable and array.size):
         return array
     if array.size <= _HELD_ANYWAY or array.dtype.hasobject or not array.flags.c_contiguous:

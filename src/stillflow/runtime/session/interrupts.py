@@ -1,6 +1,7 @@
-"""What stops a run that would go on for ever: its time limit, or the session's end.
+"""Interruption of endless runs: by the time limit, or by the session's end.
 
-Loops look at an interrupt at each turn; what waits (queues, say) leaves a function to be called.
+Loops check an interrupt at each iteration; waiting operations (queues, say) register a function to
+be called.
 """
 
 from __future__ import annotations
@@ -35,26 +36,26 @@ class Interrupt:
             wake(error)
 
     def watch(self, wake: Wake) -> None:
-        """From now on `wake` is called with the error that is left; at once if one was."""
+        """Call `wake` with the error at an interrupt; at once if there was one."""
         with self._lock:
             self._waiting[id(wake)] = wake
         if self.error is not None:
             wake(self.error)
 
     def forget(self, wake: Wake) -> None:
-        """Ends what `watch` began."""
+        """Undo `watch`."""
         with self._lock:
             self._waiting.pop(id(wake), None)
 
     def check(self) -> None:
-        """Raises the error that was left, if any."""
+        """Raise the error that was left, if any."""
         if self.error is not None:
             kind: Any = type(self.error)
             raise kind(None, None, self.error.message)
 
 
 class Waits:
-    """How the operations of a session wait: until they are done or the run is to end.
+    """Waits of a session's operations: until they are done or the run is to end.
 
     Args:
       session: what ends all runs of the session.
@@ -64,7 +65,7 @@ class Waits:
         self.session = session
 
     def wait(self, done: threading.Lock, cancel: Wake) -> None:
-        """Waits until another thread releases `done`.
+        """Wait until another thread releases `done`.
 
         Args:
           done: a lock that the caller has acquired.
@@ -82,7 +83,7 @@ class Waits:
                 interrupt.forget(cancel)
 
     def check(self) -> None:
-        """Raises the error of a run that is to end."""
+        """Raise the error of a run that is to end."""
         self.session.check()
         current_interrupt().check()
 
@@ -92,14 +93,14 @@ _of_thread = threading.local()
 
 
 def current_interrupt() -> Interrupt:
-    """That of the run in this thread; one that never comes if it has no limit."""
+    """Return the interrupt of the run in this thread; one that never comes if it has no limit."""
     found: Interrupt = getattr(_of_thread, "interrupt", _NEVER)
     return found
 
 
 @contextmanager
 def interrupted_by(interrupt: Interrupt) -> Iterator[None]:
-    """What runs in this thread inside of the context ends when `interrupt` says so."""
+    """Stop the computations of this thread inside of the context when `interrupt` occurs."""
     before = current_interrupt()
     _of_thread.interrupt = interrupt
     try:
@@ -110,7 +111,7 @@ def interrupted_by(interrupt: Interrupt) -> Iterator[None]:
 
 @contextmanager
 def time_limit(milliseconds: int) -> Iterator[None]:
-    """Ends what runs in this thread after a while; 0 is no limit.
+    """Stop the computations of this thread after a while; 0 is no limit.
 
     Raises:
       DeadlineExceededError: where the run looks for it, once the time is over.

@@ -1,4 +1,4 @@
-"""What training in mixed precision and sessions have to know of each other."""
+"""State shared by mixed-precision training and sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ON, _OFF = 1, 2  # of RewriterConfig.Toggle
 
 
 def session_config(config: Any) -> Any:
-    """The `ConfigProto` (or None) of a session, with the rewrite switched on if it is enabled."""
+    """Return the `ConfigProto` (or None) of a session, with the rewrite on if it is enabled."""
     global non_mixed_precision_session_created
     switch = 0
     if config is not None:

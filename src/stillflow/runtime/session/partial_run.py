@@ -53,7 +53,7 @@ class PartialRun:
         )  # fmt: skip
 
     def run(self, resources: Any, fetches: Any, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
-        """Computes the next fetches from what has been fed up to now.
+        """Compute the next fetches from what has been fed up to now.
 
         Raises:
           RuntimeError: if an operation is fetched, rather than a tensor.
@@ -81,16 +81,17 @@ class PartialRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether all has been fed and fetched."""
+        """True if all has been fed and fetched."""
         return self._done.issuperset(self._fetches) and self._feeds.issubset(self._fed)
 
     def _step(self, fetches: Any, feeds: dict[Tensor, np.ndarray]) -> Step:
-        """What the next step computes and leaves behind."""
+        """Return the next step's results and the values it keeps."""
         declared, known = self._declared, {*self._fed, *self._values, *feeds}
         self._check_fed(fetches, known)
         ops = [op for op in needed_ops(fetches.tensors, [], known) if op not in self._executed]
-        # A loop is left as a whole; if a later step needs more of it, it runs again. So does what
-        # gives handles, which are no values, and what fills arrays of tensors for it.
+        # A loop is kept as a whole; if a later step needs more of it, it runs again. So do
+        # operations that give handles, which are no values, and those that fill arrays of tensors
+        # for it.
         looped = inner_ops(ops, known)
         once = {op for op in ops if op not in looped and not _names_state(op)}
         needed = needed_ops(declared.tensors, declared.targets, list(self._feeds))
@@ -127,7 +128,7 @@ class PartialRun:
 
 
 class Step(NamedTuple):
-    """What one step of a partial run computes.
+    """Computation of one step of a partial run.
 
     Its fields: the tensors that it fetches; those whose values later steps need; the operations
     that it runs inside of loops; those that no later step runs again; those that ran before; the
@@ -151,7 +152,7 @@ class PartialPlans:
         self._steps: dict[Any, Step] = {}
 
     def step(self, path: Any, make: Callable[[], Step]) -> Step:
-        """The step at the end of a path, made if no run has gone this way before."""
+        """Return the step at the end of a path, made if no run has gone this way before."""
         with self._lock:
             if path not in self._steps:
                 made = make()
@@ -161,7 +162,7 @@ class PartialPlans:
             return self._steps[path]
 
     def plan(self, step: Step, resources: Any, known: dict[Tensor, Any]) -> Any:
-        """The plan of a step for the shapes of what has been fed and computed."""
+        """Return the plan of a step for the shapes of what has been fed and computed."""
         from stillflow.runtime.plan.plan import make_plan
 
         with self._lock:
@@ -175,7 +176,7 @@ class PartialPlans:
 
 
 def _names_state(op: Operation) -> bool:
-    """Whether an operation says what a variable, queue or stack is, or is one of a TensorArray."""
+    """Return True if an operation names a variable, queue or stack, or is one of a TensorArray."""
     if op.card.handle == "tensor array":
         return True
     kinds = [tensor.dtype for tensor in op._outputs]

@@ -1,4 +1,4 @@
-"""What a run is asked for beside its values."""
+"""Options of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def check_options(options: Any, run_metadata: Any) -> None:
-    """Refuses what `Session.run` does not take.
+    """Raise an error for unsupported options of `Session.run`.
 
     Args:
       options: a `RunOptions`, or None.
@@ -24,7 +24,7 @@ def check_options(options: Any, run_metadata: Any) -> None:
 
 
 def untraced(options: Any) -> Any:
-    """The same `RunOptions` without tracing: a run that is watched takes other times anyway."""
+    """Return the `RunOptions` without tracing: a watched run has other times anyway."""
     copy = type(options)()
     copy.CopyFrom(options)
     copy.trace_level = 0

@@ -43,7 +43,7 @@ from stillflow.runtime.session.settings import session_config
 
 
 class BaseSession:
-    """What `Session` and `InteractiveSession` share.
+    """Base of `Session` and `InteractiveSession`.
 
     Args:
       target: empty, or that of a `tf.train.Server`, whose cluster then keeps the state.
@@ -66,7 +66,7 @@ class BaseSession:
         self._policy = trust.current()  # of graphs from outside
         if self._server is None:
             targets.ALONE.add(self)
-        # What runs on the tasks of a cluster; None for a session by itself.
+        # The master of a cluster's tasks; None for a session by itself.
         self._master = targets.master(self._server, self._graph, self._config, self._check_alive)
         self._lock = threading.RLock()
         self._resources: Resources | None = None
@@ -107,7 +107,7 @@ class BaseSession:
         return self._target
 
     def as_default(self) -> Any:
-        """A context in which this is the session that `eval` and `run` of tensors use."""
+        """Return a context in which this is the session that `eval` and `run` of tensors use."""
         return default_session.default_session(self)
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class BaseSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Runs the operations that `fetches` need and gives their values.
+        """Run the operations that `fetches` need and give their values.
 
         Args:
           fetches: a tensor, operation, variable, name, or a (nested) list, tuple or dict of these.
@@ -174,7 +174,7 @@ class BaseSession:
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function that runs `fetches` with the values of `feed_list` as its arguments.
+        """Return a function that runs `fetches` with the values of `feed_list` as its arguments.
 
         Args:
           fetches: as in `run`.
@@ -202,7 +202,7 @@ class BaseSession:
         return call
 
     def _make_callable_from_options(self, callable_options: Any) -> Callable[..., list[Any]]:
-        """A function of the fed values, in order, as a `CallableOptions` message describes it."""
+        """Return a function of the fed values, in order, for a `CallableOptions` message."""
         feeds, fetches = list(callable_options.feed), list(callable_options.fetch)
         targets = list(callable_options.target)
         options = callable_options.run_options
@@ -223,7 +223,7 @@ class BaseSession:
         return call
 
     def explain(self, fetches: Any, feed_dict: Any = None) -> str:
-        """The plan of a run as text: what passes changed, and its steps. Nothing runs.
+        """Return the plan of a run as text: what passes changed, and its steps. Nothing runs.
 
         Args:
           fetches, feed_dict: as in `run`.
@@ -247,11 +247,11 @@ class BaseSession:
         return "\n\n".join(text_of(plan, times=False) for plan in plans)
 
     def list_devices(self) -> list[DeviceAttributes]:
-        """The devices this session can place operations on."""
+        """Return the devices this session can place operations on."""
         return session_devices(self._config) if self._master is None else self._master.devices()
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
-        """Declares what the steps of a partial run will fetch and feed; gives its handle.
+        """Declare the fetches and feeds of a partial run's steps; return its handle.
 
         Raises:
           RuntimeError: if the session is closed.
@@ -276,7 +276,7 @@ class BaseSession:
         return handle
 
     def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
-        """Runs the next step of a partial run; values fed and computed before are kept.
+        """Run the next step of a partial run; values fed and computed before are kept.
 
         Raises:
           tf.errors.InvalidArgumentError: if a feed or fetch was not declared or was used before.
@@ -347,7 +347,7 @@ class BaseSession:
     def _finish_without_input(
         self, handler: Fetches, feeds: dict[Tensor, np.ndarray], error: errors.OutOfRangeError
     ) -> None:
-        """Runs what does not need the input that has ended."""
+        """Run what does not need the input that has ended."""
         failed = error.op
         if not isinstance(failed, Operation) or failed.graph is not self._graph:
             return
@@ -358,7 +358,7 @@ class BaseSession:
     def _execute_watched(
         self, watches: Any, handler: Fetches, feeds: dict[Tensor, np.ndarray]
     ) -> list[Any]:
-        """Runs as a `DebugOptions` message asks for."""
+        """Run as a `DebugOptions` message asks for."""
         from stillflow.runtime.executor.watched_runs import WatchedRuns
 
         self._take_changes()
@@ -373,7 +373,7 @@ class BaseSession:
         handler: Fetches,
         feeds: dict[Tensor, np.ndarray],
     ) -> list[Any]:
-        """Runs one operation after the other and shows `see` all their values."""
+        """Run one operation after the other and show `see` all their values."""
         from stillflow.runtime.executor.watched_runs import run_watched
 
         self._take_changes()
@@ -387,7 +387,7 @@ class BaseSession:
         return kept_tensors(self._get_resources()).get(handle)
 
     def _take_changes(self) -> None:
-        """Drops plans of the graph as it was, checks what was added to it."""
+        """Drop plans of the graph as it was, check what was added to it."""
         with self._lock:
             edition = self._graph._edition
             if edition == self._edition:  # there are none, or another thread was quicker
@@ -416,7 +416,7 @@ class BaseSession:
             return self._traced
 
     def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
-        """The plan for these feed shapes, or one for any of those that were fed so far."""
+        """Return the plan for these feed shapes, or one for any of those that were fed so far."""
         with self._lock:
             seen = self._seen_shapes.setdefault((handler, *feeds), SeenShapes())
             relied = seen.rely_on(tuple(array.shape for array in feeds.values()))
@@ -448,7 +448,7 @@ class BaseSession:
         return plan if self._master is None else self._master.at_home(plan, resources.interrupt)
 
     def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> Any:
-        """How several tasks of a cluster do a run; None if this process does it by itself."""
+        """Return the distributed plan of a run; None if this process does it by itself."""
         if self._master is None:
             return None
         self._take_changes()
@@ -457,7 +457,7 @@ class BaseSession:
         )
 
     def _runs_alone(self, fetches: Any, feeds: Iterable[Tensor] = ()) -> bool:
-        """Whether this process does a run by itself."""
+        """Return True if this process does a run by itself."""
         return self._shared(self._handler(fetches), feeds) is None
 
     def _check_alive(self) -> None:
@@ -469,7 +469,7 @@ class BaseSession:
     def _get_resources(self) -> Resources:
         self._check_alive()
         if self._resources is None:
-            with self._lock:  # threads that run for the first time share what is made here
+            with self._lock:  # threads that run for the first time share the objects made here
                 self._resources = self._resources or self._make_resources()
         self._resources.bounds.limit(self._graph, self._policy, alone=self._master is None)
         return self._resources
@@ -489,14 +489,14 @@ class BaseSession:
         return resources
 
     def _abort(self) -> None:
-        """Lets all further runs fail: the server was reset."""
+        """Make all further runs fail: the server was reset."""
         self._aborted = True
         self._plans.clear()
 
 
 @export("Session")
 class Session(BaseSession):
-    """Runs parts of a graph; its variables live until it is closed.
+    """Session: runs parts of a graph; its variables live until it is closed.
 
     Used as a context manager it is also the default session, and its graph the default graph.
     """
@@ -528,7 +528,7 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: list[str] | None = None, config: Any = None) -> None:
-        """Forgets what a server keeps in some containers, or all of it.
+        """Forget what a server keeps in some containers, or all of it.
 
         Of the empty target it ends all sessions of this process that are without a server.
 
@@ -586,11 +586,11 @@ class InteractiveSession(BaseSession):
 
 
 def _interactive(config: Any) -> Any:
-    """The `ConfigProto` of a session that places only what it runs."""
+    """Return the `ConfigProto` of a session that places only what it runs."""
     from stillflow.protos import ConfigProto
 
     if config is not None and not isinstance(config, ConfigProto):
-        return config  # which is refused
+        return config  # it raises an error
     made = ConfigProto()
     if config is not None:
         made.CopyFrom(config)

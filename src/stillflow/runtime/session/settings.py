@@ -74,7 +74,7 @@ class _Settings:
         return self.physical if self.visible is None else self.visible
 
     def proto(self) -> Any:
-        """A `ConfigProto` that says the same."""
+        """Return a `ConfigProto` that says the same."""
         config = protos.ConfigProto(**self.threads)
         if self.jit is not None:
             config.graph_options.optimizer_options.global_jit_level = 1 if self.jit else -1
@@ -103,7 +103,7 @@ class _Settings:
             options.visible_device_list = ",".join(str(all_gpus.index(gpu)) for gpu in gpus)
 
     def touched(self) -> bool:
-        """Whether anything was set."""
+        """Return True if anything was set."""
         return any(value not in (None, {}) for name, value in vars(self).items()
                    if name != "physical")  # fmt: skip
 
@@ -112,7 +112,7 @@ _settings = _Settings()
 
 
 def session_config() -> Any:
-    """The `ConfigProto` for a session that was given none; None if nothing was ever set."""
+    """Return the `ConfigProto` for a session that was given none; None if nothing was ever set."""
     return _settings.proto() if _settings.touched() else None
 
 
@@ -121,43 +121,43 @@ def session_config() -> Any:
 
 @export("config.get_soft_device_placement")
 def get_soft_device_placement() -> bool:
-    """Whether an operation may run elsewhere if its device cannot run it."""
+    """Return True if an operation may run elsewhere if its device cannot run it."""
     return bool(_settings.soft_placement)
 
 
 @export("config.set_soft_device_placement")
 def set_soft_device_placement(enabled: bool) -> None:
-    """Lets operations run elsewhere if their device cannot run them, or not."""
+    """Allow operations to run elsewhere if their device cannot run them, or not."""
     _settings.soft_placement = enabled
 
 
 @export("config.threading.get_intra_op_parallelism_threads")
 def get_intra_op_parallelism_threads() -> int:
-    """How many threads one operation may use; 0 if that is left to the system."""
+    """Return the number of threads of one operation; 0 if the system decides."""
     return _settings.threads.get("intra_op_parallelism_threads", 0)
 
 
 @export("config.threading.set_intra_op_parallelism_threads")
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Sets how many threads one operation may use."""
+    """Set how many threads one operation may use."""
     _settings.threads["intra_op_parallelism_threads"] = num_threads
 
 
 @export("config.threading.get_inter_op_parallelism_threads")
 def get_inter_op_parallelism_threads() -> int:
-    """How many operations may run at a time; 0 if that is left to the system."""
+    """Return the number of concurrent operations; 0 if the system decides."""
     return _settings.threads.get("inter_op_parallelism_threads", 0)
 
 
 @export("config.threading.set_inter_op_parallelism_threads")
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Sets how many operations may run at a time."""
+    """Set how many operations may run at a time."""
     _settings.threads["inter_op_parallelism_threads"] = num_threads
 
 
 @export("config.optimizer.get_jit")
 def get_optimizer_jit() -> bool:
-    """Whether graphs are compiled."""
+    """Return True if graphs are compiled."""
     return bool(_settings.jit)
 
 
@@ -169,13 +169,13 @@ def set_optimizer_jit(enabled: bool) -> None:
 
 @export("config.optimizer.get_experimental_options")
 def get_optimizer_experimental_options() -> dict[str, Any]:
-    """The options of graph rewriting that were set, and the two that always have a value."""
+    """Return the options of graph rewriting that were set, and the two that always have a value."""
     return {**dict.fromkeys(_BOOLEANS, False), **_settings.options}
 
 
 @export("config.optimizer.set_experimental_options")
 def set_optimizer_experimental_options(options: dict[str, Any]) -> None:
-    """Sets options of graph rewriting.
+    """Set options of graph rewriting.
 
     Args:
       options: {name: bool, or a number for "min_graph_nodes"}; unknown names are left out.
@@ -199,13 +199,13 @@ def _known(device: PhysicalDevice, device_type: str | None = None) -> PhysicalDe
 
 @export("config.experimental.list_physical_devices")
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of this machine, of one type ("CPU", "GPU") or all."""
+    """Return the devices of this machine, of one type ("CPU", "GPU") or all."""
     return _of_type(_settings.physical, device_type)
 
 
 @export("config.experimental.list_logical_devices")
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices that operations can be placed on, of one type or all."""
+    """Return the devices that operations can be placed on, of one type or all."""
     devices = [
         LogicalDevice(device.name, device.device_type)
         for device in session_devices(session_config())
@@ -215,13 +215,13 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 @export("config.experimental.get_visible_devices")
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of this machine that sessions use."""
+    """Return the devices of this machine that sessions use."""
     return _of_type(_settings.visible_devices, device_type)
 
 
 @export("config.experimental.set_visible_devices")
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Sets which devices of this machine sessions use.
+    """Set which devices of this machine sessions use.
 
     Args:
       devices: a physical device or a list of them.
@@ -240,7 +240,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
 
 @export("config.experimental.get_memory_growth")
 def get_memory_growth(device: PhysicalDevice) -> bool | None:
-    """Whether memory of a GPU is taken as it is needed; None if nobody has said.
+    """Return True if GPU memory is allocated as needed; None if not set.
 
     Raises:
       ValueError: not a device of this machine.
@@ -264,7 +264,7 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
 
 @export("config.experimental.get_virtual_device_configuration")
 def get_virtual_device_configuration(device: PhysicalDevice) -> list[_VirtualDevice] | None:
-    """What a device was divided into, None if it was not.
+    """Return the virtual devices of a device, None if it was not divided.
 
     Raises:
       ValueError: not a device of this machine.

@@ -35,14 +35,17 @@ def _takes(op: Operation) -> bool:
 
 
 def _puts(op: Operation) -> bool:
-    """Runs that put as well may wait for themselves: these are ordered by `meeting`."""
+    """Run that put as well may wait for themselves: these are ordered by `meeting`."""
     return op.card.handle == "rendezvous" or (op.card.access == "put" and op.card.handle == "queue")
 
 
 def sources_of(
     tensors: Sequence[Tensor], targets: Sequence[Operation], feeds: dict[Tensor, Dims]
 ) -> list[Operation]:
-    """The operations that a run may do first; none where nothing would be gained, or one cannot."""
+    """Return the operations that a run may do first.
+
+    None where nothing would be gained, or one cannot.
+    """
     needed = needed_ops(tensors, targets, feeds)
     sources = [op for op in needed if _takes(op)]
     outputs = {output for op in sources for output in op._outputs}
@@ -68,7 +71,7 @@ def sources_of(
 def two_part_plan(
     make: Callable[..., Plan], resources: Resources, fetches: Fetches, feeds: dict[Tensor, Dims]
 ) -> Plan | None:
-    """The plan of a run that takes batches of any size from the host; None for others.
+    """Return the plan of a run that takes batches of any size from the host; None for others.
 
     Args:
       make: makes a plan, as `make_plan` does.
@@ -93,7 +96,7 @@ class TwoPartPlan:
       tensors: what to fetch.
       targets: operations to run.
       feeds: fed tensors with the shapes that the plan may rely on.
-      sources: what runs first.
+      sources: the operations that run first.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class Run(NamedTuple):
 
 
 class Recorder:
-    """Collects the steps of traced runs, one run at a time.
+    """Recorder of traced runs' steps, one run at a time.
 
     A captured graph has events in it where its steps end: it takes little longer than without, and
     tells when it was where.
@@ -41,12 +41,13 @@ class Recorder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ops: list[list[Operation]] = []  # of each step: itself, and what was joined with it
-        self._turning: set[int] = set()  # numbers of the steps that run in every turn of a loop
+        # numbers of the steps that run in every iteration of a loop
+        self._turning: set[int] = set()
         self._runs: dict[tuple[Any, ...], Run] = {}  # by operation, and turn of a loop
         self._marks: _Marks | None = None  # of the graph that is captured
 
     def number(self, step: Step, turns: bool) -> int:
-        """The number of a step that is going to be told of.
+        """Return the number of a step that is going to be told of.
 
         Args:
           step: the step.
@@ -63,7 +64,7 @@ class Recorder:
         return time.perf_counter_ns() if self._marks is None else self._marks.begin()
 
     def end(self, number: int, start: int, computes: bool, outputs: tuple[Any, ...]) -> None:
-        """Notes that a step has ended.
+        """Record that a step has ended.
 
         Args:
           number: of the step.
@@ -95,22 +96,22 @@ class Recorder:
             done += share
 
     def mark(self) -> _Marks:
-        """From now on steps leave marks: a graph is captured."""
+        """Make steps leave marks from now on: a graph is captured."""
         self._marks = _Marks()
         return self._marks
 
     def stop_marking(self) -> None:
-        """Steps tell the time again."""
+        """Make steps read the clock again."""
         self._marks = None
 
     def add_marked(self, marks: _Marks) -> None:
-        """Adds the steps of a graph that was launched just now."""
+        """Add the steps of a graph that was launched just now."""
         times = marks.times()
         for number, start, end, described in marks.steps:
             self._add(number, times[start], times[end], described)
 
     def take(self, plan: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, list[Run]]:
-        """Runs a traced plan; gives its results and its steps."""
+        """Run a traced plan; give its results and its steps."""
         with self._lock:
             self._runs = {}
             return plan(*values), list(self._runs.values())
@@ -124,11 +125,11 @@ class _Marks:
         self.steps: list[tuple[int, int, int, tuple[Any, ...]]] = []  # with numbers of events
 
     def begin(self) -> int:
-        """The number of the event at which a step begins: the end of the one before."""
+        """Return the number of the event at which a step begins: the end of the one before."""
         return len(self._events) - 1 if self._events else self.end()
 
     def end(self) -> int:
-        """The number of a new event, at which a step ends."""
+        """Return the number of a new event, at which a step ends."""
         event = torch.cuda.Event(enable_timing=True, external=True)
         event.record()
         self._events.append(event)
@@ -144,7 +145,7 @@ class _Marks:
 
 
 def traced_emitter(recorder: Recorder) -> type[Emitter]:
-    """The kind of `Emitter` whose plans tell `recorder` when each step began and ended."""
+    """Return the kind of `Emitter` whose plans tell `recorder` when each step began and ended."""
 
     class Timed(Emitter):
         beside = False
@@ -175,7 +176,7 @@ def traced_emitter(recorder: Recorder) -> type[Emitter]:
         repeats = True
 
     class TimedCode(Timed, Code):
-        """Of what is captured."""
+        """Timed code of a captured graph."""
 
         def __call__(self, *values: Any) -> Any:
             if not torch.cuda.is_current_stream_capturing():

@@ -36,7 +36,7 @@ class Stats:
         self._messages: dict[Any, tuple[Any, list[Any]]] = {}
 
     def fill(self, message: Any, runs: Sequence[Run]) -> None:
-        """Makes `message` that of a run.
+        """Make `message` that of a run.
 
         Args:
           message: a `StepStats`.
@@ -88,7 +88,7 @@ def _set_times(nodes: Sequence[Any], runs: Sequence[Run]) -> None:
 
 
 def _describe(stats: Any, run: Run) -> None:
-    """Fills in the `NodeExecStats` of a step, less the times."""
+    """Fill in the `NodeExecStats` of a step, less the times."""
     stats.node_name = run.op.name
     inputs = ", ".join(tensor._as_node_def_input() for tensor in run.op._inputs)
     stats.timeline_label = f"{run.op.name} = {run.op.type}({inputs})"
@@ -112,7 +112,7 @@ def _describe(stats: Any, run: Run) -> None:
 
 
 def _made_by(run: Run) -> dict[str, int]:
-    """The bytes of what an operation gives that is not the memory of what it took, by allocator."""
+    """Return the bytes of an operation's results, without its inputs' memory, by allocator."""
     made: dict[str, int] = defaultdict(int)
     for tensor, output in zip(run.op._outputs, run.outputs, strict=False):
         if output is not None and not run.op.card.view and not tensor.dtype._is_ref_dtype:
@@ -128,16 +128,16 @@ def partition_graphs(
     fed: Sequence[Tensor],
     with_fed: bool = False,
 ) -> list[Any]:
-    """What a run needs of the graph, as a `GraphDef` for each device.
+    """Return the graph of a run, as a `GraphDef` for each device.
 
     Edges between devices stay what they are: values are handed over without send and receive
     operations.
 
     Args:
       placement: where operations are.
-      tensors: what is fetched.
+      tensors: the fetches.
       targets: operations that are run.
-      fed: what is fed.
+      fed: the feeds.
       with_fed: whether the operations of fed tensors are part of it, though they do not run.
     """
     from stillflow.graph.graphdef import fill_node
@@ -160,7 +160,7 @@ def partition_graphs(
 
 
 def cost_graph(runs: Sequence[Run], placement: Placement) -> Any:
-    """The `CostGraphDef` of a traced run: what its operations took, and what they gave."""
+    """Return the `CostGraphDef` of a traced run: what its operations took, and what they gave."""
     from stillflow.protos import CostGraphDef
 
     message = CostGraphDef()
@@ -215,13 +215,13 @@ class TracedRuns:
         self._stats = Stats(placement)
 
     def forget(self) -> None:
-        """Drops the plans made so far: the graph has changed."""
+        """Drop the plans made so far: the graph has changed."""
         self._plans.clear()
         self._seen.clear()
         self._stats = Stats(self._placement)
 
     def run(self, run: Any, fetches: Any, feeds: dict[Tensor, Any], options: Any, data: Any) -> Any:
-        """Runs `fetches` and fills in what `options` ask for.
+        """Run `fetches` and fill in what `options` ask for.
 
         Args:
           run: a function that gives the values of a plan that is not traced.
@@ -249,7 +249,7 @@ class TracedRuns:
         return values
 
     def _wants_costs(self, fetches: Any) -> bool:
-        """Whether it is this run's turn to measure what operations cost."""
+        """Return True if it is this run's turn to measure what operations cost."""
         if not self._cost_every:
             return False
         count = self._counts[fetches] - self._cost_after

@@ -39,13 +39,13 @@ class ChromeTrace:
     def add(
         self, kind: str, category: str, name: str, pid: int, tid: int, time: int, **more: Any
     ) -> None:
-        """Adds an event of a kind ("X" is a region, "s" and "t" are the ends of an arrow, ...)."""
+        """Add an event of a kind ("X" is a region, "s" and "t" are the ends of an arrow, ...)."""
         self.events.append(
             {"ph": kind, "cat": category, "name": name, "pid": pid, "tid": tid, "ts": time, **more}
         )
 
     def format_to_string(self, pretty: bool = False) -> str:
-        """The events as JSON text."""
+        """Return the events as JSON text."""
         trace = {"traceEvents": self.names + self.events}
         if pretty:
             return json.dumps(trace, indent=4, separators=(",", ": "))
@@ -76,7 +76,7 @@ class _Pids:
 
 
 class Timeline:
-    """What a traced run did when.
+    """Timeline of a traced run.
 
     Args:
       step_stats: the `StepStats` of its `RunMetadata`.
@@ -94,7 +94,7 @@ class Timeline:
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False
     ) -> str:
-        """The trace as JSON text.
+        """Return the trace as JSON text.
 
         Args:
           show_dataflow: whether arrows lead from operations to those that use their outputs.
@@ -107,7 +107,7 @@ class Timeline:
     def analyze_step_stats(
         self, show_dataflow: bool = True, show_memory: bool = True
     ) -> StepStatsAnalysis:
-        """The trace, and how much memory was given out at most."""
+        """Return the trace, and how much memory was given out at most."""
         self._name_processes()
         ran = [
             (stats.device, node, lane)
@@ -157,7 +157,7 @@ class Timeline:
         args.update((f"input{index}", source) for index, source in enumerate(inputs))
         self._trace.add("X", "Op", op, pid, lane, start, dur=end - start, args=args)
         for source in inputs:
-            if source not in self._tensors:  # what stands between devices has a number added
+            if source not in self._tensors:  # a transfer between devices has a number added
                 source = source.rpartition("/_")[0] or source
             tensor = self._tensors.get(source)
             if tensor is None:
@@ -204,7 +204,7 @@ def _span(node: Any) -> tuple[int, int]:
 
 
 def _lanes(nodes: Any) -> list[int]:
-    """For each operation a row of the viewer where nothing else runs at the time."""
+    """Return for each operation a row of the viewer that is free at the time."""
     free = [0]
     lanes = []
     for node in nodes:
@@ -218,7 +218,7 @@ def _lanes(nodes: Any) -> list[int]:
 
 
 def _described(device: str, node: Any) -> tuple[str, str, list[str]]:
-    """The name, the type and the inputs of an operation, as far as its statistics tell."""
+    """Return the name, the type and the inputs of an operation, as far as its statistics tell."""
     if "/stream:" in device or "/memcpy" in device:  # of a GPU's own tracer: "name:op"
         name, op = [*node.node_name.split(":"), "unknown"][:2]
         return name, op, []
