@@ -54,7 +54,7 @@ def locate(node: _Node, at: ast.AST) -> _Node:
 
 
 def _start_of(node: Any) -> dict[str, int]:
-    """Where code begins, and where it ends if that is in its first line: tracebacks show one."""
+    """Return the start of code, and its end if that is in the first line."""
     line, column, end = node.lineno, node.col_offset, node.end_col_offset
     end = end if node.end_lineno == line else column + 1
     return {"lineno": line, "col_offset": column, "end_lineno": line, "end_col_offset": end}

@@ -229,7 +229,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
     @staticmethod
     def range(*args: Any) -> Any:
-        """A dataset of int64 numbers: `range(stop)`, `range(start, stop)`, and with a step."""
+        """Return a dataset of int64: `range(stop)`, `range(start, stop)`, or with a step."""
         from stillflow.data.sources import RangeDataset
 
         return RangeDataset(*args)

@@ -81,7 +81,7 @@ class IteratorSaveable(SaveableObject):
 
 @export("data.Iterator")
 class Iterator(Trackable):
-    """Iterator over a dataset: `iterator.get_next()` is the next element, anew in each step.
+    """Iterator over a dataset: `iterator.get_next()` is the next element in each step.
 
     Args:
       iterator_resource: the resource behind it.

@@ -76,7 +76,7 @@ class DumpedGraph:
     def before(
         self, name: str, include_control: bool = True, include_reversed_ref: bool = False
     ) -> list[str]:
-        """What must run before a node: its inputs, and what changes the variables it takes."""
+        """Return the nodes that must run before one: inputs, and changes of its variables."""
         names = [*self.inputs[name], *(self.controls[name] if include_control else ())]
         if include_reversed_ref:
             for user in self.recipients[name]:

@@ -265,7 +265,7 @@ class _Cluster:
         return start_server(self._spec, task_type, task_id, config, self._rpc_layer)
 
     def run_client(self, workers: Any, evaluators: Any) -> Any:
-        """Calls the functions of all tasks in threads, whose sessions name the tasks' servers."""
+        """Call the functions of all tasks in threads; sessions connect to the tasks' servers."""
         coord = Coordinator()
         calls: list[tuple[Any, ...]] = []
         if TaskType.EVALUATOR in self._spec.jobs:

@@ -90,7 +90,7 @@ class ReplicasExtended(InputOfReplicas, StrategyExtended):
         return value_container(value)
 
     def _on_each(self, names: Sequence[str], build: Callable[[int, str], Any], group: bool) -> Any:
-        """What `build(index, device)` gives on each device, as one value or as a tuple."""
+        """Return `build(index, device)` of each device, as one value or as a tuple."""
         updates = []
         for index, name in enumerate(names):
             with device(name), context.updating(name), name_scope(f"update_{index}"):

@@ -236,7 +236,7 @@ def select_device_mirrored(name: str, structure: Any) -> Any:
 
 
 def update_regroup(extended: Any, device_map: DeviceMap, updates: list[Any], group: bool) -> Any:
-    """What an update of all replicas gives: parts in one, each after all updates, or all parts."""
+    """Return the result of all replicas' updates: one value, or the parts."""
     if not group:
         regrouped = regroup(device_map, updates, Mirrored)
         return nest.map_structure(extended._local_results, regrouped)

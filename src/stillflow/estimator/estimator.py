@@ -394,7 +394,7 @@ class Estimator:
         self, export_dir_base: Any, input_receiver_fn_map: dict[Any, Callable[[], Any]],
         assets_extra: Any = None, as_text: bool = False, checkpoint_path: Any = None,
     ) -> Any:  # fmt: skip
-        """As `export_saved_model`, with a graph for each mode of `input_receiver_fn_map`."""
+        """Export like `export_saved_model`, a graph per mode of `input_receiver_fn_map`."""
         return self._export_all_saved_models(
             export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
         )

@@ -207,7 +207,7 @@ def build_raw_supervised_input_receiver_fn(
 def build_supervised_input_receiver_fn_from_input_fn(
     input_fn: Callable[..., Any], **input_fn_args: Any
 ) -> Callable[[], Any]:
-    """As above, of the types and shapes that an input function gives."""
+    """Return a receiver function like above, for the features of an input function."""
     with Graph().as_default():
         features, labels, _ = features_and_labels(input_fn(**input_fn_args))
     return build_raw_supervised_input_receiver_fn(features, labels)

@@ -25,7 +25,7 @@ _HERE: dict[str, dict[str, str]] = {
 
 
 def _python_name(module: str) -> str:
-    """`tensorflow.python.tpu` has the modules themselves, and `ops` beside them."""
+    """Return the name: the modules are in `tensorflow.python.tpu`, and `ops` too."""
     return f"tensorflow.python.tpu.{module.removeprefix('tpu.')}"
 
 

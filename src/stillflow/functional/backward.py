@@ -43,7 +43,7 @@ class SymbolicGradients:
         return self._backward[count].apply(op, grads)
 
     def _results(self, count: int) -> list[Tensor]:
-        """What a call gives that has `count` results: some came with gradients before."""
+        """Return the results of a call with `count` results, including the earlier ones."""
         found = list(self._outputs)
         while len(found) < count:
             found += self._backward[len(found)].passed

@@ -44,7 +44,7 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
 
 @export("keras.activations.selu")
 def selu(x: Any) -> Tensor:
-    """The scaled exponential linear unit of Klambauer et al. (2017)."""
+    """Return the scaled exponential linear unit of Klambauer et al. (2017)."""
     curve: Any = elementwise.elu(x, _ALPHA)
     result: Tensor = _SCALE * curve
     return result
@@ -72,7 +72,7 @@ def relu(
 
 @export("keras.activations.tanh")
 def tanh(x: Any) -> Tensor:
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     result: Tensor = trigonometry.tanh(x)
     return result
 
@@ -85,7 +85,7 @@ def sigmoid(x: Any) -> Tensor:
 
 @export("keras.activations.exponential")
 def exponential(x: Any) -> Tensor:
-    """The exponential."""
+    """Return the exponential."""
     result: Tensor = exp(x)
     return result
 
@@ -98,7 +98,7 @@ def hard_sigmoid(x: Any) -> Tensor:
 
 @export("keras.activations.serialize")
 def serialize(activation: Any) -> Any:
-    """The name of an activation."""
+    """Return the name of an activation."""
     name = getattr(activation, "__name__", None)
     return _V2_NAMES[name] if name in _V2_NAMES else serialize_keras_object(activation)
 
@@ -118,13 +118,13 @@ _KNOWN.update((name, _KNOWN[ours]) for name, ours in _V2_NAMES.items())
 
 @export("keras.activations.deserialize")
 def deserialize(name: Any, custom_objects: Any = None) -> Any:
-    """The activation of a name."""
+    """Return the activation of a name."""
     return deserialize_keras_object(name, _KNOWN, custom_objects, "activation function")
 
 
 @export("keras.activations.get")
 def get(identifier: Any) -> Any:
-    """The activation of a name; a function as it is, `linear` for None.
+    """Return the activation of a name; a function as it is, `linear` for None.
 
     Raises:
       TypeError: if it is nothing of the kind.

@@ -26,7 +26,7 @@ class Constraint:
         return w
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         names = inspect.signature(type(self).__init__).parameters
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
@@ -50,7 +50,7 @@ class MaxNorm(Constraint):
 
 @export("keras.constraints.NonNeg", "keras.constraints.non_neg")
 class NonNeg(Constraint):
-    """Sets negative elements to 0."""
+    """Constraint that sets negative elements to 0."""
 
     def __call__(self, w: Any) -> Any:
         return w * cast(greater_equal(w, 0.0), floatx())
@@ -58,7 +58,7 @@ class NonNeg(Constraint):
 
 @export("keras.constraints.UnitNorm", "keras.constraints.unit_norm")
 class UnitNorm(Constraint):
-    """Makes the norm along an axis 1."""
+    """Constraint that makes the norm along an axis 1."""
 
     def __init__(self, axis: Any = 0) -> None:
         self.axis = axis
@@ -69,7 +69,7 @@ class UnitNorm(Constraint):
 
 @export("keras.constraints.MinMaxNorm", "keras.constraints.min_max_norm")
 class MinMaxNorm(Constraint):
-    """Moves the norm along an axis between bounds, by the share `rate` of the way."""
+    """Constraint that moves the norm along an axis into bounds, by the share `rate` of the way."""
 
     def __init__(
         self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
@@ -86,13 +86,13 @@ class MinMaxNorm(Constraint):
 
 @export("keras.constraints.RadialConstraint", "keras.constraints.radial_constraint")
 class RadialConstraint(Constraint):
-    """Makes kernels of convolutions the same along each square around their middle.
+    """Constraint that makes kernels of convolutions equal along each square around their middle.
 
     An element of the diagonal, from the upper left corner to the middle, stands for its square.
     """
 
     def __call__(self, w: Any) -> Any:
-        """The kernels, [height, width, channels, filters].
+        """Return the kernels, [height, width, channels, filters].
 
         Raises:
           ValueError: if `w` has another number of dimensions.
@@ -149,13 +149,13 @@ def serialize(constraint: Any) -> Any:
 
 @export("keras.constraints.deserialize")
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """The constraint of a name, or that `serialize` made `config` of."""
+    """Return the constraint of a name, or that `serialize` made `config` of."""
     return deserialize_keras_object(config, _KNOWN, custom_objects, "constraint")
 
 
 @export("keras.constraints.get")
 def get(identifier: Any) -> Any:
-    """The constraint of a name or dictionary; None and what can be called as it is.
+    """Return the constraint of a name or dictionary; None and what can be called as it is.
 
     Raises:
       ValueError: if it is nothing of the kind.

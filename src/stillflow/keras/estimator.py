@@ -37,7 +37,7 @@ def model_to_estimator(
     config: Any = None,
     checkpoint_format: str | None = "saver",
 ) -> Any:
-    """An estimator that trains a copy of a model.
+    """Return an estimator that trains a copy of a model.
 
     Input functions give the inputs as a tensor, a list or a dictionary by the names of the model's
     input layers; to weigh examples they give {"features": inputs, "sample_weights": weights}.
@@ -111,14 +111,14 @@ def _check_format(model: Any, name: str | None) -> None:
 
 
 def _has_values(model: Any) -> bool:
-    """Whether Keras has initialized a variable of the model."""
+    """Return True if Keras has initialized a variable of the model."""
     if tf.executing_eagerly():
         return True
     return any(hasattr(w, "_keras_initialized") for layer in model.layers for w in layer.weights)
 
 
 def _optimizer_config(model: Any) -> Any:
-    """What the optimizer is made of, while its session is at hand; None if it does not say."""
+    """Return the optimizer's configuration, while its session exists; None if it has none."""
     optimizer = model.optimizer
     try:
         if isinstance(optimizer, (tuple, list)):
@@ -129,7 +129,7 @@ def _optimizer_config(model: Any) -> Any:
 
 
 def _model_fn(keras_model: Any, custom_objects: Any) -> Callable[..., EstimatorSpec]:
-    """The model function of an estimator."""
+    """Return the model function of an estimator."""
     optimizer_config = _optimizer_config(keras_model)
 
     def model_fn(features: Any, labels: Any, mode: Any) -> EstimatorSpec:
@@ -157,7 +157,7 @@ def _model_fn(keras_model: Any, custom_objects: Any) -> Callable[..., EstimatorS
 
 
 def _metrics(model: Any) -> dict[str, Any] | None:
-    """The metrics that the model was compiled with, by name."""
+    """Return the metrics that the model was compiled with, by name."""
     if not model._compile_metrics:
         return None
     return {metric.name: metric for metric in model._compile_metric_functions}
@@ -171,7 +171,7 @@ def _clone(
     labels: Any = None,
     optimizer_config: Any = None,
 ) -> Any:
-    """The model made again in the default graph, on the tensors of an input function."""
+    """Return the model made again in the default graph, on the tensors of an input function."""
     set_learning_phase(int(mode == ModeKeys.TRAIN))
     weights = None
     if isinstance(features, dict) and set(features) == {"features", "sample_weights"}:
@@ -223,14 +223,14 @@ def _ordered(given: Any, model: Any, kind: str, what: str) -> list[Any] | None:
 
 
 def _of_outputs(weights: Any, names: list[str]) -> list[Any]:
-    """The weights of examples for each output; None where there are none."""
+    """Return the weights of examples for each output; None where there are none."""
     if isinstance(weights, dict):
         return [weights.get(name) for name in names]
     return list(weights) if isinstance(weights, (list, tuple)) else [weights]
 
 
 def _first_checkpoint(keras_model: Any, custom_objects: Any, config: Any) -> str:
-    """Where the values lie with which the estimator begins; written if they are not there yet."""
+    """Return the checkpoint with the estimator's initial values; write it if it is missing."""
     folder = os.path.join(config.model_dir, "keras")
     latest = latest_checkpoint(folder)
     if latest:

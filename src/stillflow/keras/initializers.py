@@ -94,13 +94,13 @@ def serialize(initializer: Any) -> Any:
 
 @export("keras.initializers.deserialize")
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """The initializer of a name, or that `serialize` made `config` of."""
+    """Return the initializer of a name, or that `serialize` made `config` of."""
     return deserialize_keras_object(config, _KNOWN, custom_objects, "initializer")
 
 
 @export("keras.initializers.get")
 def get(identifier: Any) -> Any:
-    """The initializer of a name or dictionary; None and what can be called as it is.
+    """Return the initializer of a name or dictionary; None and what can be called as it is.
 
     Raises:
       ValueError: if it is nothing of the kind.

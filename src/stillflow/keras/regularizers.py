@@ -24,7 +24,7 @@ class Regularizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Regularizer:
-        """The regularizer with these arguments."""
+        """Return the regularizer with these arguments."""
         return cls(**config)
 
 
@@ -47,7 +47,7 @@ class L1L2(Regularizer):
         return loss
 
     def get_config(self) -> dict[str, float]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {"l1": float(self.l1), "l2": float(self.l2)}
 
 
@@ -81,13 +81,13 @@ def serialize(regularizer: Any) -> Any:
 
 @export("keras.regularizers.deserialize")
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """The regularizer of a name, or that `serialize` made `config` of."""
+    """Return the regularizer of a name, or that `serialize` made `config` of."""
     return deserialize_keras_object(config, _KNOWN, custom_objects, "regularizer")
 
 
 @export("keras.regularizers.get")
 def get(identifier: Any) -> Any:
-    """The regularizer of a name or dictionary; None and what can be called as it is.
+    """Return the regularizer of a name or dictionary; None and what can be called as it is.
 
     Raises:
       ValueError: if it is nothing of the kind.

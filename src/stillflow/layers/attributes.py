@@ -14,18 +14,18 @@ from stillflow.variables.resource_variable import UnreadVariable
 
 
 def has_weights(thing: Any) -> bool:
-    """Whether something has variables as layers have them."""
+    """Return True if something has variables as layers have them."""
     kind = type(thing)
     return hasattr(kind, "trainable_weights") and hasattr(kind, "non_trainable_weights")
 
 
 def layers_in(things: Iterable[Any], with_containers: bool = False) -> Iterator[Any]:
-    """The layers among things and inside lists and dictionaries of things, each once.
+    """Yield the layers among things and inside lists and dictionaries of things, each once.
 
     Args:
       things: layers, lists and dictionaries, others.
-      with_containers: whether whatever has weights is given: lists of `tf.contrib.checkpoint` as
-        they are, rather than the layers in them, and templates.
+      with_containers: True to return all objects with weights: lists of `tf.contrib.checkpoint`
+        themselves, rather than the layers in them, and templates.
     """
     seen: set[int] = set()
     waiting = list(things)[::-1]
@@ -45,7 +45,7 @@ def layers_in(things: Iterable[Any], with_containers: bool = False) -> Iterator[
 
 
 def all_layers(layer: Any) -> list[Any]:
-    """A layer and the layers inside of it, at any depth."""
+    """Return a layer and the layers inside of it, at any depth."""
     found = [layer]
     for inner in layers_in(getattr(layer, "_layers", ())):
         found += all_layers(inner)
@@ -88,7 +88,7 @@ class Attributes(Trackable):
         self._disown(name, value)
 
     def _disown(self, name: str, value: Any) -> None:
-        """Counts what was in an attribute as the layer's own no longer, unless another has it."""
+        """Remove an attribute's content from the layer's own, unless another attribute has it."""
         others = (other for key, other in self.__dict__.items() if key != name)
         if not _is_part(value) or any(value is other for other in others):
             return
@@ -106,7 +106,7 @@ class Attributes(Trackable):
         )
 
     def _adopt(self, value: Any) -> None:
-        """Counts layers and variables in an attribute as the layer's own."""
+        """Add layers and variables in an attribute to the layer's own."""
         if has_weights(value) or isinstance(value, (list, dict)):
             layers = self._own_list("_layers")
             if type(self).__name__ != "Sequential" and not any(value is x for x in layers):

@@ -20,7 +20,7 @@ _ATTRIBUTE = "_auto_cast_variable_read_dtype"
 
 @contextlib.contextmanager
 def variables_read_as(dtype: Any) -> Iterator[None]:
-    """A context in which such variables are read in a floating dtype; None for their own."""
+    """Return a context in which such variables are read in a floating dtype; None for their own."""
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
     graph: Any = get_default_graph()
     before = graph.__dict__.get(_ATTRIBUTE)
@@ -35,7 +35,7 @@ class AutoCastVariable(ResourceVariable):
     """A variable whose values have the dtype that its layer computes in; see `autocast`."""
 
     def _read_as(self) -> DType | None:
-        """The dtype that values are cast to now; None if they stay as they are."""
+        """Return the dtype that values are cast to now; None if they stay as they are."""
         graph: Any = get_default_graph()
         while _ATTRIBUTE not in graph.__dict__ and isinstance(graph, FuncGraph):
             graph = graph.outer_graph
@@ -52,7 +52,7 @@ class AutoCastVariable(ResourceVariable):
         return self._dtype
 
     def value(self) -> Tensor:
-        """The value where this is called, cast within calls of its layer."""
+        """Return the value where this is called, cast within calls of its layer."""
         value = super().value()
         wanted = self._read_as()
         if wanted is None or value.holds_value:
@@ -62,11 +62,11 @@ class AutoCastVariable(ResourceVariable):
             return cast(value, wanted)
 
     def read_value(self) -> Tensor:
-        """The value at the place in the graph where this is called, cast as by `value`."""
+        """Return the value at the place in the graph where this is called, cast as by `value`."""
         return self._cast(super().read_value())
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """The rows at some places, cast as by `value`."""
+        """Return the rows at some places, cast as by `value`."""
         return self._cast(super().sparse_read(indices, name=name))
 
     def _cast(self, value: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ class AutoCastVariable(ResourceVariable):
         return value if wanted is None else cast(value, wanted)
 
     def assign(self, *args: Any, **kwargs: Any) -> Any:
-        """Changes the value that is kept; as the two below, takes what a variable takes."""
+        """Change the value that is kept; as the two below, take what a variable takes."""
         with variables_read_as(None):
             return super().assign(*args, **kwargs)
 
@@ -96,7 +96,7 @@ class AutoCastVariable(ResourceVariable):
 
 
 def autocast(variable: Any) -> Any:
-    """Lets a variable, and each part of one in replicas, be read in its layer's compute dtype.
+    """Make a variable, and each part of one in replicas, be read in its layer's compute dtype.
 
     Raises:
       ValueError: if it is no resource, or not floating.

@@ -87,14 +87,14 @@ class Layer(base_layer.Layer):
         namespace: str = "",
         zero_based: bool = False,
     ) -> tuple[str, str]:
-        """A name for the layer, and the one made from its class without a number."""
+        """Return a name for the layer, and the one made from its class without a number."""
         base_name = to_snake_case(type(self).__name__)
         name = unique_object_name(base_name, name_uid_map, avoid_names, namespace, zero_based)
         return name, base_name
 
     @property
     def _is_legacy_layer(self) -> bool:
-        """Whether models of Keras refuse the layer."""
+        """True if models of Keras do not accept the layer."""
         return True
 
     @property
@@ -114,7 +114,7 @@ class Layer(base_layer.Layer):
         return name
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Adds losses, to the collection REGULARIZATION_LOSSES as well.
+        """Add losses, to the collection REGULARIZATION_LOSSES as well.
 
         Args:
           losses: tensors, or functions without arguments that give one.
@@ -157,7 +157,7 @@ class Layer(base_layer.Layer):
         partitioner: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """Gets or makes a variable in the layer's scope.
+        """Get or make a variable in the layer's scope.
 
         Args:
           name, shape, initializer, constraint, use_resource, synchronization, aggregation,
@@ -206,7 +206,7 @@ class Layer(base_layer.Layer):
         return variable
 
     def _move_frozen(self, variable: Any, count: int) -> None:
-        """Keeps a variable with the non-trainable ones if a getter has made it one of them."""
+        """Keep a variable with the non-trainable ones if a getter has made it one of them."""
         if executing_eagerly_outside_functions():  # where no collection has it
             frozen = not variable.trainable
         else:
@@ -217,7 +217,7 @@ class Layer(base_layer.Layer):
             del self._trainable_weights[count:]
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Calls the layer in its variable scope.
+        """Return calls the layer in its variable scope.
 
         Args:
           inputs: a tensor, or a structure of tensors.
@@ -257,7 +257,7 @@ class Layer(base_layer.Layer):
 
 
 def _in_initial_graph(collected: Callable[[], list[Any]]) -> list[Any]:
-    """The variables of the graph that variables are made in."""
+    """Return the variables of the graph that variables are made in."""
     with initial_graph().as_default():
         return collected()
 
@@ -275,7 +275,7 @@ def _is_new(variable: Any, existing: set[Any]) -> bool:
 
 
 def _collect(items: list[Any], key: str) -> None:
-    """Adds what is not there yet to a collection, which exists afterwards.
+    """Add what is not there yet to a collection, which exists afterwards.
 
     Nothing is collected where operations run when they are called.
     """

@@ -1,4 +1,4 @@
-"""What `tf.layers.Layer` and `tf.keras.layers.Layer` have in common."""
+"""Base of `tf.layers.Layer` and `tf.keras.layers.Layer`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _CAST = (
 
 
 def only_for_users(build: _Build) -> _Build:
-    """Marks a method `build` that calling the layer does not call."""
+    """Mark a method `build` that calling the layer does not call."""
     build.only_for_users = True  # type: ignore[attr-defined]
     return build
 
@@ -142,15 +142,15 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
     # ---- what subclasses define
 
     def build(self, input_shape: Any) -> None:
-        """Makes the layer's variables for inputs of a shape."""
+        """Make the layer's variables for inputs of a shape."""
         self.built = True
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        """Computes the layer's outputs."""
+        """Compute the layer's outputs."""
         return inputs
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shapes of the outputs for inputs of a shape; it builds the layer.
+        """Return the shapes of the outputs for inputs of a shape; it builds the layer.
 
         Raises:
           NotImplementedError: in a graph, or if `call` cannot be called on placeholders.
@@ -160,7 +160,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         return inferred_output_shape(self, input_shape)
 
     def compute_output_signature(self, input_signature: Any) -> Any:
-        """The `TensorSpec`s of the outputs for inputs of given ones.
+        """Return the `TensorSpec`s of the outputs for inputs of given ones.
 
         Raises:
           TypeError: if there is anything but a `TensorSpec`.
@@ -178,10 +178,10 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         )
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the outputs.
+        """Return the mask of the outputs.
 
         Raises:
-          TypeError: if there is one of the inputs, of which the layer knows nothing.
+          TypeError: if one of the inputs is unknown to the layer.
         """
         if self.supports_masking:
             return mask
@@ -220,7 +220,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
 
     @property
     def trainable(self) -> bool:
-        """Whether the layer's variables are trained; setting it sets it for layers inside."""
+        """True if the layer's variables are trained; setting it sets it for layers inside."""
         return self._trainable
 
     @trainable.setter
@@ -266,7 +266,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         return self.name
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments.
+        """Return the constructor's arguments.
 
         Raises:
           NotImplementedError: if a subclass has others and does not give them.
@@ -287,7 +287,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        """The layer with these constructor's arguments."""
+        """Return the layer with these constructor's arguments."""
         return cls(**config)
 
     # ---- calling
@@ -307,7 +307,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         return argument in self._call_fn_args or self._call_accepts_kwargs
 
     def _given(self, argument: str, args: Any, kwargs: Any) -> tuple[bool, Any]:
-        """Whether a call gives an argument, and its value."""
+        """Return True if a call gives an argument, and its value."""
         if argument in kwargs:
             return True, kwargs[argument]
         names = self._call_fn_args[1:]
@@ -316,7 +316,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         return False, None
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Builds the layer if this is its first call, and gives what `call` does.
+        """Build the layer if this is its first call, and give what `call` does.
 
         Args:
           inputs: a tensor, or a structure of tensors; arrays and numbers are converted.
@@ -365,7 +365,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         return outputs
 
     def _called_on(self, inputs: Any, outputs: Any) -> None:
-        """What a subclass does after a call on tensors."""
+        """Act after a call on tensors, in a subclass."""
 
     def _call(self, inputs: Any, args: Any, kwargs: Any) -> Any:
         try:
@@ -375,7 +375,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
             raise TypeError(f'{_PYTHON_CONTROL_FLOW}"""\n{error}\n"""') from error
 
     def _pass_training(self, args: Any, kwargs: Any, symbolic: bool) -> Any:
-        """The argument `training` of a call, put into `kwargs` if it comes from a call around."""
+        """Return the argument `training` of a call, put into `kwargs` if an outer call sets it."""
         given, training = self._given("training", args, kwargs)
         expected = self._expects("training")
         if given:
@@ -429,11 +429,11 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
 
     @property
     def _should_compute_mask(self) -> bool:
-        """Whether masks of inputs are looked at."""
+        """True if the layer uses masks of inputs."""
         return True
 
     def _input_masks(self, inputs: Any, args: Any, kwargs: Any) -> Any:
-        """The masks of a call's inputs, put into `kwargs` where `call` takes them."""
+        """Return the masks of a call's inputs, put into `kwargs` where `call` takes them."""
         given, mask = self._given("mask", args, kwargs)
         if given:
             return mask
@@ -468,17 +468,17 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
 
     @deprecation.deprecated(None, "Please use `layer.__call__` method instead.")
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The same as calling the layer."""
+        """Return the same as calling the layer."""
         return self(inputs, *args, **kwargs)
 
     @deprecation.deprecated(None, "Please use `layer.add_weight` method instead.")
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as `add_weight`."""
+        """Return the same as `add_weight`."""
         return self.add_weight(*args, **kwargs)
 
 
 def _phase_of_keras(symbolic: bool) -> Any:
-    """The phase of a call that is not told, where operations run when they are called."""
+    """Return the phase of a call that is not told, where operations run when they are called."""
     if learning_phase.is_set_at_once():
         return learning_phase.learning_phase()
     if not symbolic:
@@ -501,7 +501,7 @@ def _arguments_of(function: Any, is_method: bool) -> tuple[list[str], bool]:
 
 
 def _arguments(call: Any) -> tuple[list[str], bool]:
-    """The names of a method's arguments, and whether it takes any others by keyword."""
+    """Return the names of a method's arguments, and whether it takes any others by keyword."""
     call = getattr(call, "python_function", call)  # of a `tf.function`
     is_method = inspect.ismethod(call)
     return _arguments_of(call.__func__ if is_method else call, is_method)

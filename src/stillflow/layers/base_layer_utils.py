@@ -1,4 +1,4 @@
-"""Whether layers take the dtypes that they have in TensorFlow 2, as programs may choose."""
+"""TensorFlow 2's dtypes of layers, which programs may enable."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ V2_DTYPE_BEHAVIOR: bool | None = None
 
 
 def v2_dtype_behavior_enabled() -> bool:
-    """Whether layers have Keras' default dtype and cast their inputs."""
+    """Return True if layers have Keras' default dtype and cast their inputs."""
     return v2_behavior.is_enabled if V2_DTYPE_BEHAVIOR is None else V2_DTYPE_BEHAVIOR
 
 
 def enable_v2_dtype_behavior() -> None:
-    """Lets layers have Keras' default dtype and cast their inputs."""
+    """Make layers have Keras' default dtype and cast their inputs."""
     global V2_DTYPE_BEHAVIOR
     V2_DTYPE_BEHAVIOR = True
 
 
 def disable_v2_dtype_behavior() -> None:
-    """Lets layers take the dtype of their first input."""
+    """Make layers take the dtype of their first input."""
     global V2_DTYPE_BEHAVIOR
     V2_DTYPE_BEHAVIOR = False
 
 
 def __getattr__(name: str) -> Any:
-    """What TensorFlow's module of this name has beside, where ours stand elsewhere."""
+    """Return other names of TensorFlow's module of this name, which are elsewhere here."""
     module, _, attribute = _ELSEWHERE.get(name, "").partition(":")
     if not module:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

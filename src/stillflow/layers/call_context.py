@@ -1,4 +1,4 @@
-"""Which layer is being called, and how, for the layers and functions that it calls."""
+"""Context of the current layer's call, for the layers and functions that it calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CallContext(threading.local):
 
     @contextlib.contextmanager
     def enter(self, layer: Any, inputs: Any, training: Any) -> Iterator[None]:
-        """The context of a call of `layer`."""
+        """Return the context of a call of `layer`."""
         outer = dict(self.__dict__)
         self.layer, self.inputs, self.training = layer, inputs, training
         self.frozen = self.frozen or not layer.trainable

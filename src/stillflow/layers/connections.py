@@ -54,27 +54,27 @@ class Connections:
         return self._outbound_nodes
 
     def get_input_at(self, node_index: int) -> Any:
-        """The inputs of a call."""
+        """Return the inputs of a call."""
         return self._at(node_index, "input_tensors", "input")
 
     def get_output_at(self, node_index: int) -> Any:
-        """The outputs of a call."""
+        """Return the outputs of a call."""
         return self._at(node_index, "output_tensors", "output")
 
     def get_input_shape_at(self, node_index: int) -> Any:
-        """The shapes of the inputs of a call."""
+        """Return the shapes of the inputs of a call."""
         return self._at(node_index, "input_shapes", "input shape")
 
     def get_output_shape_at(self, node_index: int) -> Any:
-        """The shapes of the outputs of a call."""
+        """Return the shapes of the outputs of a call."""
         return self._at(node_index, "output_shapes", "output shape")
 
     def get_input_mask_at(self, node_index: int) -> Any:
-        """The masks of the inputs of a call."""
+        """Return the masks of the inputs of a call."""
         return _masks(self.get_input_at(node_index))
 
     def get_output_mask_at(self, node_index: int) -> Any:
-        """The masks of the outputs of a call."""
+        """Return the masks of the outputs of a call."""
         return _masks(self.get_output_at(node_index))
 
     @property

@@ -63,7 +63,7 @@ _REGULARIZED = (
 
 
 def _refuse_in_branch(tensor: Any, method: str) -> None:
-    """Refuses a tensor of a branch or loop, which nothing outside of it can have.
+    """Raise an error for a tensor of a branch or loop, which nothing outside of it can use.
 
     Raises:
       RuntimeError: if it is one.
@@ -76,7 +76,7 @@ def _refuse_in_branch(tensor: Any, method: str) -> None:
 
 
 def _made_update(update: Any) -> Any:
-    """An update; what a function of it gives.
+    """Return an update; what a function of it gives.
 
     Raises:
       RuntimeError: if the function takes what a branch or loop has computed.
@@ -114,19 +114,19 @@ class Contributions:
 
     @property
     def losses(self) -> list[Any]:
-        """The losses, those of regularizers among them, which are made at every access."""
+        """The losses, including those of regularizers, which are made at every access."""
         made = [loss() for loss in self._callable_losses]
         own = (self._eager_losses or self._losses) + [loss for loss in made if loss is not None]
         return own + self._of_children("losses")
 
     def _clear_losses(self) -> None:
-        """Forgets what the last call added, where operations run when they are called."""
+        """Forget what the last call added, where operations run when they are called."""
         self._eager_losses.clear()
         for layer in layers_in(self._layers):  # type: ignore[attr-defined]
             layer._clear_losses()
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Adds losses: tensors, or functions without arguments that give one.
+        """Add losses: tensors, or functions without arguments that give one.
 
         Args:
           inputs: what they depend on; None for nothing.
@@ -147,7 +147,7 @@ class Contributions:
 
     @deprecation.deprecated_args(None, "`inputs` is now automatically inferred", "inputs")
     def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Adds updates: operations, tensors, or functions without arguments that give one.
+        """Add updates: operations, tensors, or functions without arguments that give one.
 
         Args:
           inputs: ignored; whether they depend on the layer's inputs is found out.
@@ -176,15 +176,15 @@ class Contributions:
         self._updates += [_update(update, relevant) for update in updates]
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
-        """The updates that depend on `inputs`; those that depend on none for None."""
+        """Return the updates that depend on `inputs`; those that depend on none for None."""
         return _depending(self.updates, "_unconditional_update", inputs)
 
     def get_losses_for(self, inputs: Any) -> list[Any]:
-        """The losses that depend on `inputs`; those that depend on none for None."""
+        """Return the losses that depend on `inputs`; those that depend on none for None."""
         return _depending(self.losses, "_unconditional_loss", inputs)
 
     def add_metric(self, value: Any, aggregation: str | None = None, name: Any = None) -> None:
-        """Adds a metric to what a model reports.
+        """Add a metric to what a model reports.
 
         Args:
           value: a tensor, or the result of a `Metric` that was called.
@@ -220,7 +220,7 @@ class Contributions:
             self._add_symbolic_metric(value, aggregation, name)
 
     def _add_metric_at_once(self, value: Any, made_by: Any, name: Any) -> None:
-        """Lets the metric of a name count a value; the first call makes the metric."""
+        """Update the metric of a name by a value; the first call makes the metric."""
         known = [metric for metric in self._metrics if metric.name == name]
         if known and made_by is None:
             known[0](value)

@@ -63,7 +63,7 @@ def conv1d(
     name: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """A convolution of sequences: `activation(convolution(inputs, kernel) + bias)`.
+    """Return a convolution of sequences: `activation(convolution(inputs, kernel) + bias)`.
 
     Args:
       inputs: [batch, steps, channels],
@@ -142,7 +142,7 @@ def conv2d(
     name: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """A convolution of images: `activation(convolution(inputs, kernel) + bias)`.
+    """Return a convolution of images: `activation(convolution(inputs, kernel) + bias)`.
 
     Args:
       inputs: [batch, height, width, channels],
@@ -221,7 +221,7 @@ def conv3d(
     name: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """A convolution of volumes: `activation(convolution(inputs, kernel) + bias)`.
+    """Return a convolution of volumes: `activation(convolution(inputs, kernel) + bias)`.
 
     Args:
       inputs: [batch, depth, height, width, channels],

@@ -93,7 +93,7 @@ class Dropout(core.Dropout, base.Layer):
         super().__init__(**arguments(locals()))
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        """Drops in training; else gives the inputs."""
+        """Drop in training; else gives the inputs."""
         return super().call(inputs, training=training)
 
 
@@ -107,7 +107,7 @@ def dropout(
     training: Any = False,
     name: Any = None,
 ) -> Any:
-    """Sets a random part of the inputs to 0 in training, and scales up the others.
+    """Set a random part of the inputs to 0 in training, and scales up the others.
 
     Args:
       inputs: a tensor of floats.
@@ -126,7 +126,7 @@ def dropout(
 
 @export("layers.Flatten")
 class Flatten(core.Flatten, base.Layer):
-    """Makes all dimensions but the first one.
+    """Flatten every axis except the batch axis.
 
     Args:
       data_format: "channels_first" to bring channels to the end before.
@@ -136,7 +136,7 @@ class Flatten(core.Flatten, base.Layer):
 @export("layers.flatten")
 @deprecated(None, "Use keras.layers.flatten instead.")
 def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -> Any:
-    """Makes all dimensions but the first one.
+    """Make all dimensions but the first one.
 
     Args:
       inputs: [batch, ...].

@@ -9,7 +9,7 @@ from stillflow import nest
 
 
 class Description:
-    """What a layer is, as TensorFlow describes layers in SavedModels."""
+    """Description of a layer in SavedModels, as TensorFlow writes it."""
 
     name: Any
     trainable: Any
@@ -21,16 +21,16 @@ class Description:
 
     @property
     def _object_identifier(self) -> str:
-        """What SavedModels call an object of this kind."""
+        """The identifier of this kind of object in SavedModels."""
         return "_tf_keras_layer"
 
     @property
     def _expects_training_arg(self) -> bool:
-        """Whether calls say if the layer is trained."""
+        """True if calls have the argument `training`."""
         return bool(self._expects("training"))
 
     def _described(self) -> dict[str, Any]:
-        """What is said of the layer, by name."""
+        """Return the description of the layer, by name."""
         from stillflow.keras.utils.objects import serialize_keras_object
 
         described = {
@@ -53,7 +53,7 @@ class Description:
 
     @property
     def _tracking_metadata(self) -> str:
-        """What SavedModels say of the layer, as JSON."""
+        """The description of the layer in SavedModels, as JSON."""
         from stillflow.keras.engine.network_config import get_json_type
 
         return json.dumps(self._described(), default=get_json_type)

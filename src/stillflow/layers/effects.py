@@ -14,7 +14,7 @@ from stillflow.ops.functional.control_order import order_effects
 
 
 def call_with_effects(call: Callable[[], Any]) -> Any:
-    """What a call gives, in tensors that are there when all operations with effects have run.
+    """Return a call's result, in tensors that depend on all operations with effects.
 
     Args:
       call: adds operations to the default graph.

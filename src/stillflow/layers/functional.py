@@ -1,4 +1,4 @@
-"""From the arguments of a function of `tf.layers` to a layer."""
+"""Construction of layers from the arguments of functions of `tf.layers`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 
 def arguments(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a constructor, from the `locals()` with which it begins."""
+    """Return the arguments of a constructor, from the `locals()` with which it begins."""
     names = [name for name in given if name not in ("self", "__class__", "kwargs")]
     return {**{name: given[name] for name in names}, **given.get("kwargs", {})}
 
 
 def call_layer(kind: Any, given: dict[str, Any], **call: Any) -> Any:
-    """Makes a layer and calls it.
+    """Make a layer and call it.
 
     Args:
       kind: the layer's class.

@@ -1,4 +1,4 @@
-"""Which layer made a tensor, for models that are put together from tensors."""
+"""Origin of tensors in layers, for models that are built from tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ constant_of: Hook[Callable[[Any], Any]] = Hook("layers.history.constant_of")
 
 
 class KerasHistory(NamedTuple):
-    """Where a tensor comes from.
+    """Origin of a tensor.
 
     Attributes:
       layer: the layer that made it.
@@ -28,12 +28,12 @@ class KerasHistory(NamedTuple):
 
 
 def has_history(tensors: Any) -> bool:
-    """Whether all tensors of a structure come from layers."""
+    """Return True if all tensors of a structure come from layers."""
     return all(hasattr(x, "_keras_history") for x in nest.flatten(tensors))
 
 
 def uses_history(tensors: Any) -> bool:
-    """Whether any tensor of a structure depends on one that comes from a layer."""
+    """Return True if any tensor of a structure depends on one that comes from a layer."""
     seen: set[int] = set()
     waiting = nest.flatten(tensors)
     while waiting:
@@ -53,7 +53,7 @@ def uses_history(tensors: Any) -> bool:
 
 
 def needs_history(tensors: Any) -> bool:
-    """Whether some tensors depend on layers' outputs without being such themselves."""
+    """Return True if some tensors depend on layers' outputs without being outputs themselves."""
     flat = nest.flatten(tensors)
     if all(getattr(x, "_keras_history", None) is not None for x in flat):
         return False
@@ -61,7 +61,7 @@ def needs_history(tensors: Any) -> bool:
 
 
 def create_history(tensors: Any) -> list[Any]:
-    """Makes layers of the operations between layers' outputs and `tensors`.
+    """Make layers of the operations between layers' outputs and `tensors`.
 
     Returns:
       The new layers.

@@ -10,12 +10,15 @@ from stillflow.graph.export import export
 
 @export("keras.activations.linear")
 def linear(x: Any) -> Any:
-    """The activation that changes nothing: gives `x` itself."""
+    """Return the activation that changes nothing: gives `x` itself."""
     return x
 
 
 def activation_of(identifier: Any) -> Any:
-    """The function behind an activation's name, dictionary or function; `linear` for None."""
+    """Return the function behind an activation's name, dictionary or function.
+
+    `linear` for None.
+    """
     if isinstance(identifier, (str, dict)):
         return _by_name("activations", identifier)
     if identifier is not None and not callable(identifier):
@@ -24,19 +27,19 @@ def activation_of(identifier: Any) -> Any:
 
 
 def initializer_of(identifier: Any) -> Any:
-    """The initializer behind a name, dictionary, class or object; None stays None."""
+    """Return the initializer behind a name, dictionary, class or object; None stays None."""
     return _resolve("initializers", "initializer", identifier)
 
 
 def regularizer_of(identifier: Any) -> Any:
-    """The regularizer behind a name, dictionary or function; None stays None."""
+    """Return the regularizer behind a name, dictionary or function; None stays None."""
     if identifier is None or callable(identifier):
         return identifier
     return importlib.import_module("stillflow.keras.regularizers").get(identifier)
 
 
 def constraint_of(identifier: Any) -> Any:
-    """The constraint behind a name, dictionary or function; None stays None."""
+    """Return the constraint behind a name, dictionary or function; None stays None."""
     return _resolve("constraints", "constraint", identifier)
 
 
@@ -53,7 +56,7 @@ def _by_name(namespace: str, identifier: Any) -> Any:
 
 
 def serialized(namespace: str, value: Any) -> Any:
-    """What `get` of `tf.keras.<namespace>` makes `value` of again."""
+    """Return the argument from which `get` of `tf.keras.<namespace>` makes `value` again."""
     if value is None:
         return None
     return importlib.import_module(f"stillflow.keras.{namespace}").serialize(value)

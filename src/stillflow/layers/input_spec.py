@@ -1,4 +1,4 @@
-"""What inputs a layer takes."""
+"""Specs of a layer's inputs."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class InputSpec:
                 )
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> InputSpec:
-        """The spec with these arguments."""
+        """Return the spec with these arguments."""
         return cls(**config)
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class InputSpec:
 
 
 def to_tensor_shape(spec: InputSpec) -> TensorShape:
-    """The shape of the inputs that a spec allows, unknown where several ranks are."""
+    """Return the shape of the inputs that a spec allows, unknown where several ranks are."""
     if spec.ndim is None and spec.shape is None:
         return TensorShape(None)
     if spec.shape is not None:
@@ -78,7 +78,7 @@ def to_tensor_shape(spec: InputSpec) -> TensorShape:
 
 
 def to_tensor_spec(spec: InputSpec | None, default_dtype: Any = None) -> TensorSpec:
-    """The `TensorSpec` of what a spec allows; None allows any shape.
+    """Return the `TensorSpec` of what a spec allows; None allows any shape.
 
     Args:
       spec: the spec.
@@ -91,7 +91,7 @@ def to_tensor_spec(spec: InputSpec | None, default_dtype: Any = None) -> TensorS
 
 
 def check_inputs(input_spec: Any, inputs: Any, layer_name: str) -> None:
-    """Refuses inputs that a layer's specs do not allow.
+    """Raise an error for inputs that a layer's specs do not allow.
 
     Args:
       input_spec: an `InputSpec` or a structure of them; None allows all.

@@ -1,4 +1,4 @@
-"""Whether the graph is being trained, where a layer is not told."""
+"""Learning phase of a graph: training or not, where a layer does not get the argument."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def learning_phase() -> Any:
 
 
 def symbolic_learning_phase() -> Any:
-    """The same, of the graph that Keras builds models in."""
+    """Return the same, of the graph that Keras builds models in."""
     graph = symbolic_graph()
     if graph not in phases:
         with graph.as_default(), name_scope(""):
@@ -36,7 +36,7 @@ def symbolic_learning_phase() -> Any:
 
 
 def is_set_at_once() -> bool:
-    """Whether a phase was set where operations run when they are called."""
+    """Return True if a phase was set in eager execution."""
     with init_scope():
         graph = get_default_graph()
         return graph.runs_at_once and graph in phases
@@ -44,7 +44,7 @@ def is_set_at_once() -> bool:
 
 @export("keras.backend.set_learning_phase")
 def set_learning_phase(value: Any) -> None:
-    """Fixes the default graph's phase: 1 for training, 0 for use.
+    """Fix the default graph's phase: 1 for training, 0 for use.
 
     Raises:
       ValueError: if it is another number.
@@ -59,7 +59,7 @@ def set_learning_phase(value: Any) -> None:
 @export("keras.backend.learning_phase_scope")
 @contextlib.contextmanager
 def learning_phase_scope(value: Any) -> Iterator[None]:
-    """A context with a phase, 0 or 1.
+    """Return a context with a phase, 0 or 1.
 
     Raises:
       ValueError: if it is another number.
@@ -76,7 +76,7 @@ def learning_phase_scope(value: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def immediate_learning_phase(value: int) -> Iterator[None]:
-    """A context with a phase where operations run when they are called, not in Keras' own graph."""
+    """Return a context with a phase in eager execution, not in Keras' own graph."""
     with init_scope():
         graphs = [get_default_graph()]
     before = [phases.get(graphs[0])]
@@ -88,7 +88,7 @@ def immediate_learning_phase(value: int) -> Iterator[None]:
 
 
 def _graphs() -> list[Any]:
-    """The default graph and that in which Keras builds models; mostly they are the same."""
+    """Return the default graph and that in which Keras builds models; mostly they are the same."""
     graph = get_default_graph()
     return [graph, symbolic_graph()] if graph.runs_at_once else [graph]
 

@@ -24,7 +24,7 @@ def to_snake_case(name: str) -> str:
 
 
 def default_counts() -> defaultdict[tuple[str, str], int]:
-    """How often each name was given out in the default graph.
+    """Return the number of uses of each name in the default graph.
 
     That of a function counts while a layer is built outside of it.
     """
@@ -32,7 +32,7 @@ def default_counts() -> defaultdict[tuple[str, str], int]:
 
 
 def reset_counts() -> None:
-    """Forgets which names were given out."""
+    """Forget which names were given out."""
     _counts.clear()
 
 

@@ -10,7 +10,10 @@ from stillflow.layers.history import create_history, needs_history
 
 
 def int_shape(x: Any) -> tuple[Any, ...] | None:
-    """The static shape as a tuple, None for unknown sizes; None if even the rank is unknown."""
+    """Return the static shape as a tuple, None for unknown sizes.
+
+    None if even the rank is unknown.
+    """
     shape = x.shape
     if isinstance(shape, tuple):
         return shape
@@ -76,7 +79,7 @@ class Node:
         return inbound
 
     def dependencies(self) -> list[Node]:
-        """The calls that this one needs."""
+        """Return the calls that this one needs."""
         found = [layer._inbound_nodes[index] for layer, index, _, _ in self.iterate_inbound()]
         for x in nest.flatten(self.arguments):
             if isinstance(x, Tensor) and hasattr(x, "_keras_history"):
@@ -85,7 +88,7 @@ class Node:
         return found
 
     def get_config(self) -> dict[str, Any]:
-        """The names and indices that say where the call stands."""
+        """Return the names and indices that say where the call stands."""
         names = nest.map_structure(lambda layer: layer.name if layer else None, self.inbound_layers)
         return {
             "outbound_layer": self.outbound_layer.name,

@@ -44,7 +44,7 @@ class BatchNormalization(keras_layers.BatchNormalization, base.Layer):
         super().__init__(**arguments(locals()))
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        """Normalizes; in training it adds the updates of the moving averages as well."""
+        """Normalize; in training, add the updates of the moving averages as well."""
         return super().call(inputs, training=training)
 
 
@@ -81,7 +81,7 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Any = None,
 ) -> Any:
-    """Normalizes by the batch's mean and variance in training, else by their moving averages.
+    """Normalize by the batch's mean and variance in training, else by their moving averages.
 
     The moving averages are updated by the operations of the collection UPDATE_OPS, which a program
     must run in each step.

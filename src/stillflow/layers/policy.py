@@ -1,4 +1,4 @@
-"""Which dtypes a layer computes and keeps its variables in."""
+"""Dtypes of a layer's computation and of its variables."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Policy:
 
     @property
     def should_cast_variables(self) -> bool:
-        """Whether variables are read in another dtype than they are kept in."""
+        """True if variables are read in another dtype than their own."""
         return self.variable_dtype != self.compute_dtype
 
     def __repr__(self) -> str:
@@ -72,17 +72,17 @@ chosen: list[Policy] = []  # the policy of layers that are given none, if one wa
 
 
 def v2_dtypes() -> bool:
-    """Whether layers have Keras' default dtype and cast their inputs, as in TensorFlow 2."""
+    """Return True if layers have Keras' default dtype and cast their inputs, as in TensorFlow 2."""
     return base_layer_utils.v2_dtype_behavior_enabled()
 
 
 def policy_defaults_to_floatx() -> bool:
-    """Whether layers that are given no dtype have Keras' default one, by no choice of a program."""
+    """Return True if layers have Keras' default dtype without the program's choice."""
     return not chosen and v2_dtypes()
 
 
 def global_policy() -> Policy:
-    """The policy of layers that are given none."""
+    """Return the policy of layers that are given none."""
     if chosen:
         return chosen[0]
     return Policy(floatx() if v2_dtypes() else "infer")
@@ -120,6 +120,6 @@ def _unknown(name: str, base: str) -> str:
 
 
 def with_input_dtype(policy: Policy, dtype: Any) -> Policy:
-    """An inferring policy once the dtype of the first input is known."""
+    """Return an inferring policy once the dtype of the first input is known."""
     name = dtypes.as_dtype(dtype).name
     return Policy(name if policy.variable_dtype is None else name + _FLOAT32_VARS)

@@ -32,7 +32,7 @@ class _Strided:
 
 
 def _function(kind: Any, name: str, what: str) -> Callable[..., Any]:
-    """The function that makes a layer of `kind` and calls it."""
+    """Return the function that makes a layer of `kind` and calls it."""
 
     def pool(
         inputs: Any,

@@ -1,4 +1,4 @@
-"""What depends on a tensor."""
+"""Consumers of a tensor, direct and indirect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stillflow.variables.base import VariableV2
 
 
 def reachable_from(inputs: Any, targets: Any = None) -> set[int]:
-    """The ids of the operations and tensors that depend on `inputs`, and of these.
+    """Return the ids of the operations and tensors that depend on `inputs`, and of these.
 
     Args:
       inputs: a structure of tensors, operations and variables.
@@ -25,7 +25,10 @@ def reachable_from(inputs: Any, targets: Any = None) -> set[int]:
 
 
 def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set[Any]:
-    """The operations and tensors that depend on `inputs`, and these; see `reachable_from`."""
+    """Return the operations and tensors that depend on `inputs`, and these.
+
+    See `reachable_from`.
+    """
     return set(_reachable(inputs, targets).values())
 
 

@@ -74,7 +74,7 @@ def separable_conv1d(
     name: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """A convolution of sequences by channel, then across channels, with bias and activation.
+    """Return a convolution of sequences by channel, then across channels, with bias and activation.
 
     Args:
       inputs: [batch, steps, channels],
@@ -165,7 +165,7 @@ def separable_conv2d(
     name: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """A convolution of images by channel, then across channels, with bias and activation.
+    """Return a convolution of images by channel, then across channels, with bias and activation.
 
     Args:
       inputs: [batch, height, width, channels],

@@ -12,7 +12,7 @@ from stillflow.ops.constants import placeholder
 
 
 def inferred_output_shape(layer: Any, input_shape: Any) -> Any:
-    """The shapes that a layer's outputs have for inputs of a shape; it is built for these.
+    """Return the shapes that a layer's outputs have for inputs of a shape; it is built for these.
 
     Args:
       layer: the layer.
@@ -35,7 +35,7 @@ def inferred_output_shape(layer: Any, input_shape: Any) -> Any:
 
 
 def placeholders_of_outputs(layer: Any, inputs: Any) -> Any:
-    """What stands in a graph for the outputs of a layer that only runs when it is called."""
+    """Return placeholders for the outputs of a layer that only runs eagerly."""
 
     def made(shape: Any) -> Any:
         output = placeholder(layer.dtype or floatx(), shape)
@@ -57,7 +57,7 @@ def _is_shape(x: Any) -> bool:
 
 
 def _map_shapes(make: Any, shapes: Any) -> Any:
-    """What `make` gives for each shape, in the structure of the shapes."""
+    """Return the results of `make` for each shape, in the structure of the shapes."""
     if _is_shape(shapes):
         return make(TensorShape(shapes))
     if isinstance(shapes, dict):

@@ -13,9 +13,9 @@ _keras_style = False
 @export("layers.experimental.keras_style_scope")
 @contextlib.contextmanager
 def keras_style_scope() -> Iterator[None]:
-    """A context in which layers of `tf.layers` and RNN cells keep variables of their own.
+    """Return a context in which layers of `tf.layers` and RNN cells keep their own variables.
 
-    Layers made inside share no variables by variable scopes; `scope` and `reuse` are refused.
+    Layers made inside share no variables by variable scopes; `scope` and `reuse` raise an error.
     """
     global _keras_style
     before = _keras_style
@@ -28,11 +28,11 @@ def keras_style_scope() -> Iterator[None]:
 
 @export("layers.experimental.set_keras_style")
 def set_keras_style() -> None:
-    """Lets all layers made from now on behave as in `keras_style_scope`."""
+    """Make all layers created from now on behave as in `keras_style_scope`."""
     global _keras_style
     _keras_style = True
 
 
 def in_keras_style() -> bool:
-    """Whether layers made now behave as in `keras_style_scope`."""
+    """Return True if layers made now behave as in `keras_style_scope`."""
     return _keras_style

@@ -20,7 +20,7 @@ _own: weakref.WeakKeyDictionary[Graph, FuncGraph] = weakref.WeakKeyDictionary()
 
 
 def symbolic_graph() -> Graph:
-    """The graph in which models are built of placeholders.
+    """Return the graph in which models are built of placeholders.
 
     It is the default graph; where operations run when they are called it is one that Keras has
     for itself, which captures the variables.
@@ -34,7 +34,7 @@ def symbolic_graph() -> Graph:
 
 
 def in_symbolic_graph() -> bool:
-    """Whether the default graph is one that Keras has for itself, or a function's inside it."""
+    """Return True if the default graph is Keras' own, or a function's inside it."""
     graph = get_default_graph()
     while isinstance(graph, FuncGraph):
         if any(graph is own for own in _own.values()):
@@ -44,21 +44,21 @@ def in_symbolic_graph() -> bool:
 
 
 def in_function() -> bool:
-    """Whether a function is being made where operations outside it run when they are called."""
+    """Return True if a function is being traced in eager execution."""
     if get_default_graph().runs_at_once or not executing_eagerly_outside_functions():
         return False
     return isinstance(get_default_graph(), FuncGraph) and not in_symbolic_graph()
 
 
 def graph_of_symbolic(*structures: Any) -> Any:
-    """The context in which operations on tensors run: Keras' own graph if some are symbolic."""
+    """Return the context of operations on tensors: Keras' own graph if some are symbolic."""
     if get_default_graph().runs_at_once and any(is_symbolic(x) for x in flatten(structures)):
         return symbolic_graph().as_default()
     return contextlib.nullcontext()
 
 
 def forget_symbolic_graph() -> None:
-    """Lets Keras begin another graph of its own."""
+    """Make Keras start another graph of its own."""
     _own.pop(get_default_graph(), None)
 
 
@@ -72,7 +72,7 @@ def register_symbolic_tensor_type(cls: type) -> None:
 
 
 def is_symbolic(x: Any) -> bool:
-    """Whether something is a tensor of a graph, or a variable or composite made of such."""
+    """Return True for a tensor of a graph, and a variable or composite made of such."""
     if _registered and isinstance(x, tuple(_registered)):
         x = convert_to_tensor(x)
     if isinstance(x, Tensor):

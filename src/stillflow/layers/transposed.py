@@ -64,7 +64,7 @@ def conv2d_transpose(
     name: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """A transposed convolution of images: `activation(convolution(inputs, kernel) + bias)`.
+    """Return a transposed convolution of images: `activation(convolution(inputs, kernel) + bias)`.
 
     Args:
       inputs: [batch, height, width, channels],
@@ -144,7 +144,7 @@ def conv3d_transpose(
     name: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """A transposed convolution of volumes: `activation(convolution(inputs, kernel) + bias)`.
+    """Return a transposed convolution of volumes: `activation(convolution(inputs, kernel) + bias)`.
 
     Args:
       inputs: [batch, depth, height, width, channels],

@@ -17,7 +17,7 @@ _FORMATS = {
 
 
 def convert_data_format(data_format: str, ndim: int) -> str:
-    """The data format of ops ("NHWC") for that of layers ("channels_last") and a rank.
+    """Return the data format of ops ("NHWC") for that of layers ("channels_last") and a rank.
 
     Raises:
       ValueError: if there is none.
@@ -56,7 +56,7 @@ def normalize_tuple(value: Any, n: int, name: str) -> tuple[Any, ...]:
 
 
 def normalize_data_format(value: str | None) -> str:
-    """The data format in lower case; Keras' default one for None.
+    """Return the data format in lower case; Keras' default one for None.
 
     Raises:
       ValueError: if it is unknown.
@@ -71,7 +71,7 @@ def normalize_data_format(value: str | None) -> str:
 
 
 def normalize_padding(value: Any) -> Any:
-    """The padding in lower case; explicit paddings as they are.
+    """Return the padding in lower case; explicit paddings as they are.
 
     Raises:
       ValueError: if it is unknown.
@@ -90,7 +90,7 @@ def normalize_padding(value: Any) -> Any:
 def conv_output_length(
     input_length: Any, filter_size: int, padding: str, stride: int, dilation: int = 1
 ) -> Any:
-    """The length of a convolution's output; None for an unknown input."""
+    """Return the length of a convolution's output; None for an unknown input."""
     if input_length is None:
         return None
     assert padding in {"same", "valid", "full", "causal"}
@@ -100,7 +100,7 @@ def conv_output_length(
 
 
 def conv_input_length(output_length: Any, filter_size: int, padding: str, stride: int) -> Any:
-    """The length of an input from which a convolution makes an output; None for unknown."""
+    """Return the length of an input from which a convolution makes an output; None for unknown."""
     if output_length is None:
         return None
     assert padding in {"same", "valid", "full"}
@@ -116,7 +116,7 @@ def deconv_output_length(
     stride: int = 0,
     dilation: int = 1,
 ) -> Any:
-    """The length of a transposed convolution's output; None for an unknown input.
+    """Return the length of a transposed convolution's output; None for an unknown input.
 
     Args:
       input_length: an integer, or a tensor, for which the result is one.
@@ -147,7 +147,7 @@ def smart_cond(
 
 
 def constant_value(pred: Any) -> bool | None:
-    """The truth of `pred` where it is known, else None.
+    """Return the truth of `pred` where it is known, else None.
 
     Raises:
       TypeError: if it is no bool, 0, 1, tensor or variable.

@@ -45,7 +45,10 @@ def make_variable(
     aggregation: Any = VariableAggregation.NONE,
     partitioner: Any = None,
 ) -> Any:
-    """A variable that no variable scope names or shares; arguments are those of `get_variable`."""
+    """Return a variable that no variable scope names or shares.
+
+    Arguments are those of `get_variable`.
+    """
     del partitioner  # only variable scopes split variables
     value, value_dtype = initializer, None
     if initializer is None or callable(initializer):
@@ -65,7 +68,7 @@ def make_variable(
 
 
 def check_synchronization(synchronization: Any, trainable: bool | None) -> bool:
-    """Whether a variable is trainable, which one that is synchronized on reading cannot be."""
+    """Return True if a variable is trainable; one that is synchronized on reading cannot be."""
     if synchronization != VariableSynchronization.ON_READ:
         return True if trainable is None else trainable
     if trainable:
@@ -106,7 +109,7 @@ class Weights:
         aggregation: Any = VariableAggregation.NONE,
         **kwargs: Any,
     ) -> Any:
-        """Makes a variable of this layer.
+        """Make a variable of this layer.
 
         Args:
           name: of the variable.
@@ -176,7 +179,7 @@ class Weights:
             self.add_loss(functools.partial(loss_of, part))
 
     def _of_children(self, attribute: str) -> list[Any]:
-        """The items of a list that every layer has, of the layers inside this one."""
+        """Return the items of a list that every layer has, of the layers inside this one."""
         inside = layers_in(self._layers, with_containers=True)
         return list(itertools.chain.from_iterable(getattr(x, attribute) for x in inside))
 
@@ -216,7 +219,7 @@ class Weights:
         return self.non_trainable_weights
 
     def count_params(self) -> int:
-        """The number of elements in all variables.
+        """Return the number of elements in all variables.
 
         Raises:
           ValueError: if the layer has not made them yet.
@@ -229,12 +232,12 @@ class Weights:
         return int(sum(np.prod(variable.shape.as_list()) for variable in self.weights))
 
     def get_weights(self) -> list[np.ndarray]:
-        """The values of `weights` in Keras' session."""
+        """Return the values of `weights` in Keras' session."""
         values: list[np.ndarray] = _keras_backend().batch_get_value(self.weights)
         return values
 
     def set_weights(self, weights: list[Any]) -> None:
-        """Sets the values of `weights` in Keras' session.
+        """Set the values of `weights` in Keras' session.
 
         Raises:
           ValueError: if the number or the shapes of the values do not fit.

@@ -43,7 +43,7 @@ class _Converter:
         return self._needs_integers() or bool(set(self.optimizations) & set(Optimize))
 
     def _check_settings(self) -> None:
-        """Refuses what contradicts itself, and what only TensorFlow's own converter can do."""
+        """Raise an error for contradictory settings, and those of TensorFlow's converter only."""
         if self._needs_integers() and self._smallest_type() not in (None, settings.INT8):
             raise ValueError("TFLITE_BUILTINS_INT8 requires smallest supported type to be INT8.")
         data = self.representative_dataset

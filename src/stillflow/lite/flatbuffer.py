@@ -161,7 +161,7 @@ def read(schema: Schema, kind: str, data: bytes) -> Table:
 
 
 class _Writer:
-    """Writes a table, then what it points to: offsets lead forward, as the format wants them."""
+    """Writer of a table, then of its objects: offsets lead forward, as the format requires."""
 
     def __init__(self, schema: Schema, head: bytes) -> None:
         self.schema, self.data = schema, bytearray(head)

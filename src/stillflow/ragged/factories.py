@@ -177,7 +177,7 @@ def _check_depths(
 
 
 def depths(pylist: Any) -> tuple[int | None, int]:
-    """How deep the scalars stand in nested lists (None if there are none), and the deepest list.
+    """Return the depth of scalars in nested lists (None without any), and the maximum depth.
 
     Raises:
       ValueError: if not all scalars are equally deep.

@@ -354,7 +354,7 @@ def load_variable_slot_initializer(
     initializer: Initializer | None = None,
     max_rows_in_memory: int = -1,
 ) -> Initializer:
-    """As `load_and_remap_matrix_initializer`, for an optimizer's slot of a part of a variable.
+    """Return `load_and_remap_matrix_initializer` for a slot of a part of a variable.
 
     Args:
       ckpt_path: the checkpoint, of format V2.

@@ -45,7 +45,7 @@ _OF_LAST_INPUT = ("Identity", "MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D")
 
 @export("train.do_quantize_training_on_graphdef")
 def do_quantize_training_on_graphdef(input_graph: Any, num_bits: int) -> Any:
-    """A graph that quantizes what matrix products and convolutions take, and makes it real again.
+    """Return a graph with quantized and dequantized inputs of products and convolutions.
 
     Ranges that do not follow from the op before are moving averages, kept in new variables that
     are saved and restored with the others.

@@ -41,7 +41,7 @@ def _first_of(key: str) -> Any:
 
 
 def _first_or(key: str, make: Any) -> Any:
-    """The first thing in a collection, or what `make` gives, which is put there unless None."""
+    """Return the first item of a collection, or else the result of `make`, added unless None."""
     found = _first_of(key)
     if found is None:
         found = make()

@@ -114,7 +114,7 @@ class QuantileAccumulator(Trackable):
         return cards.quantile_accumulator_is_initialized_op(self.resource_handle)
 
     def get_buckets(self, stamp_token: Any) -> tuple[Any, Any]:
-        """Whether there are buckets, a boolean scalar, and float32 [buckets]."""
+        """Return True (a scalar tensor) if there are buckets, and float32 [buckets]."""
         ready, buckets = cards.quantile_accumulator_get_buckets_op(
             [self.resource_handle], stamp_token
         )

@@ -142,7 +142,7 @@ class GmmAlgorithm:
         return self._covs
 
     def assignments(self) -> list[Any]:
-        """The likeliest distribution of each point, int64 [n], of each tensor of points."""
+        """Return the most likely distribution of each point, int64 [n], per tensor of points."""
         return [tf.argmax(shares, 1) for shares in self._shares]
 
     def scores(self) -> Any:

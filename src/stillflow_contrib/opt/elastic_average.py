@@ -96,7 +96,7 @@ class ElasticAverageOptimizer(Optimizer):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> Any:
-        """Gradients of the loss and of the distance to what is known of the shared variables.
+        """Compute gradients of the loss, and of the distance to the shared variables' copies.
 
         Args:
           loss: a scalar.

@@ -185,7 +185,7 @@ class ARModel(TimeSeriesModel):
             return predictions
 
     def loss_op(self, targets: Any, prediction_ops: _Features) -> Any:
-        """The loss of predictions, a scalar, given the values [batch, output window, features]."""
+        """Return the loss of predictions, a scalar, for values [batch, output window, features]."""
         prediction = prediction_ops["mean"]
         if self.loss == ARModel.NORMAL_LIKELIHOOD_LOSS:
             sigma = tf.sqrt(tf.maximum(prediction_ops["covariance"], 1e-5))

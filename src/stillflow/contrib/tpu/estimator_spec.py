@@ -63,7 +63,7 @@ class HeadTPUEstimatorSpec(_Fields):
         )  # fmt: skip
 
     def as_estimator_spec(self) -> EstimatorSpec:
-        """The same without such a device: metrics are made, host calls and scaffolds are not."""
+        """Return the spec without the device: with metrics, but no host calls or scaffolds."""
         metrics = _called(self.eval_metrics) if self.eval_metrics else None
         return EstimatorSpec(
             mode=self.mode, predictions=self.predictions, loss=self.loss, train_op=self.train_op,

@@ -37,7 +37,7 @@ def regressor_parse_example_spec(
     feature_columns: Any, label_key: str, label_dtype: Any = dtypes.float32,
     label_default: Any = None, label_dimension: int = 1, weight_column: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """As `classifier_parse_example_spec`, for labels of `label_dimension` numbers."""
+    """Return `classifier_parse_example_spec` for labels of `label_dimension` numbers."""
     label = FixedLenFeature((label_dimension,), label_dtype, label_default)
     return _with_label_and_weight(feature_columns, label_key, label, weight_column)
 

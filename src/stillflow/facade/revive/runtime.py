@@ -127,7 +127,7 @@ def _is_bytes(owner: Any) -> bool:
 
 
 def _decode(text: str, encoding: str = "utf-8", errors: str = "strict") -> Any:
-    """What text gives that a program takes for bytes: itself, or what ``hex`` and its like hide."""
+    """Decode text that a program treats as bytes, and the results of ``hex`` and others."""
     import codecs
 
     if getattr(codecs.lookup(encoding), "_is_text_encoding", True):

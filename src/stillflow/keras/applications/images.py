@@ -1,4 +1,4 @@
-"""What networks for pictures take, and what their answers mean."""
+"""Inputs of networks for pictures, and the meanings of their outputs."""
 
 from __future__ import annotations
 

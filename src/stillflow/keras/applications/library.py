@@ -8,7 +8,7 @@ from typing import Any
 
 
 def function(module: str, name: str) -> Callable[..., Any]:
-    """What `keras_applications` has under a name; it is asked for with the first call.
+    """Return the function of `keras_applications` of a name, imported with the first call.
 
     Returns:
       A function of the same arguments: of a network these are `include_top`, `weights` ("imagenet",

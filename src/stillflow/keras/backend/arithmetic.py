@@ -64,49 +64,49 @@ def pow_(x: Any, a: Any) -> Any:
 
 @export("keras.backend.equal")
 def equal(x: Any, y: Any) -> Any:
-    """Where elements are equal."""
+    """Return True where elements are equal."""
     return tf.equal(x, y)
 
 
 @export("keras.backend.not_equal")
 def not_equal(x: Any, y: Any) -> Any:
-    """Where elements differ."""
+    """Return True where elements differ."""
     return tf.not_equal(x, y)
 
 
 @export("keras.backend.greater")
 def greater(x: Any, y: Any) -> Any:
-    """Where `x > y`."""
+    """Return True where `x > y`."""
     return tf.greater(x, y)
 
 
 @export("keras.backend.greater_equal")
 def greater_equal(x: Any, y: Any) -> Any:
-    """Where `x >= y`."""
+    """Return True where `x >= y`."""
     return tf.greater_equal(x, y)
 
 
 @export("keras.backend.less")
 def less(x: Any, y: Any) -> Any:
-    """Where `x < y`."""
+    """Return True where `x < y`."""
     return tf.less(x, y)
 
 
 @export("keras.backend.less_equal")
 def less_equal(x: Any, y: Any) -> Any:
-    """Where `x <= y`."""
+    """Return True where `x <= y`."""
     return tf.less_equal(x, y)
 
 
 @export("keras.backend.maximum")
 def maximum(x: Any, y: Any) -> Any:
-    """The larger of two elements."""
+    """Return the larger of two elements."""
     return tf.maximum(x, y)
 
 
 @export("keras.backend.minimum")
 def minimum(x: Any, y: Any) -> Any:
-    """The smaller of two elements."""
+    """Return the smaller of two elements."""
     return tf.minimum(x, y)
 
 

@@ -11,7 +11,7 @@ from stillflow.keras.backend.shaping import data_format_or_default
 
 @export("keras.backend.bias_add")
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    """Adds a bias.
+    """Add a bias.
 
     Args:
       x: [batch, ...].

@@ -13,13 +13,13 @@ _image_data_format = "channels_last"
 
 @export("keras.backend.floatx")
 def floatx() -> str:
-    """The name of the default dtype."""
+    """Return the name of the default dtype."""
     return _floatx
 
 
 @export("keras.backend.set_floatx")
 def set_floatx(value: Any) -> None:
-    """Sets the default dtype: "float16", "float32" or "float64".
+    """Set the default dtype: "float16", "float32" or "float64".
 
     Raises:
       ValueError: if it is another.
@@ -32,26 +32,26 @@ def set_floatx(value: Any) -> None:
 
 @export("keras.backend.epsilon")
 def epsilon() -> float:
-    """The small number that is added to divisors."""
+    """Return the small number that is added to divisors."""
     return _epsilon
 
 
 @export("keras.backend.set_epsilon")
 def set_epsilon(value: float) -> None:
-    """Sets the small number that is added to divisors."""
+    """Set the small number that is added to divisors."""
     global _epsilon
     _epsilon = value
 
 
 @export("keras.backend.image_data_format")
 def image_data_format() -> str:
-    """The default data format: "channels_last" or "channels_first"."""
+    """Return the default data format: "channels_last" or "channels_first"."""
     return _image_data_format
 
 
 @export("keras.backend.set_image_data_format")
 def set_image_data_format(data_format: Any) -> None:
-    """Sets the default data format.
+    """Set the default data format.
 
     Raises:
       ValueError: if it is unknown.

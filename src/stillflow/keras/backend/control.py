@@ -11,7 +11,7 @@ from stillflow.layers.learning_phase import learning_phase
 
 @export("keras.backend.switch")
 def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
-    """The one or the other expression; of each element, if the condition is no scalar.
+    """Return the one or the other expression; of each element, if the condition is no scalar.
 
     Args:
       condition: a tensor; its dimensions are the first of the expressions'.
@@ -64,7 +64,7 @@ def in_test_phase(x: Any, alt: Any, training: Any = None) -> Any:
 
 @export("keras.backend.map_fn")
 def map_fn(fn: Any, elems: Any, name: Any = None, dtype: Any = None) -> Any:
-    """A function of each slice."""
+    """Return a function of each slice."""
     return tf.map_fn(fn, elems, name=name, dtype=dtype)
 
 
@@ -76,5 +76,5 @@ def foldl(fn: Any, elems: Any, initializer: Any = None, name: Any = None) -> Any
 
 @export("keras.backend.foldr")
 def foldr(fn: Any, elems: Any, initializer: Any = None, name: Any = None) -> Any:
-    """The same from the last slice to the first."""
+    """Return the same from the last slice to the first."""
     return tf.foldr(fn, elems, initializer=initializer, name=name)

@@ -52,7 +52,7 @@ def conv1d(
     x: Any, kernel: Any, strides: Any = 1, padding: str = "valid", data_format: Any = None,
     dilation_rate: int = 1,
 ) -> Any:  # fmt: skip
-    """A convolution along one axis; `padding` may be "causal" too."""
+    """Return a convolution along one axis; `padding` may be "causal" too."""
     if padding == "causal":
         x = temporal_padding(x, (dilation_rate * (kernel.shape.as_list()[0] - 1), 0))
         padding = "valid"
@@ -65,7 +65,7 @@ def conv2d(
     x: Any, kernel: Any, strides: Any = (1, 1), padding: str = "valid", data_format: Any = None,
     dilation_rate: Any = (1, 1),
 ) -> Any:  # fmt: skip
-    """A convolution along two axes."""
+    """Return a convolution along two axes."""
     return _convolved(x, kernel, strides, padding, data_format, dilation_rate, "NHWC")
 
 
@@ -74,7 +74,7 @@ def conv3d(
     x: Any, kernel: Any, strides: Any = (1, 1, 1), padding: str = "valid",
     data_format: Any = None, dilation_rate: Any = (1, 1, 1),
 ) -> Any:  # fmt: skip
-    """A convolution along three axes."""
+    """Return a convolution along three axes."""
     return _convolved(x, kernel, strides, padding, data_format, dilation_rate, "NDHWC")
 
 
@@ -83,7 +83,7 @@ def conv2d_transpose(
     x: Any, kernel: Any, output_shape: Any, strides: Any = (1, 1), padding: str = "valid",
     data_format: Any = None, dilation_rate: Any = (1, 1),
 ) -> Any:  # fmt: skip
-    """The transpose of a convolution along two axes.
+    """Return the transpose of a convolution along two axes.
 
     Args:
       x: the input.
@@ -115,7 +115,7 @@ def separable_conv2d(
     x: Any, depthwise_kernel: Any, pointwise_kernel: Any, strides: Any = (1, 1),
     padding: str = "valid", data_format: Any = None, dilation_rate: Any = (1, 1),
 ) -> Any:  # fmt: skip
-    """A convolution of each channel, then one of single points.
+    """Return a convolution of each channel, then one of single points.
 
     Raises:
       ValueError: if there are not two strides, or the format is none.
@@ -172,7 +172,7 @@ def pool2d(
     x: Any, pool_size: Any, strides: Any = (1, 1), padding: str = "valid",
     data_format: Any = None, pool_mode: str = "max",
 ) -> Any:  # fmt: skip
-    """The largest ("max") or the mean ("avg") of windows along two axes.
+    """Return the largest ("max") or the mean ("avg") of windows along two axes.
 
     Raises:
       ValueError: if there are not two sizes and strides, or the format or the mode is none.
@@ -189,7 +189,7 @@ def pool3d(
     x: Any, pool_size: Any, strides: Any = (1, 1, 1), padding: str = "valid",
     data_format: Any = None, pool_mode: str = "max",
 ) -> Any:  # fmt: skip
-    """The largest ("max") or the mean ("avg") of windows along three axes.
+    """Return the largest ("max") or the mean ("avg") of windows along three axes.
 
     Raises:
       ValueError: if the format or the mode is none.

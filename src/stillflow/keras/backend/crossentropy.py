@@ -11,7 +11,7 @@ from stillflow.variables.base import VariableV2
 
 
 def _logits(output: Any, kind: str) -> Any:
-    """What an operation of a kind made `output` of; None if another did."""
+    """Return the input of an operation of a kind that made `output`; None if another did."""
     if isinstance(output, VariableV2) or output.holds_value or output.op.type != kind:
         return None
     assert len(output.op.inputs) == 1
@@ -27,7 +27,7 @@ def _clipped(output: Any) -> Any:
 def categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
 ) -> Any:
-    """The cross entropy of distributions.
+    """Return the cross entropy of distributions.
 
     Args:
       target, output: of the same shape; the classes lie along an axis.
@@ -46,7 +46,7 @@ def categorical_crossentropy(
 def sparse_categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
 ) -> Any:
-    """The cross entropy of classes given as integers.
+    """Return the cross entropy of classes given as integers.
 
     Args:
       target: the classes.
@@ -81,7 +81,7 @@ def sparse_categorical_crossentropy(
 
 @export("keras.backend.binary_crossentropy")
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Any:
-    """The cross entropy of each element.
+    """Return the cross entropy of each element.
 
     Args:
       target, output: of the same shape.

@@ -36,7 +36,7 @@ def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> Any:
 
 @export("keras.backend.ctc_batch_cost")
 def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: Any) -> Any:
-    """The loss of each example, [batch, 1].
+    """Return the loss of each example, [batch, 1].
 
     Args:
       y_true: labels, [batch, most labels].
@@ -56,7 +56,7 @@ def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: An
 def ctc_decode(
     y_pred: Any, input_length: Any, greedy: bool = True, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[Any], Any]:
-    """The most probable labels.
+    """Return the most probable labels.
 
     Args:
       y_pred: probabilities, [batch, time, classes], the last class the blank.

@@ -34,7 +34,7 @@ def clip(x: Tensor, min_value: Any, max_value: Any) -> Tensor:
 
 @export("keras.backend.sqrt")
 def sqrt(x: Tensor) -> Tensor:
-    """The square root; 0 for negative elements."""
+    """Return the square root; 0 for negative elements."""
     result: Tensor = unary.sqrt(clip_by_value(x, _like(0.0, x), _like(np.inf, x)))
     return result
 

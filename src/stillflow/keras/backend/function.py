@@ -20,7 +20,7 @@ _OPTIONS = ("feed_dict", "fetches", "options", "run_metadata")
 
 
 class GraphExecutionFunction:
-    """Runs outputs and updates for given inputs, in Keras' session.
+    """Function of given inputs: runs outputs and updates in Keras' session.
 
     Args:
       inputs: a structure of placeholders.
@@ -63,7 +63,7 @@ class GraphExecutionFunction:
             )
 
     def __call__(self, inputs: Any) -> Any:
-        """The outputs' values.
+        """Return the outputs' values.
 
         Args:
           inputs: values in the structure of the inputs; None leaves one out, and a tensor is
@@ -98,7 +98,7 @@ class GraphExecutionFunction:
 def function(
     inputs: Any, outputs: Any, updates: Any = None, name: Any = None, **kwargs: Any
 ) -> Any:
-    """A function of values for `inputs` that gives the values of `outputs` and runs `updates`.
+    """Return a function of `inputs` that returns the values of `outputs` and runs `updates`.
 
     Raises:
       ValueError: for an argument that `Session.run` does not take.
@@ -123,7 +123,7 @@ def function(
 
 @export("keras.backend.gradients")
 def gradients(loss: Any, variables: Any) -> Any:
-    """The gradients of a loss with respect to variables."""
+    """Return the gradients of a loss with respect to variables."""
     return tf.gradients(loss, variables, colocate_gradients_with_ops=True)
 
 

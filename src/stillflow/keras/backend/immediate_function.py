@@ -21,7 +21,7 @@ from stillflow.variables.base import VariableV2
 
 
 class _Part:
-    """What is needed of a graph for some of its tensors, as the body of a function."""
+    """Part of a graph for some of its tensors, as the body of a function."""
 
     def __init__(
         self, graph: FuncGraph, inputs: list[Any], outputs: list[Any], updates: list[Operation]
@@ -35,7 +35,7 @@ class _Part:
 
 
 class ImmediateFunction:
-    """Runs outputs and updates of Keras' own graph for given inputs.
+    """Function of given inputs: runs outputs and updates of Keras' own graph.
 
     Args:
       inputs: a structure of placeholders.
@@ -75,7 +75,7 @@ class ImmediateFunction:
         return self._parts[given]
 
     def __call__(self, inputs: Any) -> Any:
-        """The outputs' values.
+        """Return the outputs' values.
 
         Args:
           inputs: values in the structure of the inputs; None leaves one out.

@@ -22,23 +22,23 @@ def manual_variable_initialization(value: bool) -> None:
 
 
 def initializes_by_hand() -> bool:
-    """Whether the program initializes all variables itself."""
+    """Return True if the program initializes all variables itself."""
     return _by_hand
 
 
 def track_variable(variable: Any) -> None:
-    """Lets Keras initialize a variable."""
+    """Make Keras initialize a variable."""
     graph = getattr(variable, "graph", None) or get_default_graph()
     _variables.setdefault(graph, {})[id(variable)] = weakref.ref(variable)
 
 
 def track_tf_optimizer(optimizer: Any) -> None:
-    """Lets Keras initialize the variables that a wrapped optimizer of tf.train will have."""
+    """Make Keras initialize the variables of a wrapped optimizer of tf.train."""
     _optimizers.setdefault(get_default_graph(), weakref.WeakSet()).add(optimizer)
 
 
 def forget_graph(graph: Any) -> None:
-    """Forgets the variables of a graph."""
+    """Forget the variables of a graph."""
     _variables.pop(graph, None)
     _optimizers.pop(graph, None)
 
@@ -53,7 +53,7 @@ def _tracked(graph: Any) -> Iterator[Any]:
 
 
 def initialize_variables(session: Any) -> None:
-    """Initializes those of the session's graph that have no value yet."""
+    """Initialize those of the session's graph that have no value yet."""
     from stillflow.variables.collections import variables_initializer
     from stillflow.variables.state_ops import is_initialized
 

@@ -15,7 +15,7 @@ def local_conv(
     inputs: Any, kernel: Any, kernel_size: Any, strides: Any, output_shape: Any,
     data_format: str | None = None,
 ) -> Any:  # fmt: skip
-    """A convolution with a kernel of its own for each place of the output.
+    """Return a convolution with a kernel of its own for each place of the output.
 
     Args:
       inputs: [batch, sizes ..., channels] or [batch, channels, sizes ...].
@@ -44,7 +44,7 @@ def local_conv(
 def local_conv1d(
     inputs: Any, kernel: Any, kernel_size: Any, strides: Any, data_format: str | None = None
 ) -> Any:
-    """A convolution of sequences with a kernel of its own for each place.
+    """Return a convolution of sequences with a kernel of its own for each place.
 
     Args:
       inputs: [batch, steps, channels] or [batch, channels, steps].
@@ -63,7 +63,7 @@ def local_conv2d(
     inputs: Any, kernel: Any, kernel_size: Any, strides: Any, output_shape: Any,
     data_format: str | None = None,
 ) -> Any:  # fmt: skip
-    """A convolution of images with a kernel of its own for each place.
+    """Return a convolution of images with a kernel of its own for each place.
 
     Args:
       inputs: [batch, height, width, channels] or [batch, channels, height, width].
@@ -79,7 +79,7 @@ def local_conv2d(
 
 
 def make_2d(tensor: Any, split_dim: int) -> Any:
-    """A matrix of a tensor's elements: the dimensions before one, and those from it on.
+    """Return a matrix of a tensor's elements: the dimensions before one, and those from it on.
 
     Args:
       tensor: the tensor, of a known rank.

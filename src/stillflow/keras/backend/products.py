@@ -10,7 +10,7 @@ from stillflow.keras.backend.session import is_sparse
 
 
 def _sizes(x: Any) -> tuple[Any, ...]:
-    """The sizes, as tensors where they are not known."""
+    """Return the sizes, as tensors where they are not known."""
     parts = tf.unstack(tf.shape(x))
     known = x.shape.as_list()
     return tuple(part if n is None else n for n, part in zip(known, parts, strict=True))
@@ -18,7 +18,7 @@ def _sizes(x: Any) -> tuple[Any, ...]:
 
 @export("keras.backend.dot")
 def dot(x: Any, y: Any) -> Any:
-    """The product along the last axis of `x` and the last but one of `y`."""
+    """Return the product along the last axis of `x` and the last but one of `y`."""
     rank = x.shape.ndims
     if rank is not None and (rank > 2 or y.shape.ndims > 2):
         x_sizes, y_sizes = _sizes(x), _sizes(y)
@@ -35,7 +35,7 @@ def dot(x: Any, y: Any) -> Any:
 
 @export("keras.backend.batch_dot")
 def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
-    """The products of the examples of two batches.
+    """Return the products of the examples of two batches.
 
     Args:
       x, y: [batch, ...].
@@ -76,7 +76,7 @@ def l2_normalize(x: Any, axis: Any = None) -> Any:
 
 @export("keras.backend.in_top_k")
 def in_top_k(predictions: Any, targets: Any, k: int) -> Any:
-    """Whether each target is among the k largest predictions."""
+    """Return True if each target is among the k largest predictions."""
     return tf.nn.in_top_k(predictions, targets, k)
 
 
@@ -84,7 +84,7 @@ def in_top_k(predictions: Any, targets: Any, k: int) -> Any:
 def normalize_batch_in_training(
     x: Any, gamma: Any, beta: Any, reduction_axes: Any, epsilon: float = 1e-3
 ) -> tuple[Any, Any, Any]:
-    """The batch normalized by its own moments, and these: (normalized, mean, variance)."""
+    """Return the batch normalized by its own moments, and these: (normalized, mean, variance)."""
     axes, rank = list(reduction_axes), x.shape.ndims
     if rank == 4 and axes == [0, 1, 2]:
         gamma = tf.constant(1.0, dtype=x.dtype, shape=[x.shape[3]]) if gamma is None else gamma
@@ -103,7 +103,7 @@ def normalize_batch_in_training(
 def batch_normalization(
     x: Any, mean: Any, var: Any, beta: Any, gamma: Any, axis: int = -1, epsilon: float = 1e-3
 ) -> Any:
-    """The batch normalized by given moments."""
+    """Return the batch normalized by given moments."""
     if x.shape.ndims != 4:
         return tf.nn.batch_normalization(x, mean, var, beta, gamma, epsilon)
     data_format = {1: "NCHW", -3: "NCHW", 3: "NHWC", -1: "NHWC"}.get(axis)

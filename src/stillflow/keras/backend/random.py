@@ -19,7 +19,7 @@ def _seed(seed: Any) -> Any:
 def random_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None
 ) -> Any:
-    """Normally distributed."""
+    """Return normally distributed numbers."""
     return tf.random_normal(
         shape, mean=mean, stddev=stddev, dtype=dtype or floatx(), seed=_seed(seed)
     )
@@ -47,11 +47,11 @@ def random_binomial(shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = N
 def truncated_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None
 ) -> Any:
-    """Normally distributed, values beyond two standard deviations drawn again."""
+    """Return normally distributed numbers; values beyond two standard deviations are redrawn."""
     return tf.truncated_normal(shape, mean, stddev, dtype=dtype or floatx(), seed=_seed(seed))
 
 
 @export("keras.backend.dropout")
 def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> Any:
-    """A random part of the elements set to 0, the others scaled up."""
+    """Return a random part of the elements set to 0, the others scaled up."""
     return tf.nn.dropout(x, noise_shape=noise_shape, seed=_seed(seed), rate=level)

@@ -15,19 +15,19 @@ def _numbers(x: Any) -> Any:
 
 @export("keras.backend.max")
 def max_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The largest elements along an axis."""
+    """Return the largest elements along an axis."""
     return tf.reduce_max(x, axis, keepdims)
 
 
 @export("keras.backend.min")
 def min_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The smallest elements along an axis."""
+    """Return the smallest elements along an axis."""
     return tf.reduce_min(x, axis, keepdims)
 
 
 @export("keras.backend.sum")
 def sum_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Sums along an axis."""
+    """Return sums along an axis."""
     return tf.reduce_sum(x, axis, keepdims)
 
 
@@ -39,7 +39,7 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @export("keras.backend.cumsum")
 def cumsum(x: Any, axis: int = 0) -> Any:
-    """Sums of all elements up to each."""
+    """Return sums of all elements up to each."""
     return tf.cumsum(x, axis=axis)
 
 
@@ -57,7 +57,7 @@ def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @export("keras.backend.std")
 def std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Standard deviations along an axis."""
+    """Return standard deviations along an axis."""
     return tf.math.reduce_std(_numbers(x), axis=axis, keepdims=keepdims)
 
 
@@ -69,25 +69,25 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @export("keras.backend.any")
 def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Whether any element along an axis is true."""
+    """Return True if any element along an axis is true."""
     return tf.reduce_any(tf.cast(x, tf.bool), axis, keepdims)
 
 
 @export("keras.backend.all")
 def all_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Whether all elements along an axis are true."""
+    """Return True if all elements along an axis are true."""
     return tf.reduce_all(tf.cast(x, tf.bool), axis, keepdims)
 
 
 @export("keras.backend.argmax")
 def argmax(x: Any, axis: int = -1) -> Any:
-    """Where the largest elements along an axis are."""
+    """Return the indices of the largest elements along an axis."""
     return tf.argmax(x, axis)
 
 
 @export("keras.backend.argmin")
 def argmin(x: Any, axis: int = -1) -> Any:
-    """Where the smallest elements along an axis are."""
+    """Return the indices of the smallest elements along an axis."""
     return tf.argmin(x, axis)
 
 

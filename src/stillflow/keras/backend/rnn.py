@@ -14,12 +14,12 @@ Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def _swapped(x: Any) -> Any:
-    """The first two dimensions exchanged."""
+    """Return the first two dimensions exchanged."""
     return tf.transpose(x, [1, 0, *range(2, len(x.shape))])
 
 
 def _expanded(mask: Any, x: Any, fixed: int = 1) -> Any:
-    """A mask in the shape of `x`, of which it has the first `fixed` dimensions."""
+    """Return a mask in the shape of `x`, of which it has the first `fixed` dimensions."""
     for _ in range(len(x.shape) - len(mask.shape)):
         mask = tf.expand_dims(mask, -1)
     return tf.tile(mask, [1] * fixed + x.shape.as_list()[fixed:])
@@ -42,7 +42,7 @@ def rnn(
     time_major: bool = False,
     zero_output_for_mask: bool = False,
 ) -> tuple[Any, Any, Any]:
-    """Runs a step function along time.
+    """Run a step function along time.
 
     Args:
       step_function: `f(input, states + constants)` gives (output, new states).
@@ -93,7 +93,7 @@ def rnn(
 
 
 class _Loop:
-    """What the steps of one loop have in common.
+    """Shared state of one loop's steps.
 
     Attributes:
       length: the number of steps, a tensor.
@@ -112,7 +112,7 @@ class _Loop:
     # ---- one by one
 
     def unrolled(self, initial_states: Any, steps: int) -> tuple[Any, Any, Any]:
-        """The steps as parts of the graph of their own."""
+        """Return the steps as parts of the graph of their own."""
         columns = [self._in_order(tf.unstack(x)) for x in nest.flatten(self._inputs)]
         masks = None if self.mask is None else self._in_order(tf.unstack(self.mask))
         states: Any = tuple(initial_states)
@@ -140,7 +140,7 @@ class _Loop:
     # ---- as a loop
 
     def rolled(self, initial_states: Any, input_length: Any) -> tuple[Any, Any, Any]:
-        """The steps as a `tf.while_loop`."""
+        """Return the steps as a `tf.while_loop`."""
         states = tuple(initial_states)
         flat = nest.flatten(self._inputs)
         arrays = tuple(
@@ -191,7 +191,7 @@ class _Loop:
         return time + 1, collected, *nest.pack_sequence_as(self._initial_states, flat)
 
     def _begin_masked(self) -> tuple[Any, ...]:
-        """Puts the mask into an array; gives zeros for the output before the first step."""
+        """Put the mask into an array; give zeros for the output before the first step."""
         mask = tf.reverse(self.mask, [0]) if self._backwards else self.mask
         array = tf.TensorArray(dtype=tf.bool, size=self.length, tensor_array_name="mask_ta")
         self._masks = array.unstack(mask)
@@ -217,7 +217,7 @@ class _Loop:
 
 
 def _with_shapes(states: Any, new_states: Any) -> list[Any]:
-    """The new states with the static shapes of the old ones."""
+    """Return the new states with the static shapes of the old ones."""
     flat: list[Any] = nest.flatten(new_states)
     for old, new in zip(nest.flatten(states), flat, strict=False):
         if isinstance(new, Tensor):

@@ -28,7 +28,7 @@ _own = _Own()
 
 @export("keras.backend.get_session")
 def get_session(op_input_list: Any = ()) -> Any:
-    """The default session, else Keras' own; Keras' variables are initialized in it.
+    """Return the default session, else Keras' own; Keras' variables are initialized in it.
 
     Args:
       op_input_list: tensors whose graph the session is of; by default of the default graph.
@@ -47,7 +47,7 @@ def get_session(op_input_list: Any = ()) -> Any:
 
 
 def make_session_of(strategy: Any) -> None:
-    """Gives Keras another session, which runs what a strategy builds."""
+    """Make a session for Keras that runs graphs of a strategy."""
     config = tf.ConfigProto(allow_soft_placement=True)
     if _own.session is not None and _own.session._config is not None:
         config.MergeFrom(_own.session._config)
@@ -57,13 +57,13 @@ def make_session_of(strategy: Any) -> None:
 
 @export("keras.backend.set_session")
 def set_session(session: Any) -> None:
-    """Lets Keras run in a session."""
+    """Make Keras run in a session."""
     _own.session = session
 
 
 @export("keras.backend.clear_session")
 def clear_session() -> None:
-    """Begins anew: another default graph, no session, names that count from the start."""
+    """Reset: another default graph, no session, names counted from the start."""
     initialization.forget_graph(tf.get_default_graph())
     forget_symbolic_graph()
     tf.reset_default_graph()
@@ -75,7 +75,7 @@ def clear_session() -> None:
 
 @export("keras.backend.get_value")
 def get_value(x: Any) -> Any:
-    """The value of a tensor or variable; anything else as it is."""
+    """Return the value of a tensor or variable; anything else as it is."""
     if initial_graph().runs_at_once:
         return _value_now(x)
     if isinstance(x, ResourceVariable) and x.handle.holds_value:  # in a graph of eager execution
@@ -85,7 +85,7 @@ def get_value(x: Any) -> Any:
 
 
 def _value_now(x: Any) -> Any:
-    """The value of a tensor or variable where operations run when they are called."""
+    """Return the value of a tensor or variable where operations run when they are called."""
     if is_symbolic(x) and isinstance(x, tf.Tensor):
         from stillflow.keras.backend.function import function
 
@@ -96,25 +96,25 @@ def _value_now(x: Any) -> Any:
 
 @export("keras.backend.eval")
 def eval_(x: Any) -> Any:
-    """The value of a tensor; a sparse one is made dense."""
+    """Return the value of a tensor; a sparse one is made dense."""
     return get_value(to_dense(x))
 
 
 @export("keras.backend.is_sparse")
 def is_sparse(tensor: Any) -> bool:
-    """Whether it is a `SparseTensor`."""
+    """Return True if it is a `SparseTensor`."""
     return isinstance(tensor, tf.SparseTensor)
 
 
 @export("keras.backend.to_dense")
 def to_dense(tensor: Any) -> Any:
-    """A sparse tensor as a dense one."""
+    """Return a sparse tensor as a dense one."""
     return tf.sparse_tensor_to_dense(tensor) if is_sparse(tensor) else tensor
 
 
 @export("keras.backend.batch_get_value")
 def batch_get_value(tensors: Any) -> list[Any]:
-    """The values of several tensors or variables."""
+    """Return the values of several tensors or variables."""
     if not tensors:
         return []
     if initial_graph().runs_at_once:
@@ -125,13 +125,13 @@ def batch_get_value(tensors: Any) -> list[Any]:
 
 @export("keras.backend.set_value")
 def set_value(x: Any, value: Any) -> None:
-    """Sets a variable."""
+    """Set a variable."""
     batch_set_value([(x, value)])
 
 
 @export("keras.backend.batch_set_value")
 def batch_set_value(tuples: Any) -> None:
-    """Sets variables, given as pairs (variable, value)."""
+    """Set variables, given as pairs (variable, value)."""
     if not tuples:
         return
     if initial_graph().runs_at_once:

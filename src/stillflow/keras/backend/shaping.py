@@ -15,7 +15,7 @@ _FORMATS = ("channels_first", "channels_last")
 
 
 def data_format_or_default(data_format: str | None) -> str:
-    """The data format; Keras' default one for None.
+    """Return the data format; Keras' default one for None.
 
     Raises:
       ValueError: if it is unknown.
@@ -52,7 +52,7 @@ def concatenate(tensors: Any, axis: int = -1) -> Any:
 
 @export("keras.backend.reshape")
 def reshape(x: Any, shape: Any) -> Any:
-    """The elements in another shape."""
+    """Return the elements in another shape."""
     return tf.reshape(x, shape)
 
 
@@ -152,7 +152,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "int32") ->
 
 @export("keras.backend.tile")
 def tile(x: Any, n: Any) -> Any:
-    """The tensor repeated along its dimensions."""
+    """Return the tensor repeated along its dimensions."""
     return tf.tile(x, [n] if isinstance(n, int) else n)
 
 
@@ -170,13 +170,13 @@ def batch_flatten(x: Any) -> Any:
 
 @export("keras.backend.expand_dims")
 def expand_dims(x: Any, axis: int = -1) -> Any:
-    """A dimension of size 1 more."""
+    """Return a dimension of size 1 more."""
     return tf.expand_dims(x, axis)
 
 
 @export("keras.backend.squeeze")
 def squeeze(x: Any, axis: int) -> Any:
-    """A dimension of size 1 less."""
+    """Return a dimension of size 1 less."""
     return tf.squeeze(x, [axis])
 
 

@@ -1,4 +1,4 @@
-"""Variables, placeholders and constants, and what is known of tensors before they are run."""
+"""Variables, placeholders and constants, and static facts about tensors."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def backend() -> str:
 
 @export("keras.backend.cast_to_floatx")
 def cast_to_floatx(x: Any) -> np.ndarray:
-    """An array of the default dtype."""
+    """Return an array of the default dtype."""
     return np.asarray(x, dtype=floatx())
 
 
 @export("keras.backend.get_uid")
 def get_uid(prefix: str = "") -> int:
-    """How often the default graph was asked with this prefix, this time included."""
+    """Return the number of calls with this prefix in the default graph, this one included."""
     counts: Any = default_counts()
     counts[prefix] += 1
     count: int = counts[prefix]
@@ -45,7 +45,7 @@ export("keras.backend.reset_uids")(reset_counts)
 
 @export("keras.backend.variable")
 def variable(value: Any, dtype: Any = None, name: Any = None, constraint: Any = None) -> Any:
-    """A variable with a first value; a sparse tensor of a matrix of scipy."""
+    """Return a variable with a first value; a sparse tensor of a matrix of scipy."""
     dtype = floatx() if dtype is None else dtype
     if hasattr(value, "tocoo"):
         coo = value.tocoo()
@@ -60,13 +60,13 @@ def variable(value: Any, dtype: Any = None, name: Any = None, constraint: Any = 
 
 @export("keras.backend.constant")
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
-    """A constant of the default dtype."""
+    """Return a constant of the default dtype."""
     return tf.constant(value, dtype=dtype or floatx(), shape=shape, name=name or "Const")
 
 
 @export("keras.backend.is_keras_tensor")
 def is_keras_tensor(x: Any) -> bool:
-    """Whether a tensor comes from a layer.
+    """Return True if a tensor comes from a layer.
 
     Raises:
       ValueError: if it is no tensor.
@@ -88,7 +88,7 @@ def placeholder(
     name: Any = None,
     ragged: bool = False,
 ) -> Any:
-    """A placeholder of the default dtype; of rank `ndim` if no shape is given.
+    """Return a placeholder of the default dtype; of rank `ndim` if no shape is given.
 
     Args:
       ragged: whether rows differ in their sizes; those that do are None in the shape, the second
@@ -112,7 +112,7 @@ def placeholder(
 
 
 def is_placeholder(x: Any) -> bool:
-    """Whether a tensor is a placeholder, or made of some."""
+    """Return True if a tensor is a placeholder, or made of some."""
     if isinstance(x, CompositeTensor):
         return any(is_placeholder(part) for part in tf.nest.flatten(x, expand_composites=True))
     return getattr(getattr(x, "op", None), "type", None) == "Placeholder"
@@ -120,26 +120,29 @@ def is_placeholder(x: Any) -> bool:
 
 @export("keras.backend.shape")
 def shape(x: Any) -> Any:
-    """The shape, as a tensor."""
+    """Return the shape, as a tensor."""
     return tf.shape(x)
 
 
 @export("keras.backend.int_shape")
 def int_shape(x: Any) -> Any:
-    """The static shape as a tuple, None for unknown sizes; None if even the rank is unknown."""
+    """Return the static shape as a tuple, None for unknown sizes.
+
+    None if even the rank is unknown.
+    """
     return _int_shape(x)
 
 
 @export("keras.backend.ndim")
 def ndim(x: Any) -> int | None:
-    """The rank; None if it is unknown."""
+    """Return the rank; None if it is unknown."""
     rank: int | None = x.shape.ndims
     return rank
 
 
 @export("keras.backend.dtype")
 def dtype(x: Any) -> str:
-    """The name of the dtype."""
+    """Return the name of the dtype."""
     name: str = x.dtype.base_dtype.name
     return name
 
@@ -156,19 +159,19 @@ def _filled(fill: Any, shape: Any, dtype: Any, name: Any) -> Any:
 
 @export("keras.backend.zeros")
 def zeros(shape: Any, dtype: Any = None, name: Any = None) -> Any:
-    """A variable of zeros; a tensor if its shape is not known."""
+    """Return a variable of zeros; a tensor if its shape is not known."""
     return _filled(tf.zeros, shape, dtype, name)
 
 
 @export("keras.backend.ones")
 def ones(shape: Any, dtype: Any = None, name: Any = None) -> Any:
-    """A variable of ones; a tensor if its shape is not known."""
+    """Return a variable of ones; a tensor if its shape is not known."""
     return _filled(tf.ones, shape, dtype, name)
 
 
 @export("keras.backend.eye")
 def eye(size: int, dtype: Any = None, name: Any = None) -> Any:
-    """A variable: the identity matrix."""
+    """Return a variable: the identity matrix."""
     return variable(tf.eye(size, dtype=tf.as_dtype(dtype or floatx())), dtype, name)
 
 
@@ -194,7 +197,7 @@ def _drawn(initializer: Any, shape: Any, dtype: Any, name: Any, seed: Any) -> An
 def random_uniform_variable(
     shape: Any, low: Any, high: Any, dtype: Any = None, name: Any = None, seed: Any = None
 ) -> Any:
-    """A variable drawn uniformly from [low, high)."""
+    """Return a variable drawn uniformly from [low, high)."""
     return _drawn(
         lambda **how: tf.random_uniform_initializer(low, high, **how), shape, dtype, name, seed
     )
@@ -204,7 +207,7 @@ def random_uniform_variable(
 def random_normal_variable(
     shape: Any, mean: Any, scale: Any, dtype: Any = None, name: Any = None, seed: Any = None
 ) -> Any:
-    """A variable drawn from a normal distribution."""
+    """Return a variable drawn from a normal distribution."""
     return _drawn(
         lambda **how: tf.random_normal_initializer(mean, scale, **how), shape, dtype, name, seed
     )
@@ -212,19 +215,19 @@ def random_normal_variable(
 
 @export("keras.backend.count_params")
 def count_params(x: Any) -> Any:
-    """The number of elements."""
+    """Return the number of elements."""
     return np.prod(x.shape.as_list())
 
 
 @export("keras.backend.update")
 def update(x: Any, new_x: Any) -> Any:
-    """Assigns to a variable."""
+    """Assign to a variable."""
     return tf.assign(x, new_x)
 
 
 @export("keras.backend.update_add")
 def update_add(x: Any, increment: Any) -> Any:
-    """Adds to a variable."""
+    """Add to a variable."""
     return tf.assign_add(x, increment)
 
 
@@ -236,7 +239,7 @@ def update_sub(x: Any, decrement: Any) -> Any:
 
 @export("keras.backend.moving_average_update")
 def moving_average_update(x: Any, value: Any, momentum: Any) -> Any:
-    """Moves a variable towards a value, corrected for its start at zero."""
+    """Move a variable towards a value, corrected for its start at zero."""
     from stillflow.train.moving_averages import assign_moving_average
 
     return assign_moving_average(x, value, momentum, zero_debias=True)

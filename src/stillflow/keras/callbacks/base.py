@@ -1,4 +1,4 @@
-"""What is called while a model is trained, and lists of it."""
+"""Callbacks of training, and lists of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stillflow.platform import tf_logging as logging
 
 @export("keras.callbacks.Callback")
 class Callback:
-    """Something that is called while a model is trained; a subclass defines some methods.
+    """Callback of training; a subclass overrides some methods.
 
     Attributes:
       params: "verbose", "epochs" and others.
@@ -31,67 +31,67 @@ class Callback:
         self.model: Any = None
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Gets how the model is trained."""
+        """Set the parameters of the training."""
         self.params = params
 
     def set_model(self, model: Any) -> None:
-        """Gets the model."""
+        """Set the model."""
         self.model = model
 
     def on_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Called before each step of training."""
+        """Act before each step of training."""
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Called after each step of training; `logs` has the loss and the metrics."""
+        """Act after each step of training; `logs` has the loss and the metrics."""
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Called before each epoch of training."""
+        """Act before each epoch of training."""
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Called after each epoch of training; `logs` has the results, and those of validation."""
+        """Act after each epoch of training; `logs` has the results, and those of validation."""
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """The same as `on_batch_begin`."""
+        """Act before each step of training, by default by `on_batch_begin`."""
         self.on_batch_begin(batch, logs=logs)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """The same as `on_batch_end`."""
+        """Act after each step of training, by default by `on_batch_end`."""
         self.on_batch_end(batch, logs=logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Called before each step of evaluation."""
+        """Act before each step of evaluation."""
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Called after each step of evaluation."""
+        """Act after each step of evaluation."""
 
     def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Called before each step of prediction."""
+        """Act before each step of prediction."""
 
     def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Called after each step of prediction."""
+        """Act after each step of prediction."""
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Called before training."""
+        """Act before training."""
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Called after training."""
+        """Act after training."""
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """Called before evaluation."""
+        """Act before evaluation."""
 
     def on_test_end(self, logs: Any = None) -> None:
-        """Called after evaluation."""
+        """Act after evaluation."""
 
     def on_predict_begin(self, logs: Any = None) -> None:
-        """Called before prediction."""
+        """Act before prediction."""
 
     def on_predict_end(self, logs: Any = None) -> None:
-        """Called after prediction."""
+        """Act after prediction."""
 
 
 @export("keras.callbacks.BaseLogger")
 class BaseLogger(Callback):
-    """Gives the means over an epoch of what steps give.
+    """Callback that replaces steps' values by their means over an epoch.
 
     Args:
       stateful_metrics: the names of what is a mean already.
@@ -108,7 +108,7 @@ class BaseLogger(Callback):
         self.seen, self.totals = 0, {}
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Adds to the sums."""
+        """Add to the sums."""
         logs = logs or {}
         size = logs.get("size", 0)
         self.seen += size * logs.get("num_steps", 1)
@@ -119,7 +119,7 @@ class BaseLogger(Callback):
                 self.totals[key] = self.totals.get(key, 0) + value * np.float64(size)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Puts the means into `logs`."""
+        """Put the means into `logs`."""
         if logs is None:
             return
         for key in self.params["metrics"]:
@@ -138,12 +138,12 @@ class History(Callback):
     """
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Forgets what was."""
+        """Forget what was."""
         self.epoch: list[int] = []
         self.history: dict[str, list[Any]] = {}
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Adds the results of an epoch."""
+        """Add the results of an epoch."""
         self.epoch.append(epoch)
         for key, value in (logs or {}).items():
             self.history.setdefault(key, []).append(value)
@@ -175,16 +175,16 @@ class CallbackList:
         )
 
     def append(self, callback: Any) -> None:
-        """Adds a callback at the end."""
+        """Add a callback at the end."""
         self.callbacks.append(callback)
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Tells all how the model is trained."""
+        """Set the parameters of the training in all callbacks."""
         self.params = params
         self._call("set_params", params)
 
     def set_model(self, model: Any) -> None:
-        """Tells all the model."""
+        """Set the model in all callbacks."""
         self.model = model
         self._call("set_model", model)
 
@@ -193,15 +193,15 @@ class CallbackList:
             getattr(callback, hook)(*args)
 
     def call_begin_hook(self, mode: str) -> None:
-        """Calls `on_train_begin` and so on."""
+        """Call `on_train_begin` and so on."""
         self._call(f"on_{mode}_begin", None)
 
     def call_end_hook(self, mode: str) -> None:
-        """Calls `on_train_end` and so on."""
+        """Call `on_train_end` and so on."""
         self._call(f"on_{mode}_end", None)
 
     def call_batch_hook(self, mode: str, hook: str, batch: int, logs: Any = None) -> None:
-        """Calls `on_train_batch_begin` and so on; warns if that takes longer than the steps."""
+        """Call `on_train_batch_begin` and so on; warn if that takes longer than the steps."""
         if not self.callbacks:
             return
         now = time.time()
@@ -231,12 +231,12 @@ class CallbackList:
         return lambda logs=None: self._call(name, logs)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Calls all before an epoch."""
+        """Call all before an epoch."""
         self._call("on_epoch_begin", epoch, {} if logs is None else logs)
         self._reset_times()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Calls all after an epoch."""
+        """Call all after an epoch."""
         self._call("on_epoch_end", epoch, {} if logs is None else logs)
 
     def __iter__(self) -> Iterator[Any]:
@@ -253,11 +253,11 @@ def configure_callbacks(
     samples: int | None = None,
     mode: str = "train",
 ) -> CallbackList:
-    """The callbacks of a run, with those that every training has.
+    """Return the callbacks of a run, with those that every training has.
 
     Args:
       callbacks: those of the program; a `CallbackList` is given back as it is.
-      model, mode: what runs, and how.
+      model, mode: the model, and the kind of run.
       do_validation, batch_size, epochs, steps_per_epoch, samples: what callbacks are told.
     """
     if isinstance(callbacks, CallbackList):
@@ -287,7 +287,7 @@ def configure_callbacks(
 def make_logs(
     model: Any, logs: dict[str, Any], outputs: Any, mode: str, prefix: str = ""
 ) -> dict[str, Any]:
-    """Adds results to what callbacks get."""
+    """Add results to what callbacks get."""
     if mode == "predict":
         logs["outputs"] = outputs
     else:

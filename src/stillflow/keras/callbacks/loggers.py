@@ -17,7 +17,7 @@ from stillflow.platform import tf_logging as logging
 
 @export("keras.callbacks.CSVLogger")
 class CSVLogger(Callback):
-    """Writes the results of epochs to a file of comma-separated values.
+    """Callback that writes the results of epochs to a file of comma-separated values.
 
     Args:
       filename: of the file.
@@ -33,14 +33,14 @@ class CSVLogger(Callback):
         self.append_header = True
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Opens the file."""
+        """Open the file."""
         if self.append and os.path.exists(self.filename):
             self.append_header = os.path.getsize(self.filename) == 0
         mode = "a" if self.append else "w"
         self.csv_file = open(self.filename, mode, newline="\n")  # noqa: SIM115 - until the end
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Writes a line."""
+        """Write a line."""
         logs = logs or {}
         if self.keys is None:
             self.keys = sorted(logs)
@@ -56,7 +56,7 @@ class CSVLogger(Callback):
         self.csv_file.flush()
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Closes the file."""
+        """Close the file."""
         self.csv_file.close()
         self.writer = None
 
@@ -70,7 +70,7 @@ def _cell(value: Any) -> Any:
 
 @export("keras.callbacks.RemoteMonitor")
 class RemoteMonitor(Callback):
-    """Sends the results of epochs to a server.
+    """Callback that sends the results of epochs to a server.
 
     Args:
       root, path: the address.
@@ -92,7 +92,7 @@ class RemoteMonitor(Callback):
         self.headers, self.send_as_json = headers, send_as_json
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Sends the results; a warning if the server cannot be reached."""
+        """Send the results; a warning if the server cannot be reached."""
         from urllib import error, parse, request
 
         content = json.dumps({"epoch": epoch, **(logs or {})}, default=float)
@@ -110,7 +110,7 @@ class RemoteMonitor(Callback):
 
 
 def _nothing(*args: Any) -> None:
-    """Does nothing."""
+    """Do nothing."""
 
 
 @export("keras.callbacks.LambdaCallback")
@@ -144,9 +144,9 @@ class LambdaCallback(Callback):
         self._on_batch = on_batch_begin or _nothing, on_batch_end or _nothing
 
     def on_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Calls the function for that."""
+        """Call the function for that."""
         self._on_batch[0](batch, logs)
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Calls the function for that."""
+        """Call the function for that."""
         self._on_batch[1](batch, logs)

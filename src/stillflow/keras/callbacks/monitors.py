@@ -16,7 +16,7 @@ from stillflow.train.checkpoint_management import checkpoint_exists, latest_chec
 
 
 def _is_maximized(monitor: str, mode: str, kind: str) -> bool:
-    """Whether a result is better when it is larger."""
+    """Return True if a result is better when it is larger."""
     if mode not in ("auto", "min", "max"):
         logging.warning(f"{kind} mode {mode} is unknown, fallback to auto mode.")
         mode = "auto"
@@ -32,10 +32,10 @@ def _missing(what: str, monitor: str, logs: Any) -> None:
 
 @export("keras.callbacks.TerminateOnNaN")
 class TerminateOnNaN(Callback):
-    """Stops when the loss is no finite number."""
+    """Callback that stops when the loss is not finite."""
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Looks at the loss."""
+        """Check the loss."""
         loss = (logs or {}).get("loss")
         if loss is not None and not np.isfinite(loss):
             print(f"Batch {batch}: Invalid loss, terminating training")
@@ -44,7 +44,7 @@ class TerminateOnNaN(Callback):
 
 @export("keras.callbacks.EarlyStopping")
 class EarlyStopping(Callback):
-    """Stops when a result gets no better.
+    """Callback that stops when a result does not improve.
 
     Args:
       monitor: the result's name.
@@ -77,13 +77,13 @@ class EarlyStopping(Callback):
         self.best: Any = None
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Forgets what was."""
+        """Forget what was."""
         self.wait = self.stopped_epoch = 0
         worst = -np.inf if self._maximized else np.inf
         self.best = worst if self.baseline is None else self.baseline
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Looks at the result."""
+        """Check the result."""
         current = self.get_monitor_value(logs)
         if current is None:
             return
@@ -107,7 +107,7 @@ class EarlyStopping(Callback):
             print(f"Epoch {self.stopped_epoch + 1:05d}: early stopping")
 
     def get_monitor_value(self, logs: Any) -> Any:
-        """The result, or None with a warning."""
+        """Return the result, or None with a warning."""
         value = (logs or {}).get(self.monitor)
         if value is None:
             _missing("Early stopping", self.monitor, logs or {})
@@ -163,17 +163,17 @@ class ReduceLROnPlateau(Callback):
         self.cooldown_counter = self.wait = 0
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Forgets what was."""
+        """Forget what was."""
         self._reset()
 
     def monitor_op(self, current: float, best: float) -> bool:
-        """Whether a result is better than another."""
+        """Return True if a result is better than another."""
         if self._maximized:
             return bool(current > best + self.min_delta)
         return bool(current < best - self.min_delta)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Looks at the result."""
+        """Check the result."""
         logs = {} if logs is None else logs
         logs["lr"] = get_value(self.model.optimizer.lr)
         current = logs.get(self.monitor)
@@ -201,13 +201,13 @@ class ReduceLROnPlateau(Callback):
         self.cooldown_counter, self.wait = self.cooldown, 0
 
     def in_cooldown(self) -> bool:
-        """Whether it waits."""
+        """Return True if it waits."""
         return self.cooldown_counter > 0
 
 
 @export("keras.callbacks.LearningRateScheduler")
 class LearningRateScheduler(Callback):
-    """Sets the learning rate before each epoch.
+    """Callback that sets the learning rate before each epoch.
 
     Args:
       schedule: `f(epoch, learning rate)` or `f(epoch)` gives it.
@@ -219,7 +219,7 @@ class LearningRateScheduler(Callback):
         self.schedule, self.verbose = schedule, verbose
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Sets the learning rate.
+        """Set the learning rate.
 
         Raises:
           ValueError: if the optimizer has none, or the schedule gives no number.
@@ -239,7 +239,7 @@ class LearningRateScheduler(Callback):
             )
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Puts the learning rate into `logs`."""
+        """Put the learning rate into `logs`."""
         if logs is not None:
             logs["lr"] = get_value(self.model.optimizer.lr)
 
@@ -301,7 +301,7 @@ class ModelCheckpoint(Callback):
             raise ValueError(f"Unrecognized save_freq: {save_freq}")
 
     def set_model(self, model: Any) -> None:
-        """Gets the model; of a subclass only the variables can be saved."""
+        """Set the model; of a subclass only the variables can be saved."""
         self.model = model
         if not model._is_graph_network and type(model).__name__ != "Sequential":
             self.save_weights_only = True
@@ -319,7 +319,7 @@ class ModelCheckpoint(Callback):
             raise ValueError(f"Error loading file from {path}. Reason: {error}") from error
 
     def _get_most_recently_modified_file_matching_pattern(self, pattern: str) -> str | None:
-        """The file that was saved last; None if there is none.
+        """Return the file that was saved last; None if there is none.
 
         Args:
           pattern: a path whose file name has "{...}" for what differs.
@@ -336,7 +336,7 @@ class ModelCheckpoint(Callback):
         return max(paths, key=lambda path: (os.path.getmtime(path), path), default=None)
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Saves after so many examples."""
+        """Save after so many examples."""
         if isinstance(self.save_freq, int):
             self._samples_since_save += (logs or {}).get("size", 1)
             if self._samples_since_save >= self.save_freq:
@@ -348,7 +348,7 @@ class ModelCheckpoint(Callback):
         self._current_epoch = epoch
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Saves after so many epochs."""
+        """Save after so many epochs."""
         self.epochs_since_last_save += 1
         if self.save_freq == "epoch" and self.epochs_since_last_save >= self.period:
             self._save_model(epoch, logs)

@@ -42,7 +42,7 @@ class Progbar:
         self._start, self._last_update = time.time(), 0.0
 
     def update(self, current: int, values: Any = None) -> None:
-        """Shows how far it is.
+        """Show how far it is.
 
         Args:
           current: the count.
@@ -67,7 +67,7 @@ class Progbar:
         self._last_update = now
 
     def add(self, n: int, values: Any = None) -> None:
-        """The same for `n` more."""
+        """Update by `n` more."""
         self.update(self._seen + n, values)
 
     def _draw(self, current: int, now: float) -> None:
@@ -118,7 +118,7 @@ class Progbar:
 
 @export("keras.callbacks.ProgbarLogger")
 class ProgbarLogger(Callback):
-    """Shows the progress of epochs.
+    """Callback that shows the progress of epochs.
 
     Args:
       count_mode: "samples" or "steps".
@@ -142,7 +142,7 @@ class ProgbarLogger(Callback):
         self.log_values: list[tuple[str, Any]] = []
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Looks at how much is to be shown."""
+        """Set the length of the bar."""
         self.verbose, self.epochs = self.params["verbose"], self.params["epochs"]
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -157,7 +157,7 @@ class ProgbarLogger(Callback):
         )  # fmt: skip
 
     def on_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Forgets the values of the last step."""
+        """Forget the values of the last step."""
         self.log_values = []
 
     def _log(self, logs: Any) -> None:
@@ -165,7 +165,7 @@ class ProgbarLogger(Callback):
         self.log_values += [(key, logs[key]) for key in known if key in (logs or {})]
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Lets the bar grow."""
+        """Advance the bar."""
         logs = logs or {}
         steps = logs.get("num_steps", 1)
         self.seen += steps if self.use_steps else logs.get("size", 0) * steps
@@ -174,7 +174,7 @@ class ProgbarLogger(Callback):
             self.progbar.update(self.seen, self.log_values)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Shows the results."""
+        """Show the results."""
         self._log(logs)
         if self.verbose:
             self.progbar.update(self.seen, self.log_values)

@@ -1,4 +1,4 @@
-"""What a model makes of some examples, or its embeddings, for TensorBoard's projector."""
+"""Layers' outputs for some examples, and embeddings, for TensorBoard's projector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHECKPOINT = "keras_embedding.ckpt"
 
 
 class Projections:
-    """What layers make of given examples, kept in variables of which checkpoints are written.
+    """Layers' outputs for given examples, kept in variables and written to checkpoints.
 
     Args:
       model: the model.
@@ -51,14 +51,14 @@ class Projections:
         return tf.Variable(tf.zeros((len(self._data[0]), size)), name=layer.name + "_embedding")
 
     def describe(self, writer: Any) -> None:
-        """Writes for TensorBoard which variables there are, and who labels them."""
+        """Write for TensorBoard which variables there are, and who labels them."""
         config = ProjectorConfig()
         for name, kept in self._kept.items():
             _add(config, kept.name, _label(self._metadata, name))
         visualize_embeddings(writer, config)
 
     def write(self, folder: str, epoch: int) -> None:
-        """Writes what the layers make of the examples now."""
+        """Write what the layers make of the examples now."""
         session, backend = tf.keras.backend.get_session(), tf.keras.backend
         for first in range(0, len(self._data[0]), self._batch_size):
             batch = [array[first : first + self._batch_size] for array in self._data]
@@ -71,7 +71,7 @@ class Projections:
 
 
 def describe_embeddings(model: Any, metadata: Any, folder: str) -> None:
-    """Writes for TensorBoard which embeddings a model has.
+    """Write for TensorBoard which embeddings a model has.
 
     Args:
       model: the model.
@@ -101,7 +101,7 @@ class _Folder:
         self._path = path
 
     def get_logdir(self) -> str:
-        """The directory."""
+        """Return the directory."""
         tf.gfile.MakeDirs(self._path)
         return self._path
 

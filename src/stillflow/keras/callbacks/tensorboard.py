@@ -21,7 +21,7 @@ _NOT_RESULTS = ("batch", "size", "num_steps")
 
 @export("keras.callbacks.TensorBoard")
 class TensorBoard(Callback):
-    """Writes event files.
+    """Callback that writes event files.
 
     Args:
       log_dir: their directory.
@@ -74,7 +74,7 @@ class TensorBoard(Callback):
         self._projections: Projections | None = None
 
     def set_model(self, model: Any) -> None:
-        """Opens the file."""
+        """Open the file."""
         self.model = model
         graph = tf.get_default_graph() if self.write_graph else None
         self.writer = tf.summary.FileWriter(self.log_dir, graph)
@@ -140,7 +140,7 @@ class TensorBoard(Callback):
             self._begin_profile()
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Writes results after so many examples, and the profile of a batch."""
+        """Write results after so many examples, and the profile of a batch."""
         logs = logs or {}
         self._samples += logs.get("size", 1)
         fresh = self._samples - self._samples_at_write
@@ -154,7 +154,7 @@ class TensorBoard(Callback):
             self._begin_profile()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Lets validation make histograms."""
+        """Make validation write histograms."""
         if self.histogram_freq and epoch % self.histogram_freq == 0:
             self.model._make_test_function()
             function = self.model.test_function
@@ -163,7 +163,7 @@ class TensorBoard(Callback):
                 function.fetch_callbacks[self.merged] = self._write_histograms
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Writes the results of an epoch."""
+        """Write the results of an epoch."""
         step = epoch if self.update_freq == "epoch" else self._samples
         self._write(step, _named("epoch_", logs or {}))
         if self.histogram_freq:
@@ -176,7 +176,7 @@ class TensorBoard(Callback):
             self._projections.write(self.log_dir, epoch)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Closes the file."""
+        """Close the file."""
         if self._is_profiling:
             self._end_profile()
         self.writer.close()
@@ -192,7 +192,7 @@ def _named(prefix: str, logs: Any) -> dict[str, Any]:
 
 
 def _add_image(name: str, weight: Any) -> None:
-    """A summary of a variable as images, if it has up to three dimensions."""
+    """Add a summary of a variable as images, if it has up to three dimensions."""
     image = tf.squeeze(weight)
     shape = int_shape(image) or ()
     if len(shape) == 1:

@@ -40,13 +40,13 @@ _IGNORED = {
 
 @export("compat.v2.keras.callbacks.TensorBoard")
 class TensorBoard(Callback):
-    """Writes event files, of training into `train` and of validation into `validation`.
+    """Callback that writes event files: training into `train`, validation into `validation`.
 
     Args:
       log_dir: the directory of both.
       histogram_freq: every how many epochs there are histograms of variables; 0 for none.
       write_graph: whether the graph and the model are written.
-      write_images: whether variables are written as images beside their histograms.
+      write_images: True to write variables as images in addition to their histograms.
       update_freq: "epoch", "batch", or after how many batches results are written.
       profile_batch: of no effect.
       embeddings_freq: every how many epochs there is a checkpoint of the embeddings; 0 for none.
@@ -83,7 +83,7 @@ class TensorBoard(Callback):
         self._total_batches_seen: dict[str, Any] = {}
 
     def set_model(self, model: Any) -> None:
-        """Writes the graph, and the model if it is not a subclass."""
+        """Write the graph, and the model if it is not a subclass."""
         self.model = model
         self._close_writers()
         if self.write_graph:
@@ -135,10 +135,10 @@ class TensorBoard(Callback):
         else:
             self._total_batches_seen[run] += 1
 
-    # ---- what is called in training
+    # ---- callbacks of training
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Starts to count batches."""
+        """Start to count batches."""
         counts = executing_eagerly_outside_functions()
         self._total_batches_seen = {
             run: tf.Variable(0, dtype=tf.int64) if counts else 0 for run in (_TRAIN, _VALIDATION)
@@ -150,14 +150,14 @@ class TensorBoard(Callback):
             self._set_default_writer(_VALIDATION)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Writes results after so many batches."""
+        """Write results after so many batches."""
         seen = self._total_batches_seen[_TRAIN]
         if self.update_freq != "epoch" and batch % self.update_freq == 0:
             self._write_results(logs or {}, "batch_", seen)
         self._count(_TRAIN)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Counts a batch."""
+        """Count a batch."""
         if self.update_freq != "epoch" and self._total_batches_seen:
             self._count(_VALIDATION)
 
@@ -166,7 +166,7 @@ class TensorBoard(Callback):
         self._set_default_writer(_TRAIN)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Writes the results of an epoch, and histograms."""
+        """Write the results of an epoch, and histograms."""
         self._write_results(logs or {}, "epoch_", epoch)
         if self.histogram_freq and epoch % self.histogram_freq == 0:
             self._write_weights(epoch)
@@ -175,11 +175,11 @@ class TensorBoard(Callback):
             self.model.save_weights(path)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Closes the files."""
+        """Close the files."""
         self._close_writers()
         state.writer, state.condition, state.step = self._before
 
-    # ---- what is written
+    # ---- written content
 
     def _write_results(self, logs: dict[str, Any], prefix: str, step: Any) -> None:
         found: dict[str, dict[str, Any]] = {_TRAIN: {}, _VALIDATION: {}}
@@ -206,7 +206,7 @@ class TensorBoard(Callback):
 
 
 def _write_image(name: str, value: Any, epoch: int) -> None:
-    """Writes a variable as images, if it has up to three dimensions."""
+    """Write a variable as images, if it has up to three dimensions."""
     pictures = np.squeeze(value)
     if pictures.ndim == 1:
         pictures = pictures.reshape(1, -1, 1, 1)
@@ -222,7 +222,7 @@ def _write_image(name: str, value: Any, epoch: int) -> None:
 
 
 def _write_model(model: Any) -> None:
-    """Writes a model for the plugin that draws graphs, if it can be told in JSON."""
+    """Write a model for the plugin that draws graphs, if it can be told in JSON."""
     try:
         told = model.to_json()
     except Exception as error:  # a model of the program's own must not break its training

@@ -117,13 +117,13 @@ def load_reuters(
 
 @export("keras.datasets.imdb.get_word_index")
 def get_imdb_word_index(path: str = "imdb_word_index.json") -> dict[str, int]:
-    """The words' numbers, without `index_from`."""
+    """Return the words' numbers, without `index_from`."""
     return _read_json(path, "imdb_word_index.json", "bfafd718b763782e994055a2d397834f")
 
 
 @export("keras.datasets.reuters.get_word_index")
 def get_reuters_word_index(path: str = "reuters_word_index.json") -> dict[str, int]:
-    """The words' numbers, without `index_from`."""
+    """Return the words' numbers, without `index_from`."""
     return _read_json(path, "reuters_word_index.json", "4d44cc38712099c9e383dc6e5f11a921")
 
 

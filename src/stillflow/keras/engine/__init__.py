@@ -1,1 +1,1 @@
-"""Layers put together: models, and how they are trained."""
+"""Models made of layers, and their training."""

@@ -1,4 +1,4 @@
-"""What comes out of the steps of an epoch, put together."""
+"""Aggregation of the results of an epoch's steps."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class MetricsAggregator:
         self.results: list[Any] = []
 
     def add(self, outputs: list[Any], start: int, end: int) -> None:
-        """Adds the results of a step, which had the examples from `start` to `end`."""
+        """Add the results of a step, which had the examples from `start` to `end`."""
         if not self.results:
             self.results = [np.float64(0.0)] * len(outputs)
         self.results[0] += np.float64(outputs[0]) * ((end - start) if self._by_examples else 1)
         self.results[1:] = outputs[1:]
 
     def finalize(self) -> None:
-        """Ends the epoch.
+        """Finish the epoch.
 
         Raises:
           ValueError: if there was no step.
@@ -57,7 +57,7 @@ class OutputsAggregator:
         self.results: Any = []
 
     def add(self, outputs: list[Any], start: int, end: int) -> None:
-        """Adds the predictions of a step."""
+        """Add the predictions of a step."""
         self._structure = outputs
         flat = composites.flatten(outputs)
         for value in flat:
@@ -73,10 +73,10 @@ class OutputsAggregator:
         self._steps.append(flat)
 
     def finalize(self) -> None:
-        """Joins the predictions."""
+        """Join the predictions."""
         columns = [composites.join(list(parts)) for parts in zip(*self._steps, strict=True)]
         self.results = composites.pack_as(self._structure, columns) if self._steps else []
 
     def reset(self) -> None:
-        """Begins anew."""
+        """Reset."""
         self._steps = []

@@ -28,7 +28,7 @@ def _clone_layer(layer: Any) -> Any:
 def clone_model(
     model: Any, input_tensors: Any = None, clone_function: Callable[[Any], Any] | None = None
 ) -> Any:
-    """A model with layers like those of another, with new values.
+    """Return a model with layers like those of another, with new values.
 
     Args:
       model: a functional or sequential one.
@@ -51,7 +51,7 @@ def _check_cloner(layer_fn: Any) -> None:
 
 
 def share_weights(layer: Any) -> Any:
-    """The layer itself, for clones that have the layers of the model."""
+    """Return the layer itself, for clones that have the layers of the model."""
     return layer
 
 
@@ -64,7 +64,10 @@ def _as_input(tensor: Any, name: str) -> Any:
 def clone_sequential_model(
     model: Any, input_tensors: Any = None, layer_fn: Callable[[Any], Any] = _clone_layer
 ) -> Any:
-    """A sequential model like another; see `clone_model`, whose `clone_function` is `layer_fn`."""
+    """Return a sequential model like another.
+
+    See `clone_model`, whose `clone_function` is `layer_fn`.
+    """
     _check_cloner(layer_fn)
     if not isinstance(model, Sequential):
         raise ValueError(
@@ -96,7 +99,10 @@ def clone_sequential_model(
 def clone_functional_model(
     model: Any, input_tensors: Any = None, layer_fn: Callable[[Any], Any] = _clone_layer
 ) -> Any:
-    """A functional model like another; see `clone_model`, whose `clone_function` is `layer_fn`."""
+    """Return a functional model like another.
+
+    See `clone_model`, whose `clone_function` is `layer_fn`.
+    """
     _check_cloner(layer_fn)
     if not isinstance(model, Model):
         raise ValueError("Expected `model` argument to be a `Model` instance, got ", model)
@@ -135,7 +141,7 @@ def clone_functional_model(
 def _call_layers(
     model: Any, layer_fn: Callable[[Any], Any], made: list[Any], tensors: dict[int, Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Makes a model's layers and their calls again, adds their outputs to {id of old: new}.
+    """Make a model's layers and their calls again, add their outputs to {id of old: new}.
 
     Layers in `made` are not; that of an input for which a tensor of Keras stands is, as in
     TensorFlow.
@@ -169,7 +175,7 @@ def clone_and_build_model(
     optimizer_iterations: Any = None,
     optimizer_config: Any = None,
 ) -> Any:
-    """A model made again in the default graph, with inputs.
+    """Return a model made again in the default graph, with inputs.
 
     Args:
       model: the model.
@@ -177,8 +183,8 @@ def clone_and_build_model(
       target_tensors: the targets; new placeholders by default.
       custom_objects: classes and functions by name.
       compile_clone: whether it is compiled as the model is.
-      in_place_reset: whether a model that only its class describes may be made anew in itself;
-        `in_place_subclassed_model_state_restoration` makes it what it was.
+      in_place_reset: True if a subclassed model may be rebuilt in itself;
+        `in_place_subclassed_model_state_restoration` restores it.
       optimizer_iterations: the variable that counts the steps of the clone's optimizer.
       optimizer_config: its configuration, or one for each of several; those of the model's by
         default.

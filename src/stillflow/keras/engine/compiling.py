@@ -48,7 +48,7 @@ _ONLY_EAGERLY = (
 
 
 class Compiling:
-    """How a model is trained: `compile`, and the functions that run steps."""
+    """Compilation of a model: `compile`, and the functions that run steps."""
 
     inputs: Any
     outputs: Any
@@ -89,7 +89,7 @@ class Compiling:
         distribute: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Sets how the model is trained.
+        """Set how the model is trained.
 
         Args:
           optimizer: an optimizer of Keras or `tf.train`, or a name.
@@ -145,10 +145,10 @@ class Compiling:
 
     @property
     def run_eagerly(self) -> bool:
-        """Whether steps run operation by operation; can be set.
+        """True if steps run operation by operation; can be set.
 
         Raises:
-          ValueError: if they cannot, or layers only can that is refused.
+          ValueError: if they cannot, or for layers that can do nothing else.
         """
         asked = self._run_eagerly
         if asked is True and not tf.executing_eagerly():
@@ -169,7 +169,7 @@ class Compiling:
         self._run_eagerly = value
 
     def _name_endpoints(self, metrics: Any, weighted_metrics: Any) -> None:
-        """What `_build_endpoints` does where no graph is built."""
+        """Do the work of `_build_endpoints` without a graph."""
         self._training_endpoints = [
             TrainingEndpoint.without_graph(*parts)
             for parts in zip(self.outputs, self.output_names, self.loss_functions, strict=True)
@@ -180,7 +180,7 @@ class Compiling:
         self._name_metrics(metrics, weighted_metrics)
 
     def _build_endpoints(self, metrics: Any, weighted_metrics: Any, target_tensors: Any) -> None:
-        """Adds targets, metrics and the loss to the graph."""
+        """Add targets, metrics and the loss to the graph."""
         targets = self._given_targets(target_tensors)
         self._training_endpoints = [
             TrainingEndpoint(*parts)
@@ -195,7 +195,7 @@ class Compiling:
         self._compile_weights_and_loss()
 
     def _set_strategy(self, given: Any) -> None:
-        """Takes note of a strategy, given or in whose scope the model is compiled.
+        """Record a strategy, given or in whose scope the model is compiled.
 
         Raises:
           ValueError: if one is given outside of graphs.
@@ -233,7 +233,7 @@ class Compiling:
             self._track_trackable(self.optimizer, name="optimizer", overwrite=True)
 
     def _scale_loss(self, scale: Any) -> None:
-        """Wraps the optimizer as the model's policy says."""
+        """Wrap the optimizer as the model's policy says."""
         if isinstance(self.optimizer, LossScaleOptimizer):
             if self.optimizer.loss_scale != scale:
                 own = self.optimizer.loss_scale
@@ -289,7 +289,7 @@ class Compiling:
 
     @property
     def metrics_names(self) -> list[str]:
-        """What the numbers are called that training and evaluation give."""
+        """The names of the results of training and evaluation."""
         names = ["loss"]
         if self._is_compiled:
             if len(self._training_endpoints) > 1:
@@ -299,7 +299,7 @@ class Compiling:
         return names + [metric.name for metric in self._metrics]
 
     def reset_metrics(self) -> None:
-        """Lets all metrics begin anew."""
+        """Reset all metrics."""
         for metric in self._all_metrics():
             metric.reset_states()
         if self._distribution_strategy:
@@ -366,7 +366,7 @@ class Compiling:
         self.total_loss = self._total_loss()
 
     def _weigh_by(self, weights: list[Any]) -> None:
-        """Takes weights of examples from tensors, one for each output that has a loss."""
+        """Set weights of examples from tensors, one for each output that has a loss."""
         taken = [endpoint for endpoint in self._training_endpoints if not endpoint.skips_target]
         for endpoint, weight in zip(taken, weights, strict=True):
             endpoint.sample_weight_mode = endpoint.sample_weight_mode or "samplewise"
@@ -438,7 +438,10 @@ class Compiling:
         return [x for x in self.sample_weights if x is not None]
 
     def _recompiled(self) -> bool:
-        """Whether the loss had to be made again, as weights are given now or are not."""
+        """Rebuild the loss if weights are given now and were not, or the reverse.
+
+        Return True then.
+        """
         mismatch = self._is_compiled and any(e.weights_mismatch for e in self._training_endpoints)
         if mismatch:
             self._compile_weights_and_loss()
@@ -449,13 +452,13 @@ class Compiling:
         return [self.total_loss] + [m._call_result for m in metrics if hasattr(m, "_call_result")]
 
     def _optimizers_and_weights(self) -> list[tuple[Any, Callable[[], Any]]]:
-        """The optimizers, each with what gives the variables that it trains."""
+        """Return the optimizers, each with a function to the variables that it trains."""
         if isinstance(self.optimizer, list):
             raise ValueError("The `optimizer` in `compile` should be a single optimizer.")
         return [(self.optimizer, lambda: self._collected_trainable_weights)]
 
     def _apply(self, tape: Any, loss: Any) -> None:
-        """Changes the variables by the gradients of a loss, where operations run when called."""
+        """Change the variables by the gradients of a loss, where operations run when called."""
         variables = self._unique_trainable_weights
         grads = tape.gradient(loss, variables)
         if isinstance(self.optimizer, LossScaleOptimizer):
@@ -463,7 +466,7 @@ class Compiling:
         self.optimizer.apply_gradients(zip(grads, variables, strict=True))
 
     def _runs_at_once(self) -> bool:
-        """Whether steps call the model, rather than run parts of a graph that has it."""
+        """Return True if steps call the model, rather than run parts of a graph that has it."""
         at_once = self._experimental_run_tf_function or self._immediate_strategy is not None
         return tf.executing_eagerly() and (self.run_eagerly or at_once)
 
@@ -510,7 +513,10 @@ class Compiling:
                 )  # fmt: skip
 
     def _make_execution_function(self, mode: str, counts: tuple[int, int]) -> Any:
-        """What runs a step with what is fed; `counts` is how many inputs and targets are."""
+        """Return the function of a step on the feeds.
+
+        `counts` are the numbers of inputs and targets.
+        """
         if self._runs_at_once():
             steps = self.__dict__.setdefault("_immediate_steps", {})
             key = mode, counts, self.run_eagerly
@@ -523,7 +529,7 @@ class Compiling:
 
 
 def _loss_of(endpoint: TrainingEndpoint) -> Any:
-    """The loss of an output."""
+    """Return the loss of an output."""
     y_pred = endpoint.output
     weights = with_mask(getattr(y_pred, "_keras_mask", None), endpoint.sample_weight, y_pred)
     return endpoint_loss(endpoint.loss_fn, endpoint.target, y_pred, weights)

@@ -13,12 +13,12 @@ from stillflow.ragged.value import RaggedTensorValue
 
 
 def is_composite(x: Any) -> bool:
-    """Whether data are a ragged or sparse tensor, or the value of one."""
+    """Return True if data are a ragged or sparse tensor, or the value of one."""
     return isinstance(x, (CompositeTensor, tf.SparseTensorValue, RaggedTensorValue))
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves of nested data; the value of a sparse tensor is one."""
+    """Return the leaves of nested data; the value of a sparse tensor is one."""
     shallow = nest.get_traverse_shallow_structure(lambda x: not is_composite(x), structure)
     return list(nest.flatten_up_to(shallow, structure))
 
@@ -31,7 +31,7 @@ def pack_as(structure: Any, leaves: list[Any]) -> Any:
 
 
 def as_tensor(x: Any) -> Any:
-    """The ragged or sparse tensor of a value; whatever else as it is."""
+    """Return the ragged or sparse tensor of a value; anything else unchanged."""
     if isinstance(x, tf.SparseTensorValue):
         return tf.SparseTensor.from_value(x)
     if isinstance(x, RaggedTensorValue):
@@ -40,7 +40,7 @@ def as_tensor(x: Any) -> Any:
 
 
 def number_of_rows(x: Any) -> int:
-    """The number of examples of an array or tensor."""
+    """Return the number of examples of an array or tensor."""
     if isinstance(x, tf.SparseTensorValue):
         return int(x.dense_shape[0])
     if isinstance(x, tf.SparseTensor):
@@ -51,7 +51,7 @@ def number_of_rows(x: Any) -> int:
 
 
 def rows(x: Any, places: Any) -> Any:
-    """The rows of an array or tensor at some places.
+    """Return the rows of an array or tensor at some places.
 
     Args:
       x: an array, or a tensor that holds its values.
@@ -79,7 +79,7 @@ def _sparse_rows(x: Any, places: Any) -> Any:
 
 
 def join(parts: list[Any]) -> Any:
-    """Outputs of several steps after each other.
+    """Concatenate the outputs of several steps.
 
     Raises:
       RuntimeError: if sparse or ragged ones differ in their inner sizes.

@@ -33,17 +33,17 @@ _ONE_BY_ONE = (
 
 
 def is_dataset(x: Any) -> bool:
-    """Whether data are a `tf.data.Dataset`."""
+    """Return True if data are a `tf.data.Dataset`."""
     return isinstance(x, DatasetV2)
 
 
 def is_iterator(x: Any) -> bool:
-    """Whether data are an iterator of a dataset."""
+    """Return True if data are an iterator of a dataset."""
     return isinstance(x, (Iterator, IteratorV2))
 
 
 def refuse_other_data(x: Any, y: Any, sample_weight: Any, validation_split: float = 0.0) -> None:
-    """Refuses targets and weights beside a dataset, which has its own.
+    """Raise an error for targets and weights in addition to a dataset, which has its own.
 
     Raises:
       ValueError: if there are some.
@@ -71,13 +71,13 @@ def refuse_other_data(x: Any, y: Any, sample_weight: Any, validation_split: floa
 def check_training_data(
     x: Any, y: Any, sample_weight: Any, validation_split: float, shuffle: Any
 ) -> None:
-    """Refuses data beside a dataset, and warns of one that comes in order.
+    """Raise an error for data in addition to a dataset, and warn of one that comes in order.
 
     Args:
       shuffle: whether the program wants another order.
 
     Raises:
-      ValueError: if there are data beside it.
+      ValueError: if there are other data.
     """
     refuse_other_data(x, y, sample_weight, validation_split)
     if shuffle:
@@ -94,7 +94,7 @@ def verify_dataset_shuffled(x: Any) -> None:
 
 
 def assert_not_shuffled(dataset: Any) -> None:
-    """Refuses a dataset whose elements may come in another order.
+    """Raise an error for a dataset whose elements may come in another order.
 
     Raises:
       ValueError: if it cannot be told that they do not.
@@ -104,7 +104,7 @@ def assert_not_shuffled(dataset: Any) -> None:
 
 
 def assert_not_batched(dataset: Any) -> None:
-    """Refuses a dataset whose elements may be batches.
+    """Raise an error for a dataset whose elements may be batches.
 
     Raises:
       ValueError: if it cannot be told that they are none.
@@ -114,14 +114,14 @@ def assert_not_batched(dataset: Any) -> None:
 
 
 def _is_made_of(dataset: Any, kinds: tuple[Any, ...]) -> bool:
-    """Whether a dataset, and all that it is made of, is of some kinds."""
+    """Return True if a dataset, and all its inputs, are of some kinds."""
     if isinstance(dataset, DatasetV1Adapter):
         return _is_made_of(dataset._dataset, kinds)
     return isinstance(dataset, kinds) and all(_is_made_of(one, kinds) for one in dataset._inputs())
 
 
 def iterator_of(dataset: Any) -> Any:
-    """An iterator that is initialized."""
+    """Return an iterator that is initialized."""
     if executing_eagerly():
         return iter(dataset)
     iterator = make_initializable_iterator(dataset)
@@ -130,7 +130,7 @@ def iterator_of(dataset: Any) -> Any:
 
 
 def restart(iterator: Any) -> None:
-    """Lets an iterator begin anew."""
+    """Restart an iterator."""
     if isinstance(iterator, Walk):
         iterator.restart()
         return
@@ -145,11 +145,11 @@ class Walk:
         self.restart()
 
     def restart(self) -> None:
-        """Begins anew."""
+        """Restart."""
         self._iterator = iter(self._dataset)
 
     def next(self) -> tuple[Any, Any, Any]:
-        """(inputs, targets, weights) of the next batch.
+        """Return (inputs, targets, weights) of the next batch.
 
         Raises:
           OutOfRangeError: after the last one.
@@ -158,7 +158,7 @@ class Walk:
 
 
 def next_tensors(iterator: Any) -> tuple[Any, Any, Any]:
-    """(inputs, targets, weights) of the next batch, None for what the dataset does not give.
+    """Return (inputs, targets, weights) of the next batch, None for missing parts.
 
     Raises:
       ValueError: if an element is something else.
@@ -176,7 +176,7 @@ def next_tensors(iterator: Any) -> tuple[Any, Any, Any]:
 
 
 def steps_of(dataset: Any, name: str) -> int | None:
-    """The number of batches in a dataset, None if it is found out when they run out.
+    """Return the number of batches in a dataset, None if it is found out when they run out.
 
     Args:
       name: of the argument that says how many to take, for messages.

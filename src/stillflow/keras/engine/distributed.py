@@ -93,7 +93,7 @@ def _run(model: Any, mode: str, source: Any, **options: Any) -> Any:
 
 
 def _validation(model: Any, data: Any, steps: int | None) -> Callable[[Any], Any]:
-    """Evaluates on data after epochs; all epochs share what the first one builds."""
+    """Evaluate on data after epochs; all epochs share what the first one builds."""
     built: list[TensorSource] = []
 
     def validate(callbacks: Any) -> Any:
@@ -113,7 +113,7 @@ def _validation(model: Any, data: Any, steps: int | None) -> Callable[[Any], Any
 def _sizes(
     model: Any, x: Any, y: Any, batch_size: int | None, steps: int | None, mode: str
 ) -> tuple[Any, Any]:
-    """The size of the batches that replicas share, and how many an epoch has."""
+    """Return the size of the batches that replicas share, and how many an epoch has."""
     first = nest.flatten(x)[0]
     if datasets.is_dataset(x):
         if y is not None:
@@ -159,7 +159,7 @@ def _given_steps(count: int, size: int | None, steps: int, mode: str) -> tuple[i
 
 
 def _dataset(model: Any, x: Any, y: Any, weights: Any, size: Any, shuffle: Any, epochs: int) -> Any:
-    """A dataset of batches; arrays are held by variables."""
+    """Return a dataset of batches; arrays are held by variables."""
     if datasets.is_dataset(x):
         return x
     strategy = model._distribution_strategy
@@ -198,7 +198,7 @@ def _source(
 
 
 def _step_function(model: Any, iterator: Any, mode: str) -> Callable[[Any], Any]:
-    """What runs a step of all replicas on the next element of an iterator."""
+    """Return the function that runs a step of all replicas on the next element of an iterator."""
     strategy = model._distribution_strategy
     x, y, weights = _parts(iterator.get_next(), model)
     with symbolic_graph().as_default():
@@ -228,13 +228,13 @@ def _all_parts(strategy: Any, values: Any) -> list[Any]:
 
 
 def _joined(values: list[Any], count: int) -> list[Any]:
-    """The outputs of a batch, whose rows replicas have made."""
+    """Return the outputs of a batch, whose rows replicas have made."""
     starts = range(0, len(values), count)
     return [np.concatenate(values[start : start + count]) for start in starts]
 
 
 def _parts(element: Any, model: Any) -> tuple[Any, Any, Any]:
-    """Inputs, targets and weights of an element."""
+    """Return inputs, targets and weights of an element."""
     count = len(nest.flatten(element))
     if count == len(model.inputs):
         return element, None, None
@@ -245,7 +245,7 @@ def _parts(element: Any, model: Any) -> tuple[Any, Any, Any]:
 
 
 def _model_of_replica(model: Any, copy: Any, mode: str, x: Any, y: Any, weights: Any) -> Any:
-    """A replica's model: the same layers, or those of a copy, called on its inputs."""
+    """Return a replica's model: the same layers, or those of a copy, called on its inputs."""
     from stillflow.keras.engine.cloning import clone_metrics, clone_model
 
     if isinstance(x, dict):
@@ -277,7 +277,7 @@ def _columns(values: Any) -> list[Any]:
 
 
 def _as_input(value: Any, expected: Any) -> Any:
-    """What a dataset gives in the floating dtype of a model's input."""
+    """Convert a dataset's value to the floating dtype of a model's input."""
     floating = value.dtype.is_floating and expected.dtype.is_floating
     return tf.cast(value, expected.dtype) if floating else value
 

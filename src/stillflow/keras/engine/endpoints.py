@@ -20,7 +20,7 @@ _SAMPLE_WEIGHTS: dict[str, tuple[Any, Any]] = {
 
 
 def compares_with(loss: Any, kind: type, function: Any) -> bool:
-    """Whether a loss is of a class, or wraps the function that is the same."""
+    """Return True if a loss is of a class, or wraps the equivalent function."""
     return isinstance(loss, kind) or (isinstance(loss, LossFunctionWrapper) and loss.fn is function)
 
 
@@ -52,7 +52,7 @@ class TrainingEndpoint:
 
     @classmethod
     def without_graph(cls, output: Any, output_name: str, loss_fn: Any) -> TrainingEndpoint:
-        """An output whose target is known only when a step runs."""
+        """Return an output whose target is known only when a step runs."""
         endpoint = cls(output, output_name, None, None)
         endpoint.loss_fn = loss_fn
         endpoint.feeds_target = endpoint.takes_weights = loss_fn is not None
@@ -71,7 +71,7 @@ class TrainingEndpoint:
 
     @property
     def skips_target(self) -> bool:
-        """Whether there is no loss."""
+        """True if there is no loss."""
         return self.loss_fn is None
 
     @property
@@ -96,11 +96,11 @@ class TrainingEndpoint:
 
     @property
     def weights_mismatch(self) -> bool:
-        """Whether there are weights without a mode, or a mode without weights."""
+        """True if there are weights without a mode, or a mode without weights."""
         return (self.sample_weight_mode is None) != (self.sample_weight is None)
 
     def set_sample_weight(self, given: Any = None) -> None:
-        """Makes the placeholder of weights, if there is a mode.
+        """Make the placeholder of weights, if there is a mode.
 
         Args:
           given: a tensor to take instead.
@@ -127,7 +127,7 @@ class TrainingEndpoint:
 
 
 def set_sample_weight_modes(endpoints: list[TrainingEndpoint], modes: Any) -> None:
-    """Sets the modes of endpoints: one for all, one for each, or by their names.
+    """Set the modes of endpoints: one for all, one for each, or by their names.
 
     Raises:
       ValueError: if there are too few or too many.
@@ -157,7 +157,7 @@ def set_sample_weight_modes(endpoints: list[TrainingEndpoint], modes: Any) -> No
 
 
 def set_loss_weights(endpoints: list[TrainingEndpoint], weights: Any) -> None:
-    """Sets the factors of losses: a list or a dictionary by output names; 1 for None.
+    """Set the factors of losses: a list or a dictionary by output names; 1 for None.
 
     Raises:
       ValueError: if there are too few or too many.
@@ -182,7 +182,7 @@ def set_loss_weights(endpoints: list[TrainingEndpoint], weights: Any) -> None:
 
 
 def check_keys(name: str, given: Any, expected: list[str]) -> None:
-    """Refuses keys of a dictionary that are no outputs.
+    """Raise an error for keys of a dictionary that are no outputs.
 
     Raises:
       ValueError: if there are some.

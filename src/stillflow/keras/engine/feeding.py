@@ -1,4 +1,4 @@
-"""The part of a model that turns what a program passes into what is fed."""
+"""Conversion of a program's data to feeds of a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Data = tuple[list[Any], list[Any], Any]  # inputs, targets, weights of examples
 
 
 class Feeding:
-    """Data of a program as lists of what is fed."""
+    """Mixin: converts a program's data to lists of feeds."""
 
     inputs: Any
     outputs: Any
@@ -63,7 +63,7 @@ class Feeding:
         batch_size: int | None = None,
         extract_tensors_from_dataset: bool = False,
     ) -> Data:
-        """Data as lists of arrays and tensors; a dataset stays one, unless it is taken apart."""
+        """Return data as lists of arrays and tensors; a dataset stays one, or is taken apart."""
         is_dataset = datasets.is_dataset(x)
         if is_dataset:
             datasets.refuse_other_data(x, y, sample_weight)
@@ -126,7 +126,7 @@ class Feeding:
         return targets, weights
 
     def _build_with(self, inputs: Any, targets: Any) -> tuple[list[Any], Any]:
-        """Calls the model on placeholders for its first data."""
+        """Return calls the model on placeholders for its first data."""
         original = inputs
         from_dataset = datasets.is_dataset(inputs)
         if from_dataset:
@@ -177,7 +177,7 @@ class Feeding:
         )  # fmt: skip
 
     def _set_weight_modes(self, sample_weights: Any) -> None:
-        """Expects weights of examples if there are some, else none."""
+        """Expect weights of examples if there are some, else none."""
         if not self._is_compiled:
             return
         given = any(weight is not None for weight in sample_weights or ())
@@ -186,7 +186,7 @@ class Feeding:
             endpoint.sample_weight_mode = (mode or "samplewise") if given else None
 
     def _infer_batch_size(self, batch_size: int | None, steps: int | None, x: Any) -> int | None:
-        """The size of batches; 32 by default, None where there are steps instead.
+        """Return the size of batches; 32 by default, None where there are steps instead.
 
         Raises:
           ValueError: if there are batches already, or the model is made for another size.
@@ -217,7 +217,7 @@ _ARRAYS_IN_STEPS = (
 
 
 def check_steps(x: Any, steps: int | None, name: str, runs_eagerly: bool = False) -> bool:
-    """Whether there are steps rather than batches of examples.
+    """Return True if there are steps rather than batches of examples.
 
     Args:
       x: the inputs.
@@ -253,7 +253,7 @@ def check_steps(x: Any, steps: int | None, name: str, runs_eagerly: bool = False
 
 
 def held_values(data: Any) -> Any:
-    """Data with arrays instead of tensors that hold values."""
+    """Return data with arrays instead of tensors that hold values."""
 
     def value(x: Any) -> Any:
         return x.numpy() if isinstance(x, tf.Tensor) and x.holds_value else x
@@ -280,7 +280,7 @@ def _as_default_float(x: Any) -> Any:
 
 
 def _as_expected(value: Any, expected: Any) -> Any:
-    """A sparse matrix of SciPy as what the input is: an array or a sparse tensor.
+    """Return a sparse matrix of SciPy as what the input is: an array or a sparse tensor.
 
     Raises:
       ValueError: if one of the two is sparse or ragged, and the other is not.

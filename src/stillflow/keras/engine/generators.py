@@ -23,7 +23,7 @@ from stillflow.keras.utils.sequences import (
 
 
 def is_generator(x: Any) -> bool:
-    """Whether data are a generator or a `Sequence`."""
+    """Return True if data are a generator or a `Sequence`."""
     return inspect.isgenerator(x) or isinstance(x, Sequence) or _is_plain_iterator(x)
 
 
@@ -32,7 +32,7 @@ def _is_plain_iterator(x: Any) -> bool:
 
 
 def refuse_other_data(y: Any, sample_weight: Any, validation_split: float = 0.0) -> None:
-    """Refuses targets and weights beside a generator, which has its own.
+    """Raise an error for targets and weights in addition to a generator, which has its own.
 
     Raises:
       ValueError: if there are some.
@@ -60,7 +60,7 @@ def batches_of(
     epochs: int = 1,
     shuffle: bool = False,
 ) -> tuple[Any, int | None]:
-    """Whatever data come in, as something that `next` takes batches of.
+    """Return an iterator over the batches of data of any kind.
 
     Args:
       data: a generator, `Sequence`, dataset or iterator, which stays what it is or is iterated
@@ -106,7 +106,7 @@ def _cut(data: Any, count: int, batch_size: int, epochs: int, shuffle: bool) -> 
 
 
 def _rows(x: Any, places: Any) -> Any:
-    """The rows of an array or tensor at some places, or of a range."""
+    """Return the rows of an array or tensor at some places, or of a range."""
     by_number = tf.is_tensor(x) and not isinstance(places, slice)
     return tf.gather(x, places) if by_number else x[places]
 
@@ -163,7 +163,7 @@ class Batches:
             self._iterator = iterate_forever(data) if isinstance(data, Sequence) else data
 
     def next(self) -> Any:
-        """(inputs, targets, weights), as far as given; None after the last batch.
+        """Return (inputs, targets, weights), as far as given; None after the last batch.
 
         Raises:
           ValueError: if a batch is something else.
@@ -181,6 +181,6 @@ class Batches:
         return batch
 
     def stop(self) -> None:
-        """Ends the threads or processes."""
+        """Stop the threads or processes."""
         if self._enqueuer is not None:
             self._enqueuer.stop()

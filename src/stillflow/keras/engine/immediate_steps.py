@@ -31,13 +31,13 @@ _NO_WEIGHTS = (
 
 
 def as_default_float(x: Any) -> Any:
-    """A tensor of a value, in Keras' default dtype if it is floating."""
+    """Return a tensor of a value, in Keras' default dtype if it is floating."""
     x = tf.convert_to_tensor(x) if isinstance(x, (np.ndarray, float, int)) else x
     return tf.cast(x, floatx()) if x.dtype.is_floating else x
 
 
 def _in_replica(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets the only replica of the strategy that a model was compiled with take a step."""
+    """Run a step in the only replica of the strategy that a model was compiled with."""
 
     @functools.wraps(step)
     def run(model: Any, *args: Any) -> Any:
@@ -89,13 +89,13 @@ def test(model: Any, x: Any, y: list[Any], weights: Any) -> list[Any]:
 
 @_in_replica
 def predict(model: Any, x: Any) -> Any:
-    """The outputs of a model for a batch."""
+    """Return the outputs of a model for a batch."""
     with immediate_learning_phase(0):
         return model(_alone(_by_name(model, nest.map_structure(as_default_float, x))))
 
 
 class ImmediateStep:
-    """Runs steps with what is fed: inputs, targets and weights one after another.
+    """Step on its feeds: inputs, targets and weights one after another.
 
     Args:
       model: the model.
@@ -109,7 +109,7 @@ class ImmediateStep:
         self._functions: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, feeds: list[Any]) -> list[Any]:
-        """The values of a step's results."""
+        """Return the values of a step's results."""
         present = [x is not None for x in feeds]
         given = [as_default_float(x) for x in feeds if x is not None]
         if not self._compiled:
@@ -139,7 +139,7 @@ class ImmediateStep:
 
 
 def _any_size(x: Any) -> TensorSpec:
-    """What tensors are like that differ from one in their number of examples."""
+    """Return the spec of tensors that differ from one only in the number of examples."""
     shape = x.shape.as_list()
     return TensorSpec([None, *shape[1:]] if shape else [], x.dtype)
 
@@ -155,7 +155,7 @@ def _alone(inputs: Any) -> Any:
 
 
 def _by_name(model: Any, x: Any) -> Any:
-    """Inputs in a dictionary, if the model takes them in one."""
+    """Return inputs in a dictionary, if the model takes them in one."""
     if isinstance(model.inputs, dict) and not isinstance(x, dict):
         return dict(zip(model.input_names, x, strict=True))
     return x
@@ -181,7 +181,7 @@ def _as_outputs(targets: list[Any], outputs: list[Any]) -> list[Any]:
 
 
 def _loss(model: Any, x: Any, y: list[Any], weights: Any, training: bool) -> tuple[Any, ...]:
-    """(outputs, loss, losses of outputs, masks) of a batch."""
+    """Return (outputs, loss, losses of outputs, masks) of a batch."""
     kwargs = {"training": training} if model._expects("training") else {}
     outputs = nest.flatten(model(_alone(x), **kwargs))
     masks = [getattr(output, "_keras_mask", None) for output in outputs]

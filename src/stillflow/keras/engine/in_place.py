@@ -1,4 +1,4 @@
-"""Models that only their class describes, made anew in themselves, and made what they were."""
+"""Subclassed models, rebuilt in themselves, and restored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NEW = {"built": False, "inputs": None, "outputs": None, "_is_compiled": False, 
 
 
 def reset_in_place(model: Any) -> None:
-    """Gives a model new layers, and makes it as it was before it was built and compiled.
+    """Give a model new layers, and reset it to its state before building and compiling.
 
     What it was is kept for `in_place_subclassed_model_state_restoration`, the first time.
 
@@ -34,7 +34,7 @@ def reset_in_place(model: Any) -> None:
 
 
 def _places(model: Any) -> dict[int, str]:
-    """The attributes in which the layers of a model are, by their ids."""
+    """Return the attributes in which the layers of a model are, by their ids."""
     found = {}
     for name, value in vars(model).items():
         if isinstance(value, Layer):
@@ -63,7 +63,7 @@ def _refusal(what: str, kind: str, layer: Any) -> str:
 
 
 def in_place_subclassed_model_state_restoration(model: Any) -> None:
-    """Makes a model what it was before it was reset; one never reset as if it were not built.
+    """Make a model what it was before it was reset; one never reset as if it were not built.
 
     Args:
       model: one that `clone_and_build_model` was given with `in_place_reset`.

@@ -1,4 +1,4 @@
-"""Where a model begins: `tf.keras.Input`."""
+"""Inputs of a model: `tf.keras.Input`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class InputLayer(Layer):
         Node(self, [], [], [], input_tensors=[input_tensor], output_tensors=[input_tensor])
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {
             "batch_input_shape": self._batch_input_shape,
             "dtype": self.dtype,
@@ -109,7 +109,7 @@ def Input(
     ragged: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """A tensor with which a model begins.
+    """Return a tensor with which a model begins.
 
     Args:
       shape: without the batch.
@@ -153,7 +153,7 @@ def Input(
 
 @export("keras.utils.get_source_inputs")
 def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = None) -> Any:
-    """The inputs of the model that a tensor depends on."""
+    """Return the inputs of the model that a tensor depends on."""
     if not hasattr(tensor, "_keras_history"):
         return tensor
     if layer is None or node_index:

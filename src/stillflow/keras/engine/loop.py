@@ -14,7 +14,7 @@ from stillflow.platform import tf_logging as logging
 
 
 class Loop:
-    """Runs a model over data.
+    """Loop of a model over data.
 
     Args:
       model: the model.
@@ -126,7 +126,7 @@ class Loop:
             self._ran_out(step + 1)
 
     def _ran_out(self, step: int) -> None:
-        """The data ended before the epoch did, or the epoch with them."""
+        """Handle the end of the data, before or with the epoch's."""
         if self.source.ends_by_itself and not self._steps:
             if step > 0:
                 at_once = self.model._runs_at_once()

@@ -1,4 +1,4 @@
-"""From what `compile` is given to losses and metrics of each output."""
+"""Losses and metrics of each output, from the arguments of `compile`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BY_OUTPUT = {
 
 
 def loss_functions(loss: Any, output_names: list[str]) -> list[Any]:
-    """The loss of each output.
+    """Return the loss of each output.
 
     Args:
       loss: one for all, a list, or a dictionary by output names.
@@ -71,7 +71,7 @@ def loss_functions(loss: Any, output_names: list[str]) -> list[Any]:
 
 
 def loss_function(loss: Any) -> Any:
-    """A loss as an object; None stays None."""
+    """Return a loss as an object; None stays None."""
     if loss is None or isinstance(loss, Loss):
         return loss
     if isinstance(loss, Mapping):
@@ -91,7 +91,7 @@ def metrics_by_output(
     losses: list[Any],
     weighted: bool = False,
 ) -> list[dict[str, Any]]:
-    """The metrics of each output, by their names.
+    """Return the metrics of each output, by their names.
 
     Args:
       metrics: a list, a list of one list for each output, or a dictionary by output names.
@@ -158,7 +158,7 @@ def _metric_name(metric: Any, weighted: bool) -> str:
 
 
 def _metric_function(metric: Any, output_shape: Any, loss: Any) -> Any:
-    """The function or object of a metric; what "accuracy" means depends on the loss."""
+    """Return the function or object of a metric; what "accuracy" means depends on the loss."""
     if metric not in _ACCURACY + _CROSSENTROPY:
         return registry.get(metric)
     binary, sparse, categorical = _BY_OUTPUT["acc" if metric in _ACCURACY else "ce"]
@@ -184,7 +184,7 @@ def with_mask(mask: Any, weights: Any, y_pred: Any) -> Any:
 
 
 def endpoint_loss(loss: Any, y_true: Any, y_pred: Any, weights: Any) -> Any:
-    """The loss of an output as `compile` reduces it: that of a batch, a mean by default."""
+    """Return the loss of an output as `compile` reduces it: that of a batch, a mean by default."""
     if not hasattr(loss, "reduction"):
         return loss(y_true, y_pred, sample_weight=weights)
     losses = compute_weighted_loss(
@@ -197,12 +197,12 @@ def endpoint_loss(loss: Any, y_true: Any, y_pred: Any, weights: Any) -> Any:
 
 
 def is_mean(loss: Any) -> bool:
-    """Whether a loss is a mean over the batch."""
+    """Return True if a loss is a mean over the batch."""
     how = getattr(loss, "reduction", Reduction.AUTO)
     return how in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
 
 
 def share_of_replica(loss: Any) -> Any:
-    """A loss of which all replicas together make the whole."""
+    """Return a loss of which all replicas together make the whole."""
     count = get_strategy().num_replicas_in_sync
     return loss * (1.0 / count) if count > 1 else loss

@@ -37,25 +37,25 @@ class Model(Compiling, Feeding, Steps, Training, Network):
     """
 
     def get_weights(self) -> list[Any]:
-        """The values of `weights`; what replicas have of their own is brought together."""
+        """Return the values of `weights`; what replicas have of their own is brought together."""
         strategy = self._distribution_strategy
         with strategy.scope() if strategy else contextlib.nullcontext():
             return super().get_weights()
 
     @property
     def _object_identifier(self) -> str:
-        """What SavedModels call an object of this kind."""
+        """The identifier of this kind of object in SavedModels."""
         return f"_tf_keras_{'sequential' if type(self).__name__ == 'Sequential' else 'model'}"
 
     def _described(self) -> dict[str, Any]:
-        """What SavedModels say of the model, by name."""
+        """Return the description of the model in SavedModels, by name."""
         from stillflow.keras.saving.description import describe
 
         return {**super()._described(), **describe(self)}
 
     @property
     def _default_save_signature(self) -> Any:
-        """What `tf.saved_model.save` lets programs call; None if the inputs are not known yet."""
+        """The default signature for `tf.saved_model.save`; None if the inputs are not known yet."""
         from stillflow.keras.saving.serving import serving_function
 
         if self.inputs:
@@ -71,7 +71,7 @@ class Model(Compiling, Feeding, Steps, Training, Network):
             self._set_inputs(inputs, outputs)
 
     def _set_inputs(self, inputs: Any, outputs: Any = None, training: Any = None) -> None:
-        """Takes inputs, or placeholders for such, for those that training feeds."""
+        """Set inputs, or placeholders for them, as the feeds of training."""
         inputs = self._set_input_attributes(inputs)
         if outputs is None:
             kwargs = {}

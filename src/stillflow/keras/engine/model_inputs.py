@@ -1,4 +1,4 @@
-"""What a model is given as inputs, and the placeholders that stand for it."""
+"""Inputs of a model, and their placeholders."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class ModelInputs:
             self.names = [f"input_{i + 1}" for i in range(len(self._flat))]
 
     def get_input_names(self) -> list[str]:
-        """The names of the inputs."""
+        """Return the names of the inputs."""
         return self.names
 
     def get_symbolic_inputs(self, return_single_as_list: bool = False) -> Any:
-        """The inputs with placeholders instead of arrays, in the structure that was given.
+        """Return the inputs with placeholders instead of arrays, in the structure that was given.
 
         Args:
           return_single_as_list: whether one input comes in a list.
@@ -48,11 +48,11 @@ class ModelInputs:
         return self._flat[0] if self._is_single and not return_single_as_list else self._flat
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """The inputs by their names."""
+        """Yield the inputs by their names."""
         yield from zip(self.names, self._flat, strict=True)
 
     def as_list(self) -> list[Any]:
-        """The inputs in a list."""
+        """Return the inputs in a list."""
         return self._flat
 
 
@@ -69,5 +69,5 @@ def _symbolic(name: str, value: Any) -> Any:
 
 
 def _placeholder(name: str, shape: Any, dtype: Any) -> Any:
-    """A placeholder for any number of examples of this shape."""
+    """Return a placeholder for any number of examples of this shape."""
     return placeholder(shape=(None, *(tuple(shape[1:]) or (1,))), name=name, dtype=dtype)

@@ -1,4 +1,4 @@
-"""What a model can be run for."""
+"""Modes of a model's runs."""
 
 from __future__ import annotations
 

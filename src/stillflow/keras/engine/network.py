@@ -220,7 +220,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         return list(layers_in(self._layers))
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """A layer by its name or its place.
+        """Return a layer by its name or its place.
 
         Raises:
           ValueError: if there is none.
@@ -249,7 +249,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         return any(getattr(layer, "stateful", False) for layer in self.layers)
 
     def reset_states(self) -> None:
-        """Lets all layers forget their states."""
+        """Reset the states of all layers."""
         for layer in self.layers:
             if hasattr(layer, "reset_states") and getattr(layer, "stateful", False):
                 layer.reset_states()
@@ -288,7 +288,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
 
     @only_for_users
     def build(self, input_shape: Any) -> None:
-        """Makes the variables for inputs of a shape, by a call on placeholders.
+        """Make the variables for inputs of a shape, by a call on placeholders.
 
         Raises:
           ValueError: if there is no shape, or `call` cannot be called so.
@@ -328,7 +328,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
             ) from None
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """The outputs for other inputs.
+        """Return the outputs for other inputs.
 
         Raises:
           NotImplementedError: if a subclass does not define it.
@@ -340,7 +340,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         return self._run_internal_graph(inputs, training=training, mask=mask)
 
     def compute_mask(self, inputs: Any, mask: Any) -> Any:
-        """The masks of the outputs."""
+        """Return the masks of the outputs."""
         if not self._is_graph_network:
             return None
         outputs = self._run_internal_graph(inputs, mask=mask)
@@ -362,7 +362,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         return nest.pack_sequence_as(self._nested_outputs, outputs)
 
     def _call_again(self, node: Node, known: dict[int, Any], training: Any) -> Any:
-        """Calls the layer of a node on the tensors that stand for its inputs."""
+        """Return calls the layer of a node on the tensors that stand for its inputs."""
         layer = node.outbound_layer
         kwargs = copy.copy(node.arguments) if node.arguments else {}
         if "training" in self._layer_call_argspecs[layer].args:
@@ -378,7 +378,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         return layer(inputs, **nest.map_structure(mapped, kwargs))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shapes of the outputs for inputs of other shapes."""
+        """Return the shapes of the outputs for inputs of other shapes."""
         if not self._is_graph_network:
             return super().compute_output_shape(input_shape)
         shapes = _shapes_of(input_shape)
@@ -410,13 +410,13 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         save_format: str | None = None,
         signatures: Any = None,
     ) -> None:
-        """Writes the model; see `tf.keras.models.save_model`."""
+        """Write the model; see `tf.keras.models.save_model`."""
         save_model.value(self, filepath, overwrite, include_optimizer, save_format, signatures)
 
     # ---- losses and metrics of functional models
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Adds losses; a functional model gets a layer for each tensor, unless it is called now."""
+        """Add losses; a functional model gets a layer for each tensor, unless it is called now."""
         if not self._is_graph_network or call_context.in_call or in_function():
             super().add_loss(losses, inputs=inputs)
             return
@@ -447,7 +447,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         self._insert_layers([*layers, layer], [*nodes, *layer.inbound_nodes])
 
     def _insert_layers(self, layers: Any, relevant_nodes: Any = None) -> None:
-        """Adds layers that no output depends on; their depths are negative."""
+        """Add layers that no output depends on; their depths are negative."""
         layers = nest.flatten(layers)
         refuse_legacy_layers(layers)
         depths = {node: depth for depth, nodes in self._nodes_by_depth.items() for node in nodes}
@@ -477,7 +477,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
     def summary(
         self, line_length: int | None = None, positions: Any = None, print_fn: Any = None
     ) -> None:
-        """Prints the layers, the shapes of their outputs and the numbers of their parameters.
+        """Print the layers, the shapes of their outputs and the numbers of their parameters.
 
         Args:
           line_length: of the table.
@@ -497,7 +497,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
 
 
 def refuse_legacy_layers(layers: Any) -> None:
-    """Refuses layers of `tf.layers`, which name and share variables otherwise.
+    """Raise an error for layers of `tf.layers`, whose names and sharing differ.
 
     Raises:
       TypeError: if there is one.
@@ -514,7 +514,10 @@ def refuse_legacy_layers(layers: Any) -> None:
 
 
 def first_input_shape(layer: Any) -> tuple[Any, Any]:
-    """The batch shape and dtype that a layer was told for its inputs; (None, None) for none."""
+    """Return the batch shape and dtype that a layer was told for its inputs.
+
+    (None, None) for none.
+    """
     while getattr(layer, "_is_graph_network", False) or type(layer).__name__ == "Sequential":
         if not layer.layers:
             raise ValueError("An empty Model cannot be used as a Layer.")
@@ -525,7 +528,7 @@ def first_input_shape(layer: Any) -> tuple[Any, Any]:
 
 
 def static_batch_size(layer: Any) -> Any:
-    """The batch size that a layer was told, or None."""
+    """Return the batch size that a layer was told, or None."""
     shape, _ = first_input_shape(layer)
     return None if shape is None else TensorShape(shape).as_list()[0]
 
@@ -552,13 +555,13 @@ def _dtype_name(dtype: Any) -> str:
 
 
 def _alone(tensors: Any) -> Any:
-    """The only item of a list, or the list."""
+    """Return the only item of a list, or the list."""
     single = isinstance(tensors, list) and len(nest.flatten(tensors)) == 1
     return tensors[0] if single else tensors
 
 
 def _shapes_of(shapes: Any) -> list[TensorShape]:
-    """The shapes in a structure; a tuple of sizes is one shape."""
+    """Return the shapes in a structure; a tuple of sizes is one shape."""
     if shapes is None or isinstance(shapes, TensorShape):
         return [TensorShape(shapes)]
     if isinstance(shapes, dict):
@@ -569,7 +572,7 @@ def _shapes_of(shapes: Any) -> list[TensorShape]:
 
 
 def _needed_arguments(call: Any) -> dict[str, Any]:
-    """The arguments of a `call` that have no default, beside the inputs."""
+    """Return the arguments of a `call` that have no default, except the inputs."""
     signature = tf_inspect.getfullargspec(call)
     if len(signature.args) < 2:
         raise ValueError(
@@ -588,7 +591,7 @@ def _needed_arguments(call: Any) -> dict[str, Any]:
 
 
 def _has_weights_yet(layer: Any) -> bool:
-    """Whether a layer, or one in a list of layers, has variables already."""
+    """Return True if a layer, or one in a list of layers, has variables already."""
     try:
         return any(one.weights for one in layers_in([layer], with_containers=True))
     except ValueError:  # it may get some when it is built

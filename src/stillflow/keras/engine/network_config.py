@@ -37,7 +37,7 @@ def _is_place(data: Any) -> bool:
 
 
 def _wrapped(data: Any) -> Any:
-    """A structure of lists read from JSON, with places for leaves."""
+    """Return a structure of lists read from JSON, with places for leaves."""
     if _is_place(data):
         return _Place(list(data))
     if isinstance(data, dict):
@@ -46,7 +46,7 @@ def _wrapped(data: Any) -> Any:
 
 
 def _unwrapped(data: Any) -> Any:
-    """The other way round; a single place comes in a list."""
+    """Return the other way round; a single place comes in a list."""
     bare = nest.map_structure(lambda x: x.parts if isinstance(x, _Place) else x, data)
     return bare if nest.is_sequence(data) else [bare]
 
@@ -65,7 +65,7 @@ class NetworkConfig:
     _insert_layers: Any
 
     def get_config(self) -> dict[str, Any]:
-        """The layers, their calls, the inputs and the outputs.
+        """Return the layers, their calls, the inputs and the outputs.
 
         Raises:
           NotImplementedError: for a subclass that defines `call`.
@@ -95,7 +95,7 @@ class NetworkConfig:
         return copy.deepcopy(config)
 
     def _kept_nodes(self) -> dict[str, int]:
-        """The new indices of the calls that belong to the network."""
+        """Return the new indices of the calls that belong to the network."""
         kept: dict[str, int] = {}
         for layer in self.layers:
             count = 1 if _skips_first_node(layer) else 0
@@ -116,7 +116,7 @@ class NetworkConfig:
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The network that `get_config` made `config` of.
+        """Return the network that `get_config` made `config` of.
 
         Args:
           custom_objects: classes and functions by name.
@@ -151,7 +151,7 @@ class NetworkConfig:
         }
 
     def to_json(self, **kwargs: Any) -> str:
-        """The config as JSON; arguments are those of `json.dumps`."""
+        """Return the config as JSON; arguments are those of `json.dumps`."""
         return json.dumps(self._updated_config(), default=get_json_type, **kwargs)
 
     def to_yaml(self, **kwargs: Any) -> str:
@@ -164,7 +164,7 @@ class NetworkConfig:
 
 
 def get_json_type(obj: Any) -> Any:
-    """What JSON has no form for, as something that it has.
+    """Return an object's form in JSON.
 
     Raises:
       TypeError: if there is nothing.
@@ -194,7 +194,7 @@ def _node_config(node: Node, kept: dict[str, int]) -> Any:
 
 
 def _serializable(node: Node) -> dict[str, Any]:
-    """The other arguments of a call, with places for tensors of layers."""
+    """Return the other arguments of a call, with places for tensors of layers."""
     if not node.arguments:
         return {}
 
@@ -220,7 +220,7 @@ def _serializable(node: Node) -> dict[str, Any]:
 
 
 def _make_layers(layers_data: list[dict[str, Any]], custom_objects: Any) -> dict[str, Any]:
-    """The layers by name, called on each other as the config says."""
+    """Return the layers by name, called on each other as the config says."""
     from stillflow.keras.layers.serialization import deserialize
 
     created: dict[str, Any] = {}
@@ -239,7 +239,7 @@ def _make_layers(layers_data: list[dict[str, Any]], custom_objects: Any) -> dict
 
 
 def _called(layer: Any, node: Any, created: dict[str, Any]) -> bool:
-    """Calls a layer as a config says, unless an input is not there yet."""
+    """Return calls a layer as a config says, unless an input is not there yet."""
     places = [place for place in nest.flatten(node) if isinstance(place, _Place)]
     if any(len(created[p.parts[0]]._inbound_nodes) <= p.parts[1] for p in places):
         return False

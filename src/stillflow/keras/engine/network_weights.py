@@ -95,7 +95,7 @@ class NetworkWeights:
     def save_weights(
         self, filepath: Any, overwrite: bool = True, save_format: str | None = None
     ) -> None:
-        """Writes the values of all variables, and those of the optimizer in TensorFlow's format.
+        """Write the values of all variables, and those of the optimizer in TensorFlow's format.
 
         Args:
           filepath: a file, or what the files' names begin with in TensorFlow's format.
@@ -129,10 +129,10 @@ class NetworkWeights:
         )
 
     def load_weights(self, filepath: Any, by_name: bool = False) -> Any:
-        """Reads the values of all variables; those made later get theirs too.
+        """Read the values of all variables; those made later get theirs too.
 
         Args:
-          filepath: what was given to `save_weights`.
+          filepath: the argument of `save_weights`.
           by_name: whether layers are matched by their names; for HDF5 only.
 
         Returns:
@@ -166,7 +166,7 @@ class NetworkWeights:
 
 
 def _session() -> Any:
-    """The session to save from and restore into; None where operations run when called."""
+    """Return the session to save from and restore into; None where operations run when called."""
     return None if tf.executing_eagerly() else get_session()
 
 

@@ -18,7 +18,7 @@ _PREFIX = "tf_op_layer_"
 
 
 def constant_of(tensor: Any) -> Any:
-    """The value of a tensor that depends on no input."""
+    """Return the value of a tensor that depends on no input."""
     with init_scope():
         return function([], tensor)([])
 
@@ -52,7 +52,7 @@ class TensorFlowOpLayer(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """Makes the operation once more, for other inputs."""
+        """Make the operation once more, for other inputs."""
         inputs = nest.flatten(inputs)
         if tf.executing_eagerly():
             return self._function(inputs)
@@ -73,7 +73,7 @@ class TensorFlowOpLayer(Layer):
         return tf.function(self.call, autograph=False)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         from google.protobuf import json_format
 
         config = super().get_config()
@@ -86,7 +86,7 @@ class TensorFlowOpLayer(Layer):
 
 
 class AddLoss(Layer):
-    """Adds its input to the model's losses.
+    """Layer that adds its input to the model's losses.
 
     Args:
       unconditional: whether the loss depends on no input.
@@ -97,17 +97,17 @@ class AddLoss(Layer):
         self.unconditional = unconditional
 
     def call(self, inputs: Any) -> Any:
-        """The input itself."""
+        """Return the input itself."""
         self.add_loss(inputs, inputs=not self.unconditional)
         return inputs
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "unconditional": self.unconditional}
 
 
 class AddMetric(Layer):
-    """Adds its input to the model's metrics.
+    """Layer that adds its input to the model's metrics.
 
     Args:
       aggregation: "mean", or None for the result of a metric.
@@ -119,12 +119,12 @@ class AddMetric(Layer):
         self.aggregation, self.metric_name = aggregation, metric_name
 
     def call(self, inputs: Any) -> Any:
-        """The input itself."""
+        """Return the input itself."""
         self.add_metric(inputs, self.aggregation, self.metric_name)
         return inputs
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {"aggregation": self.aggregation, "metric_name": self.metric_name}
         return {**super().get_config(), **config}
 

@@ -23,16 +23,16 @@ class PreprocessingLayer(Layer):
 
     @abc.abstractmethod
     def adapt(self, data: Any, reset_state: bool = True) -> None:
-        """Sets the state by data.
+        """Set the state by data.
 
         Args:
           data: a `tf.data.Dataset` or an array.
-          reset_state: whether what was there before is forgotten.
+          reset_state: True to forget the previous state.
         """
 
 
 class Combiner:
-    """How to compute a state from batches in any order: methods of accumulators.
+    """Combiner of a state from batches in any order: methods of accumulators.
 
     What an accumulator is, is up to the class; the combiner itself has no state.
     """
@@ -42,27 +42,27 @@ class Combiner:
 
     @abc.abstractmethod
     def compute(self, batch_values: Any, accumulator: Any = None) -> Any:
-        """An accumulator of a batch, merged with one that was there before."""
+        """Return an accumulator of a batch, merged with one that was there before."""
 
     @abc.abstractmethod
     def merge(self, accumulators: list[Any]) -> Any:
-        """One accumulator of several, whatever their order."""
+        """Merge several accumulators to one, in any order."""
 
     @abc.abstractmethod
     def extract(self, accumulator: Any) -> dict[str, Any]:
-        """The state, a dictionary of arrays."""
+        """Return the state, a dictionary of arrays."""
 
     @abc.abstractmethod
     def restore(self, output: dict[str, Any]) -> Any:
-        """The accumulator that `extract` made a state of."""
+        """Return the accumulator that `extract` made a state of."""
 
     @abc.abstractmethod
     def serialize(self, accumulator: Any) -> bytes:
-        """An accumulator as bytes."""
+        """Return an accumulator as bytes."""
 
     @abc.abstractmethod
     def deserialize(self, encoded_accumulator: bytes) -> Any:
-        """An accumulator out of bytes."""
+        """Return an accumulator out of bytes."""
 
 
 class CombinerPreprocessingLayer(PreprocessingLayer):
@@ -84,7 +84,7 @@ class CombinerPreprocessingLayer(PreprocessingLayer):
     def _add_state_variable(
         self, name: str, shape: Any, dtype: Any, initializer: Any = None, **kwargs: Any
     ) -> Any:
-        """Adds a variable that `adapt` sets; takes what `add_weight` takes."""
+        """Add a variable that `adapt` sets; take what `add_weight` takes."""
         variable = self.add_weight(
             name=name, shape=shape, dtype=dtype, initializer=initializer, regularizer=None,
             trainable=False, constraint=None, **kwargs,
@@ -93,15 +93,15 @@ class CombinerPreprocessingLayer(PreprocessingLayer):
         return variable
 
     def _restore_updates(self) -> dict[str, Any]:
-        """The state as it was last set."""
+        """Return the state as it was last set."""
         return {name: get_value(variable) for name, variable in self.state_variables.items()}
 
     def adapt(self, data: Any, reset_state: bool = True) -> None:
-        """Sets the state by data; makes the variables if the layer has none yet.
+        """Set the state by data; make the variables if the layer has none yet.
 
         Args:
           data: a `tf.data.Dataset` that ends, or an array.
-          reset_state: whether what was there before is forgotten.
+          reset_state: True to forget the previous state.
 
         Raises:
           ValueError: for other data, or a dataset without an end.
@@ -118,7 +118,7 @@ class CombinerPreprocessingLayer(PreprocessingLayer):
             self._set_state_variables(self._combiner.extract(accumulator))
 
     def _set_state_variables(self, updates: dict[str, Any]) -> None:
-        """Sets variables by their names.
+        """Set variables by their names.
 
         Raises:
           RuntimeError: if there are none yet.
@@ -132,7 +132,7 @@ class CombinerPreprocessingLayer(PreprocessingLayer):
 
 
 def _reader(data: Any) -> Callable[[], Any]:
-    """A function that gives one element after the other: all examples of an array at once.
+    """Return a function that gives one element after the other: all examples of an array at once.
 
     Raises:
       ValueError: see `adapt`.

@@ -1,4 +1,4 @@
-"""What `Model.compile` refuses for models that the replicas of a strategy run."""
+"""Checks of `Model.compile` for models that a strategy's replicas run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def only_replica(strategy: Any) -> Any:
-    """A strategy of one replica.
+    """Return a strategy of one replica.
 
     Raises:
       NotImplementedError: if it has several.
@@ -24,7 +24,7 @@ def only_replica(strategy: Any) -> Any:
 def check_for_replicas(
     model: Any, sample_weight_mode: Any, weighted_metrics: Any, target_tensors: Any
 ) -> None:
-    """Refuses arguments of `compile` that replicas have no use for, and models without inputs.
+    """Raise an error for arguments of `compile` that replicas do not support.
 
     Raises:
       NotImplementedError: for modes of weights and weighted metrics.

@@ -14,7 +14,7 @@ from stillflow.platform import tf_logging as logging
 
 
 def copies_for(model: Any, mode: str) -> Any:
-    """What replicas run in a mode, one for each: the model itself, or copies of it."""
+    """Return the replicas' models of a mode, one for each: the model itself, or copies."""
     if not model._compile_distribution:
         return model
     if mode not in model._replica_copies:
@@ -38,13 +38,13 @@ def _copy(model: Any) -> Any:
 
 
 def hand_out_weights(model: Any, mode: str) -> None:
-    """Gives the copies of a mode the weights of the model, if there are copies."""
+    """Copy the model's weights to its copies of a mode, if there are copies."""
     if model._compile_distribution:
         _first(model, mode).set_weights(model.get_weights())
 
 
 def take_weights(model: Any, mode: str) -> None:
-    """Gives the model the weights of the copies of a mode, if there are copies."""
+    """Copy the weights of the copies of a mode to the model, if there are copies."""
     if model._compile_distribution:
         model.set_weights(_first(model, mode).get_weights())
 
@@ -54,7 +54,7 @@ def _first(model: Any, mode: str) -> Any:
 
 
 class CallbackModel:
-    """What callbacks of training get as their model: the first replica's copy.
+    """Model of training's callbacks: the first replica's copy.
 
     Args:
       original: the model whose `fit` runs.
@@ -68,12 +68,12 @@ class CallbackModel:
         self.history: Any = None
 
     def save(self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True) -> None:
-        """Saves the original model with the copy's weights, without an optimizer."""
+        """Save the original model with the copy's weights, without an optimizer."""
         self._original.set_weights(self._copy.get_weights())
         self._original.save(filepath, overwrite=True, include_optimizer=False)
 
     def load_weights(self, filepath: Any, by_name: bool = False) -> None:
-        """Loads weights into the original model and the copies."""
+        """Load weights into the original model and the copies."""
         self._original.load_weights(filepath, by_name=False)
         hand_out_weights(self._original, TRAIN)
 

@@ -53,7 +53,7 @@ class Sequential(Model):
 
     @no_automatic_dependency_tracking
     def add(self, layer: Any) -> None:
-        """Adds a layer at the end.
+        """Add a layer at the end.
 
         Raises:
           TypeError: if it is no layer.
@@ -85,7 +85,7 @@ class Sequential(Model):
         self._layer_call_argspecs[layer] = tf_inspect.getfullargspec(layer.call)
 
     def _begin_with(self, layer: Any) -> bool:
-        """Takes the inputs of the first layer, if it knows them."""
+        """Set the inputs of the first layer, if it knows them."""
         if not isinstance(layer, InputLayer):
             shape, dtype = first_input_shape(layer)
             if not shape:
@@ -100,7 +100,7 @@ class Sequential(Model):
 
     @no_automatic_dependency_tracking
     def pop(self) -> None:
-        """Removes the last layer.
+        """Remove the last layer.
 
         Raises:
           TypeError: if there is none.
@@ -119,7 +119,7 @@ class Sequential(Model):
 
     @only_for_users
     def build(self, input_shape: Any = None) -> None:
-        """Makes the variables for inputs of a shape.
+        """Make the variables for inputs of a shape.
 
         Raises:
           ValueError: if there is no shape.
@@ -134,7 +134,7 @@ class Sequential(Model):
         self.built = True
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """Calls the layers one after another."""
+        """Return calls the layers one after another."""
         if self._is_graph_network:
             if not self.built:
                 self._init_graph_network(self.inputs, self.outputs, name=self.name)
@@ -147,17 +147,17 @@ class Sequential(Model):
         return inputs
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the last layer's output."""
+        """Return the shape of the last layer's output."""
         for layer in self.layers:
             input_shape = layer.compute_output_shape(input_shape)
         return input_shape
 
     def compute_mask(self, inputs: Any, mask: Any) -> Any:
-        """The mask of the last layer's output."""
+        """Return the mask of the last layer's output."""
         return self.call(inputs, mask=mask)._keras_mask
 
     def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
-        """The same as `predict`, with a warning if values are no probabilities."""
+        """Return the same as `predict`, with a warning if values are no probabilities."""
         predictions = self.predict(x, batch_size, verbose)
         if predictions.min() < 0.0 or predictions.max() > 1.0:
             logging.warning(
@@ -167,14 +167,14 @@ class Sequential(Model):
         return predictions
 
     def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
-        """The class of the largest prediction, or whether the only one is above one half."""
+        """Return the class of the largest prediction, or whether the only one is above one half."""
         predictions = self.predict(x, batch_size, verbose)
         if predictions.shape[-1] > 1:
             return predictions.argmax(axis=-1)
         return (predictions > 0.5).astype("int32")
 
     def get_config(self) -> dict[str, Any]:
-        """The layers."""
+        """Return the layers."""
         layers = [
             {"class_name": type(layer).__name__, "config": layer.get_config()}
             for layer in self.layers
@@ -189,7 +189,7 @@ class Sequential(Model):
 
     @classmethod
     def from_config(cls, config: Any, custom_objects: Any = None) -> Any:
-        """The model that `get_config` made `config` of; a list of layers is one too."""
+        """Return the model that `get_config` made `config` of; a list of layers is one too."""
         from stillflow.keras.layers.serialization import deserialize
 
         if not isinstance(config, dict):

@@ -1,4 +1,4 @@
-"""Where the batches of an epoch come from: arrays, tensors and datasets, or generators."""
+"""Sources of an epoch's batches: arrays, tensors and datasets, or generators."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StepResults(list):
 
 
 def sized(results: list[Any], inputs: list[Any]) -> StepResults:
-    """The results of a step on inputs whose number of examples is known only now."""
+    """Return the results of a step on inputs whose number of examples is known only now."""
     made = StepResults(results)
     made.size = int(nest.flatten(inputs, expand_composites=True)[0].shape[0])
     return made
@@ -62,14 +62,14 @@ class Source:
     ends_by_itself = False
 
     def batches(self) -> Iterator[Batch]:
-        """The batches of an epoch."""
+        """Return the batches of an epoch."""
         raise NotImplementedError
 
     def restart(self) -> None:
-        """Called between epochs."""
+        """Prepare the next epoch."""
 
     def close(self) -> None:
-        """Called at the end."""
+        """Release resources at the end."""
 
 
 class ArraySource(Source):
@@ -79,7 +79,7 @@ class ArraySource(Source):
       feeds: the arrays; a last item that is True is fed as it is.
       batch_size: of all batches but the last.
       shuffle: True for random order, "batch" to keep batches together.
-      run: runs a step with what is fed.
+      run: runs a step on the feeds.
       shuffled_epochs: for how many epochs the orders are drawn at once; None for each when it
         begins.
     """
@@ -110,7 +110,7 @@ class ArraySource(Source):
         return order
 
     def batches(self) -> Iterator[Batch]:
-        """The batches of an epoch."""
+        """Yield the batches of an epoch."""
         count, size = self.count or 0, self._batch_size
         if self._orders is None:
             order = self._order()
@@ -123,7 +123,7 @@ class ArraySource(Source):
             yield Batch(end - start, start, end, lambda fed=fed: self._run(fed))
 
     def _rows(self, places: Any) -> list[Any]:
-        """The rows of all arrays at places."""
+        """Return the rows of all arrays at places."""
         return [
             x if isinstance(x, int) or x is None else composites.rows(x, places)
             for x in self._feeds
@@ -138,14 +138,14 @@ def _shuffle_batches(order: np.ndarray, size: int) -> np.ndarray:
 
 
 class TensorSource(Source):
-    """Tensors that give another batch at each step, those of a dataset among them.
+    """Source of tensors that give another batch at each step, including those of a dataset.
 
     Args:
-      feeds: what is fed at each step.
+      feeds: the feeds of each step.
       steps: how many steps an epoch has; None for as many as the dataset has.
       iterator: of the dataset, if there is one.
-      by_itself: whether the number of steps was not given, so that each epoch begins anew.
-      run: runs a step with what is fed.
+      by_itself: True if the number of steps was not given, so that each epoch restarts.
+      run: runs a step on the feeds.
     """
 
     def __init__(
@@ -161,17 +161,17 @@ class TensorSource(Source):
         self.ends_by_itself = iterator is not None
 
     def batches(self) -> Iterator[Batch]:
-        """The same feeds again and again."""
+        """Yield the same feeds again and again."""
         while True:
             yield Batch(1, 0, 1, lambda: self._run(self._feeds))
 
     def restart(self) -> None:
-        """Begins the dataset anew."""
+        """Restart the dataset."""
         if self._by_itself:
             self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Begins the dataset anew, though it has not ended."""
+        """Restart the dataset before its end."""
         datasets.restart(self._iterator)
 
 
@@ -205,13 +205,13 @@ class GeneratorSource(Source):
         self._batches = Batches(data, **options)
 
     def batches(self) -> Iterator[Batch]:
-        """The next batches."""
+        """Yield the next batches."""
         while (batch := self._batches.next()) is not None:
             size = self.last_size = _size_of(batch)
             yield Batch(size, 0, size, lambda batch=batch: self._run(*batch))
 
     def close(self) -> None:
-        """Ends the threads or processes."""
+        """Stop the threads or processes."""
         self._batches.stop()
 
 

@@ -1,4 +1,4 @@
-"""Data that a program passes to a model, as lists of arrays and tensors; and what is refused."""
+"""Data of a program for a model, as lists of arrays and tensors; and their checks."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SAME_SHAPE = (
 
 
 def is_composite(x: Any) -> bool:
-    """Whether data are made of several arrays or tensors, as sparse ones and SciPy's are."""
+    """Return True if data consist of several arrays or tensors, as sparse ones and SciPy's do."""
     return composites.is_composite(x) or hasattr(x, "tocoo")
 
 
 def _values(x: Any) -> Any:
-    """A table of pandas as an array."""
+    """Return a table of pandas as an array."""
     return x.values if type(x).__name__ in ("DataFrame", "Series") else x
 
 
 def _with_two_dimensions(x: Any, shape: Any) -> Any:
-    """A vector as a matrix of one column, unless a vector is expected."""
+    """Return a vector as a matrix of one column, unless a vector is expected."""
     if x is None or is_composite(x):
         return x
     if isinstance(x, int):
@@ -60,7 +60,7 @@ def _as_list(data: Any, names: list[str]) -> list[Any]:
 
 
 def standardize(data: Any, names: list[str], shapes: Any, prefix: str) -> list[Any]:
-    """Data as a list with an array or tensor for each name.
+    """Return data as a list with an array or tensor for each name.
 
     Args:
       data: an array or tensor, a list, or a dictionary by names.
@@ -171,7 +171,7 @@ def example_weights(
     class_weight: Any = None,
     sample_weight_mode: str | None = None,
 ) -> Any:
-    """The weights of an output's examples, or None.
+    """Return the weights of an output's examples, or None.
 
     Args:
       y: the target.
@@ -243,7 +243,7 @@ def _weights_of_classes(y: Any, class_weight: dict[Any, Any]) -> np.ndarray:
 
 
 def check_lengths(inputs: Any, targets: Any, weights: Any) -> None:
-    """Refuses data of different numbers of examples.
+    """Raise an error for data of different numbers of examples.
 
     Raises:
       ValueError: if the numbers differ.
@@ -282,7 +282,7 @@ def check_lengths(inputs: Any, targets: Any, weights: Any) -> None:
 
 
 def check_targets(targets: Any, losses: list[Any], shapes: list[Any]) -> None:
-    """Refuses targets that do not fit the losses.
+    """Raise an error for targets that do not fit the losses.
 
     Raises:
       ValueError: if one does not.

@@ -83,7 +83,7 @@ class Steps:
         return self._results_of_batch(outputs, reset_metrics)
 
     def predict_on_batch(self, x: Any) -> Any:
-        """The outputs for a batch; a list if there are several."""
+        """Return the outputs for a batch; a list if there are several."""
         self._check_call_arguments("predict_on_batch")
         inputs, _, _ = self._standardize_user_data(x, extract_tensors_from_dataset=True)
         if self._runs_at_once():
@@ -104,7 +104,7 @@ class Steps:
             )
 
     def _check_call_arguments(self, method: str) -> None:
-        """Refuses a `call` that needs more than inputs.
+        """Raise an error for a `call` that needs more than inputs.
 
         Raises:
           ValueError: if it does.

@@ -14,13 +14,13 @@ _CONNECTED = 98, [0.33, 0.55, 0.67, 1.0], [*_PLAIN[2], "Connected to"]
 
 
 def count_weights(weights: Iterable[Any]) -> int:
-    """The number of elements in variables, each counted once."""
+    """Return the number of elements in variables, each counted once."""
     unique = {id(variable): variable for variable in weights}
     return int(sum(np.prod(variable.shape.as_list()) for variable in unique.values()))
 
 
 def _is_sequence(model: Any) -> bool:
-    """Whether each layer of a model takes what the one before gives."""
+    """Return True if each layer of a model takes what the one before gives."""
     if type(model).__name__ == "Sequential" or not model._is_graph_network:
         return True
     nodes: list[Any] = []
@@ -46,7 +46,7 @@ def print_summary(
     positions: Any = None,
     print_fn: Callable[[str], Any] | None = None,
 ) -> None:
-    """Prints a model's layers, the shapes of their outputs and the numbers of their parameters.
+    """Print a model's layers, the shapes of their outputs and the numbers of their parameters.
 
     Args:
       line_length: of the table.

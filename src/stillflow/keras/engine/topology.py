@@ -1,4 +1,4 @@
-"""Which calls of layers lie between the inputs and the outputs of a model, and in which order."""
+"""Calls of layers between the inputs and the outputs of a model, and their order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Topology(NamedTuple):
 
 
 def node_key(layer_name: str, node_index: int) -> str:
-    """What stands for a call of a layer."""
+    """Return the key of a layer's call."""
     return f"{layer_name}_ib-{node_index}"
 
 
@@ -63,7 +63,7 @@ class _Walk:
 
 
 def map_graph(inputs: list[Any], outputs: list[Any]) -> Topology:
-    """The topology between tensors.
+    """Return the topology between tensors.
 
     Raises:
       ValueError: if an output depends on another input, two layers have one name, or there is a
@@ -124,7 +124,7 @@ def _check_connected(inputs: list[Any], nodes_by_depth: dict[int, list[Node]]) -
 
 
 def map_subgraph(inputs: list[Any], outputs: list[Any]) -> tuple[list[Node], list[Any]]:
-    """The calls and layers between tensors; layers are made of operations."""
+    """Return the calls and layers between tensors; layers are made of operations."""
     create_history(outputs)
     found = map_graph(inputs, outputs)
     return nest.flatten(list(found.nodes_by_depth.values())), found.layers

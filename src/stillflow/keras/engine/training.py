@@ -71,7 +71,7 @@ class Training:
           batch_size: 32 by default.
           epochs, initial_epoch: the epochs are numbered from the second to below the first.
           verbose: 0 for silence, 1 for a bar, 2 for a line for each epoch.
-          callbacks: what is called meanwhile.
+          callbacks: callbacks of the training.
           validation_split: the part of the data at the end that is for validation.
           validation_data: (inputs, targets), (inputs, targets, weights), or as `x`.
           shuffle: whether examples come in random order; "batch" for batches.
@@ -151,7 +151,7 @@ class Training:
         workers: int = 1,
         use_multiprocessing: bool = False,
     ) -> Any:
-        """The loss over data; a list with the metrics if there are some.
+        """Return the loss over data; a list with the metrics if there are some.
 
         Args:
           See `fit`.
@@ -192,7 +192,7 @@ class Training:
         workers: int = 1,
         use_multiprocessing: bool = False,
     ) -> Any:
-        """The outputs for data; a list if there are several.
+        """Return the outputs for data; a list if there are several.
 
         Args:
           See `fit`.
@@ -234,7 +234,7 @@ class Training:
         return self.fit(generator, **given)
 
     def evaluate_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
-        """Evaluates on a generator or `Sequence`.
+        """Evaluate on a generator or `Sequence`.
 
         Args:
           generator: the batches.
@@ -297,7 +297,10 @@ class Training:
         return ArraySource(feeds, batch_size, shuffle, run)
 
     def _on_next_batch(self, walk: datasets.Walk, run: Any, more: list[Any]) -> Any:
-        """What runs a step with the next batch of a dataset; `more` is fed after the batch."""
+        """Return the function that runs a step on a dataset's next batch.
+
+        `more` is fed after it.
+        """
 
         def run_next(_: Any) -> Any:
             x, y, weights = self._standardize_user_data(*walk.next())
@@ -326,7 +329,7 @@ class Training:
     def _run_batch(
         self, mode: str, class_weight: Any, x: Any, y: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Runs a step with a batch of a generator."""
+        """Run a step with a batch of a generator."""
         x, y, weights = self._standardize_user_data(
             x, None if mode == PREDICT else y, sample_weight=sample_weight,
             class_weight=class_weight,
@@ -353,7 +356,7 @@ class Training:
     def _validation_beside(
         self, source: Any, data: Any, steps: Any, reading: Any, verbose: int
     ) -> Any:
-        """The same beside training on a generator: it is shown too, and no order is drawn."""
+        """Return validation during training on a generator: it is shown too, without shuffling."""
         if isinstance(data, (list, tuple)) and data:
             parts = _parts(data)
             return lambda callbacks: self._validate_generator(
@@ -366,7 +369,7 @@ class Training:
         return validation
 
     def _validation_by_one_iterator(self, validation: functools.partial[Any]) -> Any:
-        """The same over a dataset, whose nodes are added once and not after every epoch."""
+        """Return the same over a dataset, whose nodes are added once and not after every epoch."""
         data, batch_size, steps = validation.args
         source = self._source(data, batch_size, steps, TEST, steps_name="validation_steps")
         return functools.partial(self._validate_anew, source, itertools.count())
@@ -404,7 +407,7 @@ _USE_GENERATOR = (
 
 
 def _parts(data: Any) -> Any:
-    """Validation data as (inputs, targets) or (inputs, targets, weights)."""
+    """Return validation data as (inputs, targets) or (inputs, targets, weights)."""
     if len(data) not in (2, 3):
         raise ValueError(
             "When passing a `validation_data` argument, it must contain either 2 items (x_val, "
@@ -420,7 +423,7 @@ def _first_argument(function: Any) -> Any:
 
 
 def _is_one_batch(x: Any) -> bool:
-    """Whether an input is a tensor of a graph, of which rows are not known before it is run."""
+    """Return True if an input is a tensor of a graph, whose number of rows is unknown."""
     return tf.is_tensor(x) and not (composites.is_composite(x) and tf.executing_eagerly())
 
 
@@ -435,7 +438,7 @@ def _refuse_iterators(x: Any) -> None:
 
 
 def _split(data: Any, part: float) -> tuple[Any, Any]:
-    """The data without a part at the end, and that part."""
+    """Return the data without a part at the end, and that part."""
     x, y, weights = data
     if any(tf.is_tensor(value) for value in x):
         raise ValueError(

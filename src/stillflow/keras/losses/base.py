@@ -17,7 +17,7 @@ from stillflow.layers.symbolic_graph import graph_of_symbolic
 
 @export("compat.v2.keras.losses.Reduction")
 class Reduction:
-    """How the losses of examples become one number."""
+    """Reduction of the examples' losses."""
 
     AUTO = "auto"
     NONE = "none"
@@ -31,7 +31,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: Any) -> None:
-        """Refuses what is not a reduction.
+        """Raise an error for a key that is not a reduction.
 
         Raises:
           ValueError: if `key` is none of them.
@@ -97,7 +97,7 @@ class Loss:
         self.reduction, self.name = reduction, name
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """The loss.
+        """Return the loss.
 
         Args:
           y_true: the targets.
@@ -111,7 +111,10 @@ class Loss:
             return compute_weighted_loss(losses, sample_weight, reduction=self._get_reduction())
 
     def _get_reduction(self) -> str:
-        """The reduction; ValueError if it is by the size of a batch that only a replica knows."""
+        """Return the reduction.
+
+        ValueError if it is by the size of a batch that only a replica knows.
+        """
         by_size = self.reduction in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
         if by_size and has_strategy():
             raise ValueError(
@@ -129,16 +132,16 @@ class Loss:
         return self.reduction
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
-        """The loss of each example."""
+        """Return the loss of each example."""
         raise NotImplementedError("Must be implemented in subclasses.")
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        """The loss with these constructor's arguments."""
+        """Return the loss with these constructor's arguments."""
         return cls(**config)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {"reduction": self.reduction, "name": self.name}
 
 
@@ -162,10 +165,10 @@ class LossFunctionWrapper(Loss):
         self.fn, self._fn_kwargs = fn, kwargs
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
-        """The function's value."""
+        """Return the function's value."""
         return self.fn(y_true, y_pred, **self._fn_kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, without the function."""
+        """Return the constructor's arguments, without the function."""
         kwargs = {k: eval_(v) if tf.is_tensor(v) else v for k, v in self._fn_kwargs.items()}
         return {**super().get_config(), **kwargs}

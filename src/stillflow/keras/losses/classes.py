@@ -205,19 +205,19 @@ _KNOWN = {**FUNCTIONS_BY_NAME, **{kind.__name__: kind for kind in _CLASSES}}
 
 @export("keras.losses.serialize")
 def serialize(loss: Any) -> Any:
-    """A loss's name, or {"class_name": ..., "config": ...}."""
+    """Return a loss's name, or {"class_name": ..., "config": ...}."""
     return serialize_keras_object(loss)
 
 
 @export("keras.losses.deserialize")
 def deserialize(name: Any, custom_objects: Any = None) -> Any:
-    """The loss of a name, or that `serialize` made `name` of."""
+    """Return the loss of a name, or that `serialize` made `name` of."""
     return deserialize_keras_object(name, _KNOWN, custom_objects, "loss function")
 
 
 @export("keras.losses.get")
 def get(identifier: Any) -> Any:
-    """The loss of a name or dictionary; None and what can be called as it is.
+    """Return the loss of a name or dictionary; None and what can be called as it is.
 
     Raises:
       ValueError: if it is nothing of the kind.

@@ -15,7 +15,7 @@ from stillflow.ops.control_flow.cond import smart_cond
 
 
 def _floats(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-    """The targets as the predictions' dtype, and the predictions."""
+    """Return the targets as the predictions' dtype, and the predictions."""
     y_pred = convert_to_tensor(y_pred)
     return tf.cast(y_true, y_pred.dtype), y_pred
 
@@ -35,7 +35,7 @@ def _signs(y_true: Any) -> Any:
     "keras.losses.MSE",
 )
 def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
-    """The mean of squared differences."""
+    """Return the mean of squared differences."""
     y_true, y_pred = _floats(y_true, y_pred)
     return mean(tf.squared_difference(y_pred, y_true), axis=-1)
 
@@ -49,7 +49,7 @@ def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
     "keras.losses.MAE",
 )
 def mean_absolute_error(y_true: Any, y_pred: Any) -> Any:
-    """The mean of absolute differences."""
+    """Return the mean of absolute differences."""
     y_true, y_pred = _floats(y_true, y_pred)
     return mean(tf.abs(y_pred - y_true), axis=-1)
 
@@ -63,7 +63,7 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> Any:
     "keras.losses.MAPE",
 )
 def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Any:
-    """The mean of absolute differences in percent of the targets."""
+    """Return the mean of absolute differences in percent of the targets."""
     y_true, y_pred = _floats(y_true, y_pred)
     difference = tf.abs((y_true - y_pred) / clip(tf.abs(y_true), epsilon(), None))
     return 100.0 * mean(difference, axis=-1)
@@ -78,7 +78,7 @@ def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Any:
     "keras.losses.MSLE",
 )
 def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
-    """The mean of squared differences of logarithms."""
+    """Return the mean of squared differences of logarithms."""
     y_true, y_pred = _floats(y_true, y_pred)
     of_pred = tf.log(clip(y_pred, epsilon(), None) + 1.0)
     of_true = tf.log(clip(y_true, epsilon(), None) + 1.0)
@@ -87,7 +87,7 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
 
 @export("keras.metrics.squared_hinge", "keras.losses.squared_hinge")
 def squared_hinge(y_true: Any, y_pred: Any) -> Any:
-    """The mean of squared hinges; targets are -1 and 1, or 0 and 1."""
+    """Return the mean of squared hinges; targets are -1 and 1, or 0 and 1."""
     y_true, y_pred = _floats(y_true, y_pred)
     y_true = _signs(y_true)
     return mean(tf.square(tf.maximum(1.0 - y_true * y_pred, 0.0)), axis=-1)
@@ -95,7 +95,7 @@ def squared_hinge(y_true: Any, y_pred: Any) -> Any:
 
 @export("keras.metrics.hinge", "keras.losses.hinge")
 def hinge(y_true: Any, y_pred: Any) -> Any:
-    """The mean of `max(1 - y_true * y_pred, 0)`; targets are -1 and 1, or 0 and 1."""
+    """Return the mean of `max(1 - y_true * y_pred, 0)`; targets are -1 and 1, or 0 and 1."""
     y_true, y_pred = _floats(y_true, y_pred)
     y_true = _signs(y_true)
     return mean(tf.maximum(1.0 - y_true * y_pred, 0.0), axis=-1)
@@ -103,7 +103,7 @@ def hinge(y_true: Any, y_pred: Any) -> Any:
 
 @export("keras.losses.categorical_hinge")
 def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
-    """The hinge between the right class and the best of the others."""
+    """Return the hinge between the right class and the best of the others."""
     y_true, y_pred = _floats(y_true, y_pred)
     right = tf.reduce_sum(y_true * y_pred, axis=-1)
     wrong = tf.reduce_max((1.0 - y_true) * y_pred, axis=-1)
@@ -112,7 +112,7 @@ def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
 
 @export("keras.losses.logcosh")
 def logcosh(y_true: Any, y_pred: Any) -> Any:
-    """The mean logarithm of the hyperbolic cosine of differences."""
+    """Return the mean logarithm of the hyperbolic cosine of differences."""
     y_true, y_pred = _floats(y_true, y_pred)
     x = y_pred - y_true
     return mean(x + tf.nn.softplus(-2.0 * x) - tf.log(2.0), axis=-1)
@@ -127,7 +127,7 @@ def logcosh(y_true: Any, y_pred: Any) -> Any:
     "keras.losses.KLD",
 )
 def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Any:
-    """The divergence of the predictions from the targets."""
+    """Return the divergence of the predictions from the targets."""
     y_true, y_pred = _floats(y_true, y_pred)
     y_true = clip(y_true, epsilon(), 1)
     y_pred = clip(y_pred, epsilon(), 1)
@@ -136,7 +136,7 @@ def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Any:
 
 @export("keras.metrics.poisson", "keras.losses.poisson")
 def poisson(y_true: Any, y_pred: Any) -> Any:
-    """The mean of `y_pred - y_true * log(y_pred)`."""
+    """Return the mean of `y_pred - y_true * log(y_pred)`."""
     y_true, y_pred = _floats(y_true, y_pred)
     return mean(y_pred - y_true * tf.log(y_pred + epsilon()), axis=-1)
 
@@ -156,7 +156,7 @@ def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
 def categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: Any = 0
 ) -> Any:
-    """The cross entropy of distributions over classes.
+    """Return the cross entropy of distributions over classes.
 
     Args:
       y_true, y_pred: [batch, classes].
@@ -180,7 +180,7 @@ def categorical_crossentropy(
 def sparse_categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, axis: int = -1
 ) -> Any:
-    """The cross entropy of classes given as integers."""
+    """Return the cross entropy of classes given as integers."""
     return crossentropy.sparse_categorical_crossentropy(
         y_true, y_pred, from_logits=from_logits, axis=axis
     )
@@ -190,7 +190,7 @@ def sparse_categorical_crossentropy(
 def binary_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: Any = 0
 ) -> Any:
-    """The mean cross entropy of yes-or-no questions.
+    """Return the mean cross entropy of yes-or-no questions.
 
     Args:
       y_true, y_pred: of the same shape.
@@ -216,6 +216,6 @@ def binary_crossentropy(
     "keras.losses.cosine_similarity",
 )
 def cosine_proximity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
-    """The cosine of the angle between targets and predictions."""
+    """Return the cosine of the angle between targets and predictions."""
     y_true, y_pred = tf.nn.l2_normalize(y_true, axis=axis), tf.nn.l2_normalize(y_pred, axis=axis)
     return tf.reduce_sum(y_true * y_pred, axis=axis)

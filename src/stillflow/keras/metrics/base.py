@@ -55,7 +55,7 @@ class Metric(Layer):
         self._dtype = floatx() if dtype is None else tf.as_dtype(dtype).name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Updates the variables and gives the result afterwards; as `update_state`."""
+        """Update the variables and give the result afterwards; as `update_state`."""
 
         def update(*args: Any, **kwargs: Any) -> Any:
             with control_dependencies([self.update_state(*args, **kwargs)]):
@@ -68,11 +68,11 @@ class Metric(Layer):
         return update(*args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {"name": self.name, "dtype": self.dtype}
 
     def reset_states(self) -> None:
-        """Sets the variables to 0."""
+        """Set the variables to 0."""
         batch_set_value([(v, np.zeros(v.shape.as_list())) for v in self.variables])
 
     def add_weight(  # type: ignore[override]
@@ -84,7 +84,7 @@ class Metric(Layer):
         initializer: Any = None,
         dtype: Any = None,
     ) -> Any:
-        """Makes a variable of the metric, which belongs to no collection."""
+        """Make a variable of the metric, which belongs to no collection."""
         return super().add_weight(
             name=name, shape=shape, dtype=dtype or self._dtype, trainable=False,
             initializer=initializer, collections=[], synchronization=synchronization,
@@ -141,7 +141,7 @@ class Reduce(Metric):
                 self.count = self._add_zeros("count")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> Any:
-        """Adds values, each with a weight that is broadcast to them."""
+        """Add values, each with a weight that is broadcast to them."""
         values, sample_weight = ragged_assert_compatible_and_get_flat_values(values, sample_weight)
         values = tf.cast(values, self._dtype)
         if sample_weight is not None:
@@ -170,7 +170,7 @@ class Reduce(Metric):
             return reduce(values, axis=axes), sample_weight
 
     def result(self) -> Any:
-        """The sum, or the sum divided by the weights."""
+        """Return the sum, or the sum divided by the weights."""
         if self.reduction == "sum":
             return tf.identity(self.total)
         return tf.math.divide_no_nan(self.total, self.count)
@@ -209,7 +209,7 @@ class MeanMetricWrapper(Mean):
     def update_state(  # type: ignore[override]
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> Any:
-        """Adds the function's values, each with a weight that is broadcast to them."""
+        """Add the function's values, each with a weight that is broadcast to them."""
         y_true, y_pred = tf.cast(y_true, self._dtype), tf.cast(y_pred, self._dtype)
         (y_true, y_pred), sample_weight = ragged_assert_compatible_and_get_flat_values(
             [y_true, y_pred], sample_weight
@@ -219,7 +219,7 @@ class MeanMetricWrapper(Mean):
         return super().update_state(matches, sample_weight=sample_weight)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, without the function."""
+        """Return the constructor's arguments, without the function."""
         kwargs = {k: eval_(v) if tf.is_tensor(v) else v for k, v in self._fn_kwargs.items()}
         return {**super().get_config(), **kwargs}
 

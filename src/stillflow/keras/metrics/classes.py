@@ -224,12 +224,12 @@ class RootMeanSquaredError(Mean):
     def update_state(  # type: ignore[override]
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> Any:
-        """Adds squared differences, each with a weight that is broadcast to them."""
+        """Add squared differences, each with a weight that is broadcast to them."""
         y_true, y_pred = tf.cast(y_true, self._dtype), tf.cast(y_pred, self._dtype)
         y_pred, y_true = align_targets(y_pred, y_true)
         squares = tf.squared_difference(y_pred, y_true)
         return super().update_state(squares, sample_weight=sample_weight)
 
     def result(self) -> Any:
-        """The root of the mean."""
+        """Return the root of the mean."""
         return tf.sqrt(tf.math.divide_no_nan(self.total, self.count))

@@ -55,7 +55,7 @@ def update_counts(
     class_id: int | None = None,
     sample_weight: Any = None,
 ) -> Any:
-    """Adds to the counts of true and false positives and negatives.
+    """Add to the counts of true and false positives and negatives.
 
     Args:
       variables: what is counted, by "true_positives" and so on; one number for each threshold.
@@ -135,7 +135,7 @@ class _Counting(Metric):
         return {name: getattr(self, name) for name in self.counted}
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Adds predictions, each with a weight that is broadcast to them."""
+        """Add predictions, each with a weight that is broadcast to them."""
         return update_counts(
             self._counts(), y_true, y_pred, thresholds=self.thresholds,
             top_k=getattr(self, "top_k", None), class_id=getattr(self, "class_id", None),
@@ -143,7 +143,7 @@ class _Counting(Metric):
         )  # fmt: skip
 
     def reset_states(self) -> None:
-        """Sets the counts to 0."""
+        """Set the counts to 0."""
         batch_set_value([(v, np.zeros((len(self.thresholds),))) for v in self.variables])
 
 
@@ -163,12 +163,12 @@ class _ConditionCount(_Counting):
         return {self.counted[0]: self.accumulator}
 
     def result(self) -> Any:
-        """The count, or one for each threshold."""
+        """Return the count, or one for each threshold."""
         one = len(self.thresholds) == 1
         return convert_to_tensor(self.accumulator[0] if one else self.accumulator)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "thresholds": self.init_thresholds}
 
 
@@ -223,13 +223,13 @@ class _Share(_Counting):
         self._add_counts()
 
     def result(self) -> Any:
-        """The part, or one for each threshold."""
+        """Return the part, or one for each threshold."""
         right, wrong = self._counts().values()
         result = tf.math.divide_no_nan(right, right + wrong)
         return result[0] if len(self.thresholds) == 1 else result
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {"top_k": self.top_k, "class_id": self.class_id}
         return {**super().get_config(), "thresholds": self.init_thresholds, **config}
 
@@ -276,7 +276,7 @@ class _AtValue(_Counting):
     _argument: str
 
     def result(self) -> Any:
-        """The rate at the threshold where the other one is nearest to the value."""
+        """Return the rate at the threshold where the other one is nearest to the value."""
         right, wrong = (getattr(self, name) for name in self.given)
         rates = tf.math.divide_no_nan(right, right + wrong)
         place = tf.cast(tf.argmin(tf.abs(rates - self.value), axis=0), tf.int32)
@@ -284,7 +284,7 @@ class _AtValue(_Counting):
         return tf.math.divide_no_nan(right[place], right[place] + wrong[place])
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {"num_thresholds": self.num_thresholds, self._argument: self.value}
         return {**super().get_config(), **config}
 
@@ -359,7 +359,7 @@ class AUC(_Counting):
         self._add_counts()
 
     def result(self) -> Any:
-        """The area."""
+        """Return the area."""
         interpolates = self.summation_method is AUCSummationMethod.INTERPOLATION
         if self.curve is AUCCurve.PR and interpolates:
             return self._interpolated_pr()
@@ -398,7 +398,7 @@ class AUC(_Counting):
         return tf.reduce_sum(increment, name="interpolate_pr_auc")
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {
             **super().get_config(),
             "num_thresholds": self.num_thresholds,

@@ -1,4 +1,4 @@
-"""Which curve `tf.keras.metrics.AUC` measures, and how."""
+"""Curves of `tf.keras.metrics.AUC`, and their sums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class AUCCurve(enum.Enum):
 
     @classmethod
     def from_str(cls, key: str) -> AUCCurve:
-        """The curve of a name, all of it in capital letters or in small ones.
+        """Return the curve of a name, all of it in capital letters or in small ones.
 
         Raises:
           ValueError: if there is none.
@@ -25,7 +25,7 @@ class AUCCurve(enum.Enum):
 
 
 class AUCSummationMethod(enum.Enum):
-    """What stands for the curve between two points."""
+    """Form of the curve between two points."""
 
     INTERPOLATION = "interpolation"
     MAJORING = "majoring"
@@ -33,7 +33,7 @@ class AUCSummationMethod(enum.Enum):
 
     @classmethod
     def from_str(cls, key: str) -> AUCSummationMethod:
-        """The method of a name, whose first letter may be a capital one.
+        """Return the method of a name, whose first letter may be a capital one.
 
         Raises:
           ValueError: if there is none.

@@ -12,7 +12,7 @@ from stillflow.keras.backend.reductions import mean
 
 
 def accuracy(y_true: Any, y_pred: Any) -> Any:
-    """Where predictions are equal to targets."""
+    """Return True where predictions equal targets."""
     y_pred.shape.assert_is_compatible_with(y_true.shape)
     if y_true.dtype != y_pred.dtype:
         y_pred = tf.cast(y_pred, y_true.dtype)
@@ -21,7 +21,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Any:
 
 @export("keras.metrics.binary_accuracy")
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
-    """The part of predictions on the right side of a threshold."""
+    """Return the part of predictions on the right side of a threshold."""
     threshold = tf.cast(threshold, y_pred.dtype)
     y_pred = tf.cast(y_pred > threshold, y_pred.dtype)
     return mean(tf.equal(y_true, y_pred), axis=-1)
@@ -29,7 +29,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
 
 @export("keras.metrics.categorical_accuracy")
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
-    """Where the largest prediction is the right class; targets are rows with a one."""
+    """Return True where the largest prediction is the right class; targets are one-hot rows."""
     right = tf.equal(tf.argmax(y_true, axis=-1), tf.argmax(y_pred, axis=-1))
     return tf.cast(right, floatx())
 
@@ -42,7 +42,7 @@ def _class_numbers(y_true: Any, y_pred: Any) -> Any:
 
 @export("keras.metrics.sparse_categorical_accuracy")
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
-    """Where the largest prediction is the right class; targets are numbers of classes."""
+    """Return True where the largest prediction is the right class; targets are class numbers."""
     y_true = _class_numbers(y_true, y_pred)
     y_pred = tf.argmax(y_pred, axis=-1)
     if y_pred.dtype.base_dtype != y_true.dtype.base_dtype:
@@ -52,12 +52,12 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
 
 @export("keras.metrics.top_k_categorical_accuracy")
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Any:
-    """Where the right class is among the k largest predictions; targets are rows with a one."""
+    """Return True where the right class is among the k largest predictions; one-hot targets."""
     return tf.cast(tf.nn.in_top_k(y_pred, tf.argmax(y_true, axis=-1), k), floatx())
 
 
 @export("keras.metrics.sparse_top_k_categorical_accuracy")
 def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Any:
-    """The same; targets are numbers of classes."""
+    """Return the same; targets are numbers of classes."""
     y_true = tf.cast(_class_numbers(y_true, y_pred), "int32")
     return tf.cast(tf.nn.in_top_k(y_pred, y_true, k), floatx())

@@ -33,19 +33,19 @@ _KNOWN = _known()
 
 @export("keras.metrics.serialize")
 def serialize(metric: Any) -> Any:
-    """A metric's name, or {"class_name": ..., "config": ...}."""
+    """Return a metric's name, or {"class_name": ..., "config": ...}."""
     return serialize_keras_object(metric)
 
 
 @export("keras.metrics.deserialize")
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """The metric of a name, or that `serialize` made `config` of."""
+    """Return the metric of a name, or that `serialize` made `config` of."""
     return deserialize_keras_object(config, _KNOWN, custom_objects, "metric function")
 
 
 @export("keras.metrics.get")
 def get(identifier: Any) -> Any:
-    """The metric of a name or dictionary; what can be called as it is.
+    """Return the metric of a name or dictionary; what can be called as it is.
 
     Raises:
       ValueError: if it is nothing of the kind.

@@ -32,7 +32,7 @@ class MeanRelativeError(Mean):
     def update_state(  # type: ignore[override]
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> Any:
-        """Adds relative errors, each with a weight that is broadcast to them."""
+        """Add relative errors, each with a weight that is broadcast to them."""
         y_true, y_pred = tf.cast(y_true, self._dtype), tf.cast(y_pred, self._dtype)
         y_pred, y_true = align_targets(y_pred, y_true)
         y_pred, self.normalizer = remove_squeezable_dimensions(y_pred, self.normalizer)
@@ -41,7 +41,7 @@ class MeanRelativeError(Mean):
         return super().update_state(errors, sample_weight=sample_weight)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "normalizer": eval_(self.normalizer)}
 
 
@@ -60,7 +60,7 @@ class MeanIoU(Metric):
         self.total_cm = self._add_zeros("total_confusion_matrix", shape, dtype=tf.float64)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Adds numbers of classes, each with a weight."""
+        """Add numbers of classes, each with a weight."""
         y_true, y_pred = tf.cast(y_true, self._dtype), tf.cast(y_pred, self._dtype)
         y_pred, y_true = _flat(y_pred), _flat(y_true)
         weights = None if sample_weight is None else _flat(sample_weight)
@@ -70,7 +70,7 @@ class MeanIoU(Metric):
         return self.total_cm.assign_add(current)
 
     def result(self) -> Any:
-        """The mean over the classes that occurred."""
+        """Return the mean over the classes that occurred."""
         rows = tf.cast(tf.reduce_sum(self.total_cm, axis=0), dtype=self._dtype)
         columns = tf.cast(tf.reduce_sum(self.total_cm, axis=1), dtype=self._dtype)
         right = tf.cast(tf.diag_part(self.total_cm), dtype=self._dtype)
@@ -80,11 +80,11 @@ class MeanIoU(Metric):
         return tf.math.divide_no_nan(tf.reduce_sum(overlap, name="mean_iou"), valid)
 
     def reset_states(self) -> None:
-        """Sets the confusion matrix to 0."""
+        """Set the confusion matrix to 0."""
         set_value(self.total_cm, np.zeros((self.num_classes, self.num_classes)))
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "num_classes": self.num_classes}
 
 
@@ -119,7 +119,7 @@ class MeanTensor(Metric):
         return self._count
 
     def update_state(self, values: Any, sample_weight: Any = None) -> Any:
-        """Adds a tensor, with weights that are broadcast to it.
+        """Add a tensor, with weights that are broadcast to it.
 
         Raises:
           ValueError: if it is of another shape than those before.
@@ -145,7 +145,7 @@ class MeanTensor(Metric):
             return self._count.assign_add(count)
 
     def result(self) -> Any:
-        """The means.
+        """Return the means.
 
         Raises:
           ValueError: before the first update.
@@ -158,6 +158,6 @@ class MeanTensor(Metric):
         return tf.math.divide_no_nan(self.total, self.count)
 
     def reset_states(self) -> None:
-        """Sets the sums to 0."""
+        """Set the sums to 0."""
         if self._shape is not None:
             batch_set_value([(v, np.zeros(self._shape.as_list())) for v in self.variables])

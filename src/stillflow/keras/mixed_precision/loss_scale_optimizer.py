@@ -15,7 +15,7 @@ from stillflow.train.experimental.loss_scale import get as get_loss_scale
 
 
 class _Together:
-    """Hands variables on to replicas as they are."""
+    """Stand-in that passes variables to replicas unchanged."""
 
     def __init__(self, variables: list[Any]) -> None:
         self.variables = variables
@@ -56,7 +56,7 @@ class LossScaleOptimizer(OptimizerV2):
         return self._loss_scale
 
     def get_scaled_loss(self, loss: Any) -> Any:
-        """The loss, a tensor or a function that gives one, times the scale."""
+        """Return the loss, a tensor or a function that gives one, times the scale."""
         scale = self._loss_scale()
         if callable(loss):
 
@@ -68,7 +68,7 @@ class LossScaleOptimizer(OptimizerV2):
         return loss * tf.cast(scale, loss.dtype)
 
     def get_unscaled_gradients(self, grads: Any) -> list[Any]:
-        """The gradients of a scaled loss, None among them, divided by the scale."""
+        """Return the gradients of a scaled loss, including None, divided by the scale."""
         factor = 1.0 / self._loss_scale()
         return [None if g is None else g * tf.cast(factor, g.dtype) for g in grads]
 
@@ -78,13 +78,13 @@ class LossScaleOptimizer(OptimizerV2):
         return list(zip(grads, [variable for _, variable in found], strict=True))
 
     def get_gradients(self, loss: Any, params: Any) -> list[Any]:
-        """The gradients of a tensor with respect to variables."""
+        """Return the gradients of a tensor with respect to variables."""
         return self.get_unscaled_gradients(
             self._optimizer.get_gradients(self.get_scaled_loss(loss), params)
         )
 
     def apply_gradients(self, grads_and_vars: Any, name: Any = None) -> Any:
-        """Changes variables if all gradients are finite, and adapts the scale.
+        """Change variables if all gradients are finite, and adapts the scale.
 
         Args:
           grads_and_vars: pairs (gradient, variable).
@@ -144,7 +144,7 @@ class LossScaleOptimizer(OptimizerV2):
         self._optimizer.lr = rate
 
     def get_slot_names(self) -> list[str]:
-        """The names of the other optimizer's slots."""
+        """Return the names of the other optimizer's slots."""
         return self._optimizer.get_slot_names()
 
     def get_config(self) -> dict[str, Any]:

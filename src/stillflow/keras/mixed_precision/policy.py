@@ -30,7 +30,7 @@ Keras layers, but is not yet fully complete."""
 
 @export("keras.mixed_precision.experimental.set_policy")
 def set_policy(policy: Any) -> None:
-    """Sets the policy of layers that are given none.
+    """Set the policy of layers that are given none.
 
     Args:
       policy: a `Policy`, its name, or None for the default.
@@ -51,7 +51,7 @@ def set_policy(policy: Any) -> None:
 
 @contextlib.contextmanager
 def policy_scope(policy: Any) -> Iterator[None]:
-    """A context with a policy of layers that are given none."""
+    """Set the default policy of layers within the context."""
     before = policies.chosen[0] if policies.chosen else None
     try:
         set_policy(policy)

@@ -42,7 +42,7 @@ class _Moments(OptimizerV2):
                 self.add_slot(variable, slot)
 
     def _moved(self, slot: Any, factor: Any, indices: Any, values: Any) -> Any:
-        """A slot after it was scaled and rows were added to."""
+        """Return a slot after it was scaled and rows were added to."""
         scaled = tf.assign(slot, slot * factor, use_locking=self._use_locking)
         with tf.control_dependencies([scaled]):
             return self._scatter_add(slot, indices, values)
@@ -97,7 +97,7 @@ class Adam(_Moments):
         }
 
     def set_weights(self, weights: list[Any]) -> None:
-        """Sets the values of `weights`; those that older versions kept are left out."""
+        """Set the values of `weights`; those that older versions kept are left out."""
         params = self.weights
         if len(weights) == 3 * ((len(params) - 1) // 2) + 1:
             weights = weights[: len(params)]

@@ -17,7 +17,7 @@ class CountedLater(OptimizerV2):
     """An optimizer whose older versions did not count steps."""
 
     def set_weights(self, weights: list[Any]) -> None:
-        """Sets the values of `weights`; the count of steps may be missing."""
+        """Set the values of `weights`; the count of steps may be missing."""
         if len(self.weights) == len(weights) + 1:
             weights = [np.array(0), *weights]
         super().set_weights(weights)
@@ -89,7 +89,7 @@ class Adagrad(CountedLater):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The optimizer with these arguments; sums that are not given begin with 0."""
+        """Return the optimizer with these arguments; sums that are not given begin with 0."""
         config.setdefault("initial_accumulator_value", 0.0)
         return super().from_config(config, custom_objects)
 

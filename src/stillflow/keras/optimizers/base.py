@@ -1,4 +1,4 @@
-"""What Keras' optimizers have in common: hyperparameters and slots as variables."""
+"""Base of Keras' optimizers: hyperparameters and slots as variables."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class OptimizerV2(Trackable):
     # ---- gradients
 
     def minimize(self, loss: Any, var_list: Any, grad_loss: Any = None, name: Any = None) -> Any:
-        """Computes gradients and applies them.
+        """Compute gradients and apply them.
 
         Args:
           loss: a function without arguments that gives the loss.
@@ -103,7 +103,7 @@ class OptimizerV2(Trackable):
         return found
 
     def get_gradients(self, loss: Any, params: Any) -> list[Any]:
-        """The gradients of a tensor with respect to variables, clipped.
+        """Return the gradients of a tensor with respect to variables, clipped.
 
         Raises:
           ValueError: if there is none for a variable.
@@ -129,7 +129,7 @@ class OptimizerV2(Trackable):
         return grads
 
     def get_updates(self, loss: Any, params: Any) -> list[Any]:
-        """What changes the variables so that the loss falls."""
+        """Return the updates of the variables that reduce the loss."""
         found = list(zip(self.get_gradients(loss, params), params, strict=True))
         _check_dtypes([v for grad, v in found if grad is not None])
         return [self.apply_gradients(found)]
@@ -137,7 +137,7 @@ class OptimizerV2(Trackable):
     # ---- applying them
 
     def apply_gradients(self, grads_and_vars: Any, name: Any = None) -> Any:
-        """Changes variables.
+        """Change variables.
 
         Args:
           grads_and_vars: pairs (gradient, variable).
@@ -158,7 +158,7 @@ class OptimizerV2(Trackable):
             return replica.merge_call(apply, args=(grads_and_vars,), kwargs={"name": name})
 
     def _create_all_weights(self, variables: list[Any]) -> None:
-        """Makes the variables that the optimizer keeps, where it has not made them."""
+        """Make the variables that the optimizer keeps, where it has not made them."""
         with init_scope():
             _ = self.iterations
             self._create_hypers()
@@ -167,7 +167,7 @@ class OptimizerV2(Trackable):
     def _distributed_apply(
         self, strategy: Any, grads_and_vars: Any, name: Any, state: dict[Any, Any]
     ) -> Any:
-        """Changes variables by the sums of what all replicas want."""
+        """Change variables by the sums of what all replicas want."""
         extended = strategy.extended
         reduced = extended.batch_reduce_to(ReduceOp.SUM, grads_and_vars)
         variables = [variable for _, variable in grads_and_vars]
@@ -201,7 +201,7 @@ class OptimizerV2(Trackable):
             return tf.assign(variable, variable.constraint(variable))
 
     def _prepare(self, variables: list[Any]) -> dict[Any, Any]:
-        """The hyperparameters as tensors, by device and dtype."""
+        """Return the hyperparameters as tensors, by device and dtype."""
         state: dict[Any, Any] = {}
         for variable in variables:
             is_whole = getattr(variable, "is_distributed", False)
@@ -213,28 +213,28 @@ class OptimizerV2(Trackable):
         return state
 
     def _numbers(self, dtype: Any) -> dict[str, Any]:
-        """The hyperparameters as tensors of a dtype."""
+        """Return the hyperparameters as tensors of a dtype."""
         if "learning_rate" not in self._hyper:
             return {}
         return {"lr_t": tf.identity(self._decayed_lr(dtype))}
 
     def _create_slots(self, variables: list[Any]) -> None:
-        """Makes what is kept for each variable."""
+        """Make what is kept for each variable."""
 
     def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
-        """The operation that applies a gradient."""
+        """Return the operation that applies a gradient."""
         raise NotImplementedError
 
     def _apply_sparse_duplicates(
         self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]
     ) -> Any:
-        """The same for gradients of rows, of which there may be several for one row."""
+        """Return the same for gradients of rows, of which there may be several for one row."""
         unique, positions = tf.unique(indices)
         summed = tf.unsorted_segment_sum(grad, positions, tf.shape(unique)[0])
         return self._apply_sparse(summed, variable, unique, numbers)
 
     def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
-        """The same for gradients of different rows."""
+        """Return the same for gradients of different rows."""
         raise NotImplementedError
 
     def _scatter_add(self, variable: Any, indices: Any, values: Any) -> Any:
@@ -330,7 +330,7 @@ class OptimizerV2(Trackable):
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
     ) -> Any:
-        """Makes a variable of the optimizer; see `tf.get_variable`."""
+        """Make a variable of the optimizer; see `tf.get_variable`."""
         if isinstance(initializer, str) or callable(initializer):
             initializer = initializer_of(initializer)
         variable = make_variable(
@@ -343,7 +343,7 @@ class OptimizerV2(Trackable):
         return variable
 
     def add_slot(self, var: Any, slot_name: str, initializer: Any = "zeros") -> Any:
-        """Makes a variable that is kept for another one.
+        """Make a variable that is kept for another one.
 
         Args:
           var: the other one.
@@ -370,15 +370,15 @@ class OptimizerV2(Trackable):
         return slots[slot_name]
 
     def make_restored_slot(self, var: Any, slot_name: str, value: Any) -> Any:
-        """The slot of `var` that a checkpoint has, before the optimizer itself needs it."""
+        """Return the slot of `var` that a checkpoint has, before the optimizer itself needs it."""
         return self.add_slot(var, slot_name, lambda shape, dtype: value)
 
     def get_slot_names(self) -> list[str]:
-        """What is kept for each variable."""
+        """Return the names of each variable's slots."""
         return self._slot_names
 
     def get_slot(self, var: Any, slot_name: str) -> Any:
-        """The variable that is kept for another one.
+        """Return the variable that is kept for another one.
 
         Raises:
           KeyError: if there is none.
@@ -386,7 +386,7 @@ class OptimizerV2(Trackable):
         return self._slots[_key(var)][slot_name]
 
     def variables(self) -> list[Any]:
-        """The variables: the count of steps, then what is kept."""
+        """Return the variables: the count of steps, then what is kept."""
         return self._weights
 
     @property
@@ -395,11 +395,11 @@ class OptimizerV2(Trackable):
         return self._weights
 
     def get_weights(self) -> list[Any]:
-        """The values of `weights`, in Keras' session."""
+        """Return the values of `weights`, in Keras' session."""
         return batch_get_value(self.weights)
 
     def set_weights(self, weights: list[Any]) -> None:
-        """Sets the values of `weights`, in Keras' session.
+        """Set the values of `weights`, in Keras' session.
 
         Raises:
           ValueError: if the number or the shapes of the values do not fit.
@@ -426,7 +426,7 @@ class OptimizerV2(Trackable):
     _config_attributes: tuple[str, ...] = ()
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config: dict[str, Any] = {"name": self._name}
         for key in ("clipnorm", "clipvalue"):
             if hasattr(self, key):
@@ -447,7 +447,7 @@ class OptimizerV2(Trackable):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The optimizer with these constructor's arguments."""
+        """Return the optimizer with these constructor's arguments."""
         if "lr" in config:
             config["learning_rate"] = config.pop("lr")
         if isinstance(config.get("learning_rate"), dict):
@@ -467,7 +467,7 @@ def _check_dtypes(variables: list[Any]) -> None:
 
 
 def _with_gradients(grads_and_vars: Any) -> list[Any]:
-    """The pairs that have a gradient."""
+    """Return the pairs that have a gradient."""
     grads_and_vars = list(grads_and_vars)
     found = [(grad, variable) for grad, variable in grads_and_vars if grad is not None]
     if grads_and_vars and not found:
@@ -482,7 +482,7 @@ def _with_gradients(grads_and_vars: Any) -> list[Any]:
 
 
 def _key(var: Any) -> str:
-    """What tells a variable from others: its name, unless others may have the same."""
+    """Return the key of a variable: its name, unless others may have the same."""
     if not getattr(var, "is_distributed", False) and hasattr(var, "_distributed_container"):
         var = var._distributed_container()
     var = first_part(var)

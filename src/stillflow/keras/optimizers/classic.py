@@ -18,7 +18,7 @@ K: Any = backend  # what it has is found when it is asked for
 
 @export("contrib.keras.optimizers.Optimizer", "contrib.keras.api.keras.optimizers.Optimizer")
 class Optimizer:
-    """What the rules share.
+    """Base of the rules.
 
     Args:
       clipnorm: the most that the norm of a gradient may be.
@@ -44,7 +44,7 @@ class Optimizer:
         self.weights: list[Any] = []
 
     def _set(self, given: dict[str, Any]) -> None:
-        """Makes attributes of the arguments of a constructor, variables of some."""
+        """Make attributes of the arguments of a constructor, variables of some."""
         with tf.name_scope(type(self).__name__):
             for name in self._variables:
                 kind = {"dtype": "int64"} if name == "iterations" else {}
@@ -56,7 +56,7 @@ class Optimizer:
             self.initial_decay = given["decay"]
 
     def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """What changes variables so that a loss falls.
+        """Return the updates of variables that reduce a loss.
 
         Args:
           loss: a scalar tensor.
@@ -65,7 +65,7 @@ class Optimizer:
         raise NotImplementedError
 
     def get_gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """The gradients of a loss, clipped.
+        """Return the gradients of a loss, clipped.
 
         Raises:
           ValueError: if there is none of a variable.
@@ -84,7 +84,7 @@ class Optimizer:
         return grads
 
     def set_weights(self, weights: Sequence[Any]) -> None:
-        """Sets the variables of the last step, which are there once the rule was used.
+        """Set the variables of the last step, which are there once the rule was used.
 
         Raises:
           ValueError: if there are more or less of them, or shapes differ.
@@ -104,11 +104,11 @@ class Optimizer:
         K.batch_set_value(list(zip(params, weights, strict=True)))
 
     def get_weights(self) -> list[Any]:
-        """The values of the variables of the last step."""
+        """Return the values of the variables of the last step."""
         return K.batch_get_value(self.weights)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes to make the same optimizer."""
+        """Return the constructor's arguments for an equal optimizer."""
         given = vars(self)
         config: dict[str, Any] = {
             key: given[key] for key in ("clipnorm", "clipvalue") if key in given
@@ -119,11 +119,11 @@ class Optimizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Optimizer:
-        """The optimizer of a config."""
+        """Return the optimizer of a config."""
         return cls(**config)
 
     def _rate(self) -> Any:
-        """The learning rate of this step."""
+        """Return the learning rate of this step."""
         given: Any = self
         if given.initial_decay <= 0:
             return given.lr
@@ -134,7 +134,7 @@ class Optimizer:
         self.updates = [tf.assign_add(vars(self)["iterations"], 1)]
 
     def _counted(self) -> Any:
-        """The number of this step, from 1 on."""
+        """Return the number of this step, from 1 on."""
         iterations = vars(self)["iterations"]
         with tf.control_dependencies([tf.assign_add(iterations, 1)]):
             return tf.cast(iterations, K.floatx())
@@ -148,7 +148,7 @@ class Optimizer:
 
 
 def _zeros(params: Sequence[Any], typed: bool = False) -> list[Any]:
-    """A variable of zeros for each, of its type or that of Keras."""
+    """Return a variable of zeros for each, of its type or that of Keras."""
     return [K.zeros(K.int_shape(p), **({"dtype": K.dtype(p)} if typed else {})) for p in params]
 
 
@@ -176,7 +176,7 @@ class SGD(Optimizer):
         self._set(given)
 
     def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """What changes variables; see `Optimizer`."""
+        """Return the updates of variables; see `Optimizer`."""
         own: Any = self
         grads = self.get_gradients(loss, params)
         self._count()
@@ -216,7 +216,7 @@ class RMSprop(Optimizer):
         self._set(given)
 
     def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """What changes variables; see `Optimizer`."""
+        """Return the updates of variables; see `Optimizer`."""
         own: Any = self
         grads = self.get_gradients(loss, params)
         self.weights = _zeros(params, typed=True)
@@ -249,7 +249,7 @@ class Adagrad(Optimizer):
         self._set(given)
 
     def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """What changes variables; see `Optimizer`."""
+        """Return the updates of variables; see `Optimizer`."""
         own: Any = self
         grads = self.get_gradients(loss, params)
         self.weights = _zeros(params)
@@ -283,7 +283,7 @@ class Adadelta(Optimizer):
         self._set(given)
 
     def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """What changes variables; see `Optimizer`."""
+        """Return the updates of variables; see `Optimizer`."""
         own: Any = self
         grads = self.get_gradients(loss, params)
         averages, moves = _zeros(params), _zeros(params)
@@ -322,7 +322,7 @@ class Adam(Optimizer):
         self._set(given)
 
     def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """What changes variables; see `Optimizer`."""
+        """Return the updates of variables; see `Optimizer`."""
         own: Any = self
         grads = self.get_gradients(loss, params)
         self.updates = []
@@ -346,7 +346,7 @@ class Adam(Optimizer):
 
 @export("contrib.keras.optimizers.Adamax", "contrib.keras.api.keras.optimizers.Adamax")
 class Adamax(Optimizer):
-    """Adam with the largest of sizes in place of their average.
+    """Adam with the maximum of sizes instead of their average.
 
     Args:
       lr, beta_1, beta_2, epsilon, decay: as in `Adam`.
@@ -365,7 +365,7 @@ class Adamax(Optimizer):
         self._set(given)
 
     def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """What changes variables; see `Optimizer`."""
+        """Return the updates of variables; see `Optimizer`."""
         own: Any = self
         grads = self.get_gradients(loss, params)
         self.updates = []
@@ -409,7 +409,7 @@ class Nadam(Optimizer):
         return own.beta_1 * (1.0 - 0.5 * tf.pow(K.cast_to_floatx(0.96), step * own.schedule_decay))
 
     def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
-        """What changes variables; see `Optimizer`."""
+        """Return the updates of variables; see `Optimizer`."""
         own: Any = self
         grads = self.get_gradients(loss, params)
         step = self._counted()

@@ -10,7 +10,7 @@ from stillflow.keras.optimizers.base import OptimizerV2
 
 
 def uses_momentum(momentum: Any) -> bool:
-    """Whether there is momentum.
+    """Return True if there is momentum.
 
     Raises:
       ValueError: if it is not between 0 and 1.

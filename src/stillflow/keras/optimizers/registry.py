@@ -39,7 +39,7 @@ def serialize(optimizer: Any) -> Any:
     "contrib.keras.api.keras.optimizers.deserialize",
 )
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """The optimizer that `serialize` made `config` of; its class's name in any case."""
+    """Return the optimizer that `serialize` made `config` of; its class's name in any case."""
     if config["class_name"].lower() in _KNOWN:
         config["class_name"] = config["class_name"].lower()
     return deserialize_keras_object(config, _KNOWN, custom_objects, "optimizer")
@@ -51,7 +51,9 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
     "contrib.keras.api.keras.optimizers.get",
 )
 def get(identifier: Any) -> Any:
-    """The optimizer of a name or dictionary; one of Keras as it is, one of `tf.train` wrapped.
+    """Return the optimizer of a name or dictionary.
+
+    One of Keras as it is, one of `tf.train` wrapped.
 
     Raises:
       ValueError: if it is nothing of the kind.

@@ -111,7 +111,7 @@ class RMSprop(CountedLater):
     def _moved_rows(
         self, variable: Any, slot_name: str, numbers: dict[str, Any], indices: Any, values: Any
     ) -> tuple[Any, Any]:
-        """A moving average after a step, and the rows of it that gradients are for."""
+        """Return a moving average after a step, and the rows of it that gradients are for."""
         slot = self.get_slot(variable, slot_name)
         scaled = tf.assign(slot, slot * numbers["rho"], use_locking=self._use_locking)
         with tf.control_dependencies([scaled]):

@@ -24,5 +24,5 @@ def serialize(learning_rate_schedule: Any) -> Any:
 
 @export("keras.optimizers.schedules.deserialize")
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """The schedule that `serialize` made `config` of."""
+    """Return the schedule that `serialize` made `config` of."""
     return deserialize_keras_object(config, _KNOWN, custom_objects, "decay")

@@ -32,11 +32,11 @@ class TFOptimizer(Trackable):
         return self.optimizer.compute_gradients(loss, params)
 
     def apply_gradients(self, grads: Any) -> None:
-        """Applies gradients and counts the step."""
+        """Apply gradients and count the step."""
         self.optimizer.apply_gradients(grads, global_step=self.iterations)
 
     def get_updates(self, loss: Any, params: Any) -> list[Any]:
-        """What changes the variables so that the loss falls."""
+        """Return the updates of the variables that reduce the loss."""
         if not params:
             self.updates = [self.iterations.assign_add(1)]
         else:

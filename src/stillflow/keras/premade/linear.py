@@ -46,7 +46,7 @@ class LinearModel(Model):
         super().__init__(**kwargs)
 
     def build(self, input_shape: Any) -> None:
-        """Makes a layer for each input, and `bias` [units]."""
+        """Make a layer for each input, and `bias` [units]."""
         shapes = input_shape if isinstance(input_shape, list) else [input_shape]
         self.dense_layers = [
             Dense(
@@ -63,7 +63,7 @@ class LinearModel(Model):
             )  # fmt: skip
 
     def call(self, inputs: Any) -> Any:
-        """The output for [batch, ...] or a list of these.
+        """Return the output for [batch, ...] or a list of these.
 
         Raises:
           ValueError: if there are more or less inputs than before.
@@ -82,7 +82,7 @@ class LinearModel(Model):
         return self.activation(result)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         roles = {role: serialized(f"{role.split('_')[1]}s", getattr(self, role)) for role in _ROLES}
         return {
             **Layer.get_config(self),
@@ -94,5 +94,5 @@ class LinearModel(Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The model with these constructor's arguments."""
+        """Return the model with these constructor's arguments."""
         return cls(**config)

@@ -30,7 +30,7 @@ class WideDeepModel(Model):
         self.activation = activation_of(activation)
 
     def call(self, inputs: Any) -> Any:
-        """The output.
+        """Return the output.
 
         Args:
           inputs: those of both models, or a list of two: the linear one's and the other's.
@@ -62,7 +62,7 @@ class WideDeepModel(Model):
             optimizer.apply_gradients(zip(grads_of, variables, strict=True))
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {
             **Layer.get_config(self),
             "linear_model": serialize_keras_object(self.linear_model),
@@ -72,7 +72,7 @@ class WideDeepModel(Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The model that `get_config` made `config` of."""
+        """Return the model that `get_config` made `config` of."""
         config = dict(config)
         models = {
             name: deserialize(config.pop(name), custom_objects)

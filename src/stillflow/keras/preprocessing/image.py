@@ -40,7 +40,7 @@ export("keras.preprocessing.image.random_zoom")(random_zoom)
 
 
 def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a constructor, those that are the backend's to choose filled in."""
+    """Return the arguments of a constructor, those that are the backend's to choose filled in."""
     chosen = arguments(given)
     chosen["data_format"] = chosen["data_format"] or image_data_format()
     chosen["dtype"] = chosen["dtype"] or floatx()
@@ -50,7 +50,7 @@ def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
 @export("keras.preprocessing.image.array_to_img")
 def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dtype: Any = None
 ) -> Any:  # fmt: skip
-    """An array as a picture of Pillow.
+    """Return an array as a picture of Pillow.
 
     Args:
       x: of three dimensions; one, three or four channels.
@@ -67,7 +67,7 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
 
 @export("keras.preprocessing.image.img_to_array")
 def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> Any:
-    """A picture of Pillow as an array.
+    """Return a picture of Pillow as an array.
 
     Args:
       img: the picture.
@@ -82,7 +82,7 @@ def save_img(
     path: Any, x: Any, data_format: str | None = None, file_format: str | None = None,
     scale: bool = True, **kwargs: Any,
 ) -> None:  # fmt: skip
-    """Writes an array as a picture.
+    """Write an array as a picture.
 
     Args:
       path: a file's name, or a file.

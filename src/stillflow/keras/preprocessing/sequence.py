@@ -35,7 +35,7 @@ def pad_sequences(
     truncating: str = "pre",
     value: Any = 0.0,
 ) -> NDArray[Any]:
-    """Lists of different lengths as the rows of an array.
+    """Return lists of different lengths as the rows of an array.
 
     Args:
       sequences: the lists.

@@ -1,6 +1,6 @@
-"""What SavedModels hold of layers besides their parts: lists of variables, and functions.
+"""Contents of layers in SavedModels besides their parts: lists of variables, and functions.
 
-TensorFlow finds it under `keras_api`, and some of it beside that.
+TensorFlow finds it under `keras_api`, and some of it on the layer itself too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _List(_Parts):
 
 @contextlib.contextmanager
 def layers_with_functions(root: Any) -> Iterator[None]:
-    """Gives the layers that an object leads to what SavedModels hold of them.
+    """Attach the contents for SavedModels to all layers reachable from an object.
 
     Args:
       root: what is saved.
@@ -138,7 +138,7 @@ class _LossFunctions:
         self._made: dict[int, Function] = {}
 
     def of(self, loss: Any) -> Function:
-        """The function of a loss."""
+        """Return the function of a loss."""
         if id(loss) not in self._made:
             number = len(self._made)
             self._made[id(loss)] = Function(

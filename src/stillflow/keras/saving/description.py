@@ -1,4 +1,4 @@
-"""What files say of a model besides its variables: how to make it, and how it is trained."""
+"""Description of a model besides its variables: its construction and its training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.platform import tf_logging as logging
 
 
 def describe(model: Any, include_optimizer: bool = True) -> dict[str, Any]:
-    """The class and configuration of a model, and what it was compiled with.
+    """Return the class and configuration of a model, and what it was compiled with.
 
     Args:
       model: the model; if it has no configuration, there is none here.

@@ -49,7 +49,7 @@ def export_saved_model(
     input_signature: Any = None,
     serving_only: bool = False,
 ) -> None:
-    """Writes a model as a SavedModel: a graph each to train (if compiled), to evaluate, to serve.
+    """Write a model as a SavedModel: a graph each to train (if compiled), to evaluate, to serve.
 
     Args:
       model: the model.
@@ -90,7 +90,7 @@ def export_saved_model(
     "to `tf.keras.models.load_model`.",
 )
 def load_from_saved_model(saved_model_path: Any, custom_objects: Any = None) -> Any:
-    """Makes the model that `export_saved_model` wrote, not compiled.
+    """Make the model that `export_saved_model` wrote, not compiled.
 
     Args:
       saved_model_path: the directory.
@@ -133,7 +133,7 @@ def _export_graphs(model: Any, path: str, custom_objects: Any, as_text: bool, in
 
 
 def _clone(model: Any, mode: str, custom_objects: Any, signature: Any) -> Any:
-    """The model again in the default graph, ready for a mode."""
+    """Return the model again in the default graph, ready for a mode."""
     inputs = signature and nest.map_structure(
         lambda spec: placeholder(shape=spec.shape, dtype=spec.dtype, name=spec.name), signature
     )
@@ -148,7 +148,7 @@ def _clone(model: Any, mode: str, custom_objects: Any, signature: Any) -> Any:
 
 
 def _add_graph(builder: InternalBuilder, model: Any, mode: str, checkpoint: str) -> None:
-    """Adds the default graph; the first one has all variables, and so it writes them again."""
+    """Add the default graph; the first one has all variables, and so it writes them again."""
     with Session().as_default():
         saveables, _ = ObjectGraph(model).serialize()
         status = model.load_weights(checkpoint)
@@ -181,7 +181,7 @@ def _signatures(model: Any, mode: str) -> dict[str, Any]:
 
 
 def _initialize_with_locals(metrics: Any) -> None:
-    """Lets what initializes local variables initialize those of metrics too."""
+    """Make the initializer of local variables initialize those of metrics too."""
     known = get_collection_ref(GraphKeys.LOCAL_VARIABLES)
     made = [v for metric in metrics if isinstance(metric, Metric) for v in metric.variables]
     known += [v for v in made if not any(v is one for one in known)]

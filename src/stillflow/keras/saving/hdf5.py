@@ -37,14 +37,14 @@ def _h5py(what: str) -> Any:
 
 
 def is_file(value: Any) -> bool:
-    """Whether a value is a file of h5py that is open."""
+    """Return True if a value is a file of h5py that is open."""
     h5py = sys.modules.get("h5py")  # who has such a file has imported it
     return h5py is not None and isinstance(value, h5py.File)
 
 
 @contextlib.contextmanager
 def _opened(what: str, path: Any, mode: str) -> Iterator[Any]:
-    """The file at a path; a file that is open already is left open."""
+    """Open the file at a path; a file that is open already is left open."""
     if is_file(path):
         yield path
         path.flush()
@@ -54,7 +54,7 @@ def _opened(what: str, path: Any, mode: str) -> Iterator[Any]:
 
 
 def is_hdf5(path: Any) -> bool:
-    """Whether a file is one of HDF5."""
+    """Return True if a file is one of HDF5."""
     try:
         with open(path, "rb") as file:
             return file.read(8) == b"\x89HDF\r\n\x1a\n"
@@ -63,7 +63,7 @@ def is_hdf5(path: Any) -> bool:
 
 
 def save_weights(path: str, layers: list[Any]) -> None:
-    """Writes the variables of layers.
+    """Write the variables of layers.
 
     Raises:
       ImportError: if h5py is not installed.
@@ -73,7 +73,7 @@ def save_weights(path: str, layers: list[Any]) -> None:
 
 
 def load_weights(path: str, layers: list[Any], by_name: bool) -> None:
-    """Reads the variables of layers.
+    """Read the variables of layers.
 
     Args:
       by_name: whether layers are found by their names rather than in their order.
@@ -93,7 +93,7 @@ def load_weights(path: str, layers: list[Any], by_name: bool) -> None:
 def save_model_to_hdf5(
     model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True
 ) -> None:
-    """Writes a model: its configuration, its variables, how it is trained.
+    """Write a model: its configuration, its variables, how it is trained.
 
     Args:
       model: a functional or sequential model.
@@ -119,7 +119,7 @@ def save_model_to_hdf5(
 
 
 def load_model_from_hdf5(filepath: Any, custom_objects: Any = None, compile: bool = True) -> Any:
-    """Reads a model.
+    """Read a model.
 
     Args:
       filepath: the path of a file, or one of h5py that is open.

@@ -16,7 +16,7 @@ HDF5_OBJECT_HEADER_LIMIT = 64512  # bytes of an attribute
 
 
 def save_attributes_to_hdf5_group(group: Any, name: str, data: list[Any]) -> None:
-    """Writes texts as an attribute, in parts if it would be too large.
+    """Write texts as an attribute, in parts if it would be too large.
 
     Args:
       group: of a file that is open.
@@ -42,7 +42,7 @@ def save_attributes_to_hdf5_group(group: Any, name: str, data: list[Any]) -> Non
 
 
 def load_attributes_from_hdf5_group(group: Any, name: str) -> list[str]:
-    """The texts that `save_attributes_to_hdf5_group` wrote."""
+    """Return the texts that `save_attributes_to_hdf5_group` wrote."""
     if name in group.attrs:
         return [text(value) for value in group.attrs[name]]
     parts = itertools.takewhile(
@@ -52,12 +52,12 @@ def load_attributes_from_hdf5_group(group: Any, name: str) -> list[str]:
 
 
 def text(value: Any) -> str:
-    """An attribute of a file as a string."""
+    """Return an attribute of a file as a string."""
     return value.decode("utf8") if isinstance(value, bytes) else str(value)
 
 
 def _weights_of(layer: Any) -> list[Any]:
-    """The variables in the order of the file: trainable ones first."""
+    """Return the variables in the order of the file: trainable ones first."""
     weights: list[Any] = layer.trainable_weights + layer.non_trainable_weights
     return weights
 
@@ -74,7 +74,7 @@ def _read_arrays(group: Any) -> list[np.ndarray]:
 
 
 def save_weights_to_hdf5_group(f: Any, layers: list[Any]) -> None:
-    """Writes the variables of layers into a file or a group of one that is open."""
+    """Write the variables of layers into a file or a group of one that is open."""
     save_attributes_to_hdf5_group(f, "layer_names", [layer.name for layer in layers])
     f.attrs["backend"] = b"tensorflow"
     f.attrs["keras_version"] = VERSION.encode("utf8")
@@ -83,13 +83,13 @@ def save_weights_to_hdf5_group(f: Any, layers: list[Any]) -> None:
 
 
 def save_optimizer_weights_to_hdf5_group(hdf5_group: Any, optimizer: Any) -> None:
-    """Writes the variables of an optimizer, if it has any, into the group `optimizer_weights`."""
+    """Write the variables of an optimizer, if it has any, into the group `optimizer_weights`."""
     if optimizer.weights:
         _write_arrays(hdf5_group.create_group("optimizer_weights"), optimizer.weights)
 
 
 def load_optimizer_weights_from_hdf5_group(hdf5_group: Any) -> list[Any]:
-    """What `set_weights` of an optimizer takes.
+    """Return the argument of an optimizer's `set_weights`.
 
     Args:
       hdf5_group: that was given to `save_optimizer_weights_to_hdf5_group`.
@@ -102,7 +102,7 @@ def load_optimizer_weights_from_hdf5_group(hdf5_group: Any) -> list[Any]:
 
 
 def load_weights_from_hdf5_group(f: Any, layers: list[Any]) -> None:
-    """Reads the variables of layers in their order.
+    """Read the variables of layers in their order.
 
     Args:
       f: that was given to `save_weights_to_hdf5_group`.
@@ -114,7 +114,7 @@ def load_weights_from_hdf5_group(f: Any, layers: list[Any]) -> None:
 
 
 def load_weights_from_hdf5_group_by_name(f: Any, layers: list[Any]) -> None:
-    """The same for those layers whose names the group has."""
+    """Load the layers whose names the group has."""
     _read_layers(f, layers, by_name=True)
 
 
@@ -160,7 +160,7 @@ def _read_layers(group: Any, layers: list[Any], by_name: bool) -> None:
 def _wrong_count(
     number: int, layer: Any, saved_name: str | None, expected: int, found: int
 ) -> ValueError:
-    """The error of a layer; `saved_name` if it was found by its order in the file."""
+    """Return the error of a layer; `saved_name` if it was found by its order in the file."""
     beginning = f'Layer #{number} (named "{layer.name}"'
     if saved_name is None:
         return ValueError(

@@ -28,7 +28,7 @@ from stillflow.util import tf_decorator, tf_inspect
 
 
 def inner_layers(layer: Any) -> list[Any]:
-    """The layers that a layer calls: those of a model, or those among the attributes."""
+    """Return the layers that a layer calls: those of a model, or those among the attributes."""
     return list(layer.layers if isinstance(layer, Model) else layers_in(layer._layers))
 
 
@@ -86,7 +86,7 @@ class LayerFunctions:
         return added
 
     def _alone(self, run: Callable[..., Any]) -> Any:
-        """What runs something of the layer without what calls before have left."""
+        """Run a part of the layer without the leftovers of earlier calls."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             layer = self._layer
@@ -104,7 +104,7 @@ class LayerFunctions:
     # ---- the argument `training`
 
     def _place(self) -> int | None:
-        """Where `training` stands after the inputs; None if it goes by its name."""
+        """Return the position of `training` after the inputs; None if it is passed by name."""
         names = self._spec.args[2:]
         return names.index("training") if "training" in names else None
 
@@ -146,7 +146,7 @@ class LayerFunctions:
             function.get_concrete_function(inputs, *args, **kwargs)
 
     def stand_in(self) -> Callable[..., Any]:
-        """What stands for the layer's `call` while the function of a layer around is traced."""
+        """Return the layer's replacement of `call` while an outer layer's function is traced."""
         run = self.by_name["call_and_return_conditional_losses"]
 
         def call(inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -193,7 +193,7 @@ class _LayerFunction(Function):
 
 
 def _spec_of(layer: Any) -> Any:
-    """The arguments of a layer's `call`, with `training` if it or a layer inside it uses that."""
+    """Return the arguments of a layer's `call`, with `training` if it or an inner layer uses it."""
     spec = tf_inspect.getfullargspec(layer.call)
     defaults = list(spec.defaults or ())
     if not any(one._expects("training") for one in all_layers(layer)):
@@ -212,7 +212,7 @@ def _spec_of(layer: Any) -> Any:
 
 
 def _signature_of(layer: Any) -> Any:
-    """The `TensorSpec`s of a layer's inputs; None if it takes several shapes."""
+    """Return the `TensorSpec`s of a layer's inputs; None if it takes several shapes."""
     if isinstance(layer, Model):
         return input_signature(layer)
     if layer.input_spec is None:
@@ -230,7 +230,7 @@ class LayerFunctionsCache:
         self._made: dict[int, Any] = {}
 
     def of(self, layer: Any) -> dict[str, Any]:
-        """The functions of a layer by name; none while they are being made.
+        """Return the functions of a layer by name; none while they are being made.
 
         Raises:
           TypeError, ValueError: if the layer's `call` cannot be traced.
@@ -253,7 +253,7 @@ class LayerFunctionsCache:
 
     @contextlib.contextmanager
     def _inner_replaced(self, layer: Any) -> Iterator[None]:
-        """Lets the layers inside one call their functions."""
+        """Make the layers inside one call their functions."""
         replaced = []
         try:
             for inner in inner_layers(layer):

@@ -19,7 +19,7 @@ _ENDINGS = (".h5", ".hdf5", ".keras")
 
 @export("keras.models.model_from_config")
 def model_from_config(config: Any, custom_objects: Any = None) -> Any:
-    """The model of {"class_name": ..., "config": ...}.
+    """Return the model of {"class_name": ..., "config": ...}.
 
     Raises:
       TypeError: for a list.
@@ -34,7 +34,7 @@ def model_from_config(config: Any, custom_objects: Any = None) -> Any:
 
 @export("keras.models.model_from_json")
 def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
-    """The model that `to_json` wrote."""
+    """Return the model that `to_json` wrote."""
     return deserialize(json.loads(json_string), custom_objects=custom_objects)
 
 
@@ -58,7 +58,7 @@ def save_model(
     save_format: str | None = None,
     signatures: Any = None,
 ) -> None:
-    """Writes a model to an HDF5 file or as a SavedModel.
+    """Write a model to an HDF5 file or as a SavedModel.
 
     A SavedModel serves programs everywhere, and `load_model` makes the model again: Stillflow's of
     its configuration, if it has one, TensorFlow's of the functions of its layers.
@@ -94,7 +94,7 @@ def save_model(
 
 @export("keras.models.load_model")
 def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) -> Any:
-    """Reads a model from an HDF5 file or a SavedModel.
+    """Read a model from an HDF5 file or a SavedModel.
 
     Args:
       filepath: the path of a file, a file of h5py that is open, or the directory of a SavedModel.

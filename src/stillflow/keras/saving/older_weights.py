@@ -13,7 +13,7 @@ Arrays = list[np.ndarray]
 
 
 class Origin(NamedTuple):
-    """Where weights come from.
+    """Origin of weights.
 
     Attributes:
       version: of Keras; "1" for files that do not say it.

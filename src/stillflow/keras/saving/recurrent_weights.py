@@ -16,7 +16,7 @@ Arrays = list[np.ndarray]
 
 
 def fitting(layer: Any, arrays: Arrays, origin: Origin = CURRENT) -> Arrays:
-    """Saved weights as `layer` keeps them.
+    """Return saved weights in the form of `layer`.
 
     Args:
       layer: which may have others in it.
@@ -54,7 +54,7 @@ def _of_every_step(layer: Any, arrays: Arrays, origin: Origin) -> Arrays:
 
 
 def _of_model(model: Any, arrays: Arrays, origin: Origin) -> Arrays:
-    """For a model, whose trainable weights come first."""
+    """Return the weights of a model, whose trainable weights come first."""
     count = len(model.trainable_weights)
     trainable, other = arrays[:count], arrays[count:]
     found: tuple[Arrays, Arrays] = [], []

@@ -26,7 +26,7 @@ _NO_ATTRIBUTES = {
 
 
 class _Revived:
-    """What layers and models have in common.
+    """Base of loaded layers and models.
 
     Args:
       saved: what `tf.saved_model.load` gives for it.
@@ -49,11 +49,11 @@ class _Revived:
         return getattr(self._saved, "keras_api", None)
 
     def _expects(self, argument: str) -> bool:
-        """Whether calls are given `training` or `mask`."""
+        """Return True if calls are given `training` or `mask`."""
         return argument == "training" and bool(self._described_as.get("expects_training_arg"))
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The outputs, by the function that was saved; adds the losses that it gives.
+        """Return the outputs, by the function that was saved; adds the losses that it gives.
 
         Raises:
           ValueError: if the function was not saved for such inputs.
@@ -73,13 +73,13 @@ class _Revived:
         return outputs
 
     def get_config(self) -> Any:
-        """The constructor's arguments of the class that was saved, if it said them."""
+        """Return the constructor's arguments of the class that was saved, if it said them."""
         if "config" not in self._described_as:
             raise NotImplementedError
         return self._described_as["config"]
 
     def _take_parts(self, parts: dict[str, Any]) -> None:
-        """Takes attributes, and variables that belong to something else than layers."""
+        """Set attributes, and variables that belong to objects other than layers."""
         for name, part in parts.items():
             setattr(self, name, part)
         own: Any = self
@@ -89,7 +89,7 @@ class _Revived:
             own.other_variables = left
 
     def _finish(self) -> None:
-        """Takes what was said of it, and the losses of its own."""
+        """Set its description, and its own losses."""
         own: Any = self
         described, api = self._described_as, self._saved_api
         regularizer = described.get("activity_regularizer")
@@ -146,7 +146,7 @@ class RevivedSequential(_Revived, Sequential):
         super().__init__(name=described["name"])
 
     def _take_parts(self, parts: dict[str, Any]) -> None:
-        """Takes the layers one after the other."""
+        """Set the layers one after the other."""
         for layer in parts["layers"]:
             self.add(layer)
         if not self.inputs:
@@ -162,13 +162,16 @@ _KINDS: dict[str, Any] = {
 
 
 class _Reviver:
-    """Makes layers of what was loaded, each once."""
+    """Builder of layers from loaded objects, each once."""
 
     def __init__(self) -> None:
         self._made: dict[int, Any] = {}
 
     def of(self, saved: Any) -> Any:
-        """The layer of something loaded, the layers in a list or dictionary; others as they are."""
+        """Return the layer of something loaded, the layers in a list or dictionary.
+
+        Others as they are.
+        """
         if isinstance(saved, list):
             return [self.of(part) for part in saved]
         if isinstance(saved, dict):
@@ -195,7 +198,7 @@ class _Reviver:
 
 
 def _input_spec(described: Any) -> Any:
-    """The `InputSpec`s that were described, in their structure."""
+    """Return the `InputSpec`s that were described, in their structure."""
     if isinstance(described, dict) and "class_name" in described:
         return deserialize_keras_object(described, module_objects={"InputSpec": InputSpec})
     if isinstance(described, dict):
@@ -204,7 +207,7 @@ def _input_spec(described: Any) -> Any:
 
 
 def _inputs_of(function: Any) -> Any:
-    """What a function takes first: specs of all that it was saved for."""
+    """Return a function's first argument: specs of all inputs that it was saved for."""
     first, *others = [one.structured_input_signature[0][0] for one in function.concrete_functions]
     for other in others:
         first = nest.map_structure(_common, first, other)
@@ -216,7 +219,7 @@ def _common(one: TensorSpec, other: TensorSpec) -> TensorSpec:
 
 
 def revive(saved: Any) -> Any:
-    """A layer or model of the name of the class that was saved.
+    """Return a layer or model of the name of the class that was saved.
 
     Args:
       saved: what `tf.saved_model.load` gives.

@@ -27,7 +27,7 @@ _PARTS = ("layers", "layer", "cell", "cells")  # where configurations have those
 def save_model(
     model: Any, path: str, overwrite: bool, include_optimizer: bool, signatures: Any
 ) -> None:
-    """Writes a model.
+    """Write a model.
 
     Raises:
       ValueError: if its inputs are not known.
@@ -54,12 +54,12 @@ def _without_optimizer(model: Any) -> Iterator[None]:
 
 
 def load(path: str, compile: bool = True) -> Any:
-    """Makes the model that a SavedModel describes; see `load_model`."""
+    """Make the model that a SavedModel describes; see `load_model`."""
     return load_model(path, None, compile)
 
 
 def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
-    """Makes the model that a SavedModel describes, with its variables; its optimizer is new.
+    """Make the model that a SavedModel describes, with its variables; its optimizer is new.
 
     If what was saved is no model, gives what `tf.compat.v2.saved_model.load` gives.
 
@@ -88,7 +88,7 @@ def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
 
 
 def _of_config(described: dict[str, Any]) -> Any:
-    """The model of the configuration that was saved; None if there is none, or a class lacks."""
+    """Return the model of the saved configuration; None if it or a class is missing."""
     config = described.get("model_config", {})
     if "config" not in config:
         return None
@@ -102,7 +102,7 @@ def _of_config(described: dict[str, Any]) -> Any:
 
 
 def _class_names(described: dict[str, Any]) -> Iterator[str]:
-    """The classes of the layers inside a layer or model, by its configuration."""
+    """Yield the classes of the layers inside a layer or model, by its configuration."""
     config = described.get("config")
     for key in _PARTS if isinstance(config, dict) else ():
         parts = config.get(key) or []
@@ -116,7 +116,7 @@ def _is_known(class_name: str) -> bool:
 
 
 def _holds_more(graph: Any) -> bool:
-    """Whether a model has what its configuration does not say.
+    """Return True if a model has what its configuration does not say.
 
     That is signatures, losses of its own, or features by name as the inputs.
     """

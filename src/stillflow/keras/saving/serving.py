@@ -1,4 +1,4 @@
-"""What a model gives to those who serve it: a function from its inputs to its outputs by name."""
+"""Serving function of a model: from its inputs to its outputs by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stillflow.layers.attributes import all_layers
 
 
 def check_inputs(model: Any) -> None:
-    """Raises what is raised for a model that was not called yet.
+    """Raise what is raised for a model that was not called yet.
 
     Raises:
       ValueError: if the model does not know its inputs.
@@ -27,7 +27,7 @@ def check_inputs(model: Any) -> None:
 
 
 def input_signature(model: Any) -> list[Any]:
-    """The `TensorSpec`s of what a model takes, with any number of examples.
+    """Return the `TensorSpec`s of what a model takes, with any number of examples.
 
     Raises:
       ValueError: if the model does not know its inputs.
@@ -49,7 +49,7 @@ _signature = input_signature  # where an argument has its name
 
 
 def serving_function(model: Any, input_signature: Any = None) -> Function:
-    """A function of a fixed signature that calls a model outside of training.
+    """Return a function of a fixed signature that calls a model outside of training.
 
     Args:
       model: the model.
@@ -75,7 +75,7 @@ def serving_function(model: Any, input_signature: Any = None) -> Function:
 
 @contextlib.contextmanager
 def contributions_apart(layer: Any) -> Iterator[None]:
-    """Lets a layer and those inside it have only the losses and updates of calls inside.
+    """Let a layer and those inside it have only the losses and updates of calls inside.
 
     The graph of these is that of a function; what there was before is there again afterwards.
     """
@@ -92,7 +92,7 @@ def contributions_apart(layer: Any) -> Iterator[None]:
 
 
 def compiled_metrics(model: Any) -> dict[str, Any] | None:
-    """The metrics that a model was compiled with, by name; None if there are none."""
+    """Return the metrics that a model was compiled with, by name; None if there are none."""
     if not getattr(model, "_compile_metrics", None):
         return None
     return {metric.name: metric for metric in model._compile_metric_functions}

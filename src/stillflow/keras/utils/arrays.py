@@ -34,7 +34,7 @@ def to_categorical(
 
 @export("keras.utils.normalize")
 def normalize(x: NDArray[Any], axis: int = -1, order: int = 2) -> NDArray[Any]:
-    """An array divided by its norms along an axis.
+    """Return an array divided by its norms along an axis.
 
     Args:
       x: the array.

@@ -1,4 +1,4 @@
-"""Which places of a convolution's input a place of its output looks at."""
+"""Receptive field of a convolution's output in its input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _each(number: Any, count: int) -> tuple[int, ...]:
 
 
 def _checked(sizes: Sizes, kernel: Any, strides: Any, padding: str) -> tuple[Sizes, Sizes]:
-    """The kernel's sizes and the strides, one for each axis."""
+    """Return the kernel's sizes and the strides, one for each axis."""
     if padding not in ("same", "valid"):
         raise NotImplementedError(
             f'Padding type {padding} not supported. Only "valid" and "same" are implemented.'
@@ -36,7 +36,7 @@ def _checked(sizes: Sizes, kernel: Any, strides: Any, padding: str) -> tuple[Siz
 def conv_output_shape(
     input_shape: Sizes, kernel_shape: Any, strides: Any, padding: str
 ) -> tuple[int, ...]:
-    """The sizes of a convolution's output; arguments are those of `conv_kernel_mask`."""
+    """Return the sizes of a convolution's output; arguments are those of `conv_kernel_mask`."""
     rank = len(input_shape)
     return tuple(
         conv_output_length(size, kernel, padding, stride) if size else 0
@@ -49,7 +49,7 @@ def conv_output_shape(
 def conv_connected_inputs(
     input_shape: Sizes, kernel_shape: Any, output_position: Sizes, strides: Any, padding: str
 ) -> list[range]:
-    """The places on each axis of the input that one place of the output looks at."""
+    """Return the places on each axis of the input that one place of the output looks at."""
     rank = len(input_shape)
     places = []
     for size, kernel, place, stride in zip(
@@ -63,7 +63,7 @@ def conv_connected_inputs(
 def conv_kernel_mask(
     input_shape: Sizes, kernel_shape: Any, strides: Any, padding: str
 ) -> np.ndarray[Any, Any]:
-    """Which places of the input a place of the output looks at.
+    """Return True for places of the input in the receptive field of a place of the output.
 
     Args:
       input_shape, kernel_shape, strides: one number for each axis.

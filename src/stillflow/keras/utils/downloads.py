@@ -28,7 +28,7 @@ def get_file(
     archive_format: str | list[str] | None = "auto",
     cache_dir: str | None = None,
 ) -> str:
-    """The path of a file, which is fetched from the net if it is not there.
+    """Return the path of a file, which is fetched from the net if it is not there.
 
     Args:
       fname: the file's name, or an absolute path.
@@ -103,13 +103,13 @@ def _extract(path: str, folder: str, formats: str | list[str] | None) -> None:
 
 
 def validate_file(path: str, file_hash: str, algorithm: str = "auto") -> bool:
-    """Whether a file has a hash."""
+    """Return True if a file has a hash."""
     sha256 = algorithm == "sha256" or (algorithm == "auto" and len(file_hash) == 64)
     return hash_of_file(path, "sha256" if sha256 else "md5") == file_hash
 
 
 def hash_of_file(path: str, algorithm: str = "sha256", chunk_size: int = 1 << 16) -> str:
-    """The hash of a file's content, by "sha256" or, whatever else is given, by MD5."""
+    """Return the hash of a file's content, by "sha256" or, for any other algorithm, MD5."""
     found = hashlib.sha256() if algorithm == "sha256" else hashlib.md5()
     with open(path, "rb") as file:
         while chunk := file.read(chunk_size):

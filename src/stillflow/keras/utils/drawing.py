@@ -22,7 +22,7 @@ _MISSING = "Failed to import pydot. You must install pydot and graphviz for `pyd
 
 
 def _pydot() -> Any:
-    """The library, if it and Graphviz are there."""
+    """Return the library, if it and Graphviz are there."""
     for name in _LIBRARIES:
         with contextlib.suppress(ImportError):
             pydot = importlib.import_module(name)
@@ -44,7 +44,7 @@ def model_to_dot(
     dpi: int = 96,
     subgraph: bool = False,
 ) -> Any:
-    """A model as a graph of Graphviz.
+    """Return a model as a graph of Graphviz.
 
     Args:
       show_shapes: whether the shapes of inputs and outputs are told.
@@ -77,20 +77,20 @@ def model_to_dot(
 
 
 class _Drawing:
-    """How models are drawn."""
+    """Drawing of models."""
 
     def __init__(self, pydot: Any, shapes: bool, names: bool, expand: bool) -> None:
         self._pydot, self._shapes, self._names, self._expand = pydot, shapes, names, expand
 
     def part(self, model: Any) -> Any:
-        """A model as a group."""
+        """Return a model as a group."""
         cluster = self._pydot.Cluster(style="dashed", graph_name=model.name)
         cluster.set("label", model.name)
         cluster.set("labeljust", "l")
         return self.draw(model, cluster)
 
     def draw(self, model: Any, dot: Any) -> Any:
-        """Puts the layers of a model, and what goes from one to another, into a graph."""
+        """Put the layers of a model, and what goes from one to another, into a graph."""
         if not model._is_graph_network:
             dot.add_node(self._pydot.Node(str(id(model)), label=model.name))
             return dot

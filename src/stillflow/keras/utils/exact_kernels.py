@@ -32,7 +32,7 @@ def exact_laplacian_kernel(x: Any, y: Any, stddev: Any) -> Any:
 
 
 def inner_product(u: Any, v: Any) -> Any:
-    """The products of all rows of `u` and `v`, [rows, other rows]."""
+    """Return the products of all rows of `u` and `v`, [rows, other rows]."""
     return tf.matmul(_to_matrix(u), _to_matrix(v), transpose_b=True)
 
 

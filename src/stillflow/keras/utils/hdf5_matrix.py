@@ -1,4 +1,4 @@
-"""`tf.keras.utils.HDF5Matrix`: a data set of an HDF5 file in place of an array."""
+"""`tf.keras.utils.HDF5Matrix`: a data set of an HDF5 file instead of an array."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class HDF5Matrix:
         return rows if self.normalizer is None else self.normalizer(rows)
 
     def _inside(self, key: Any) -> Any:
-        """The rows of the data set that a key means."""
+        """Return the rows of the data set that a key means."""
         if isinstance(key, slice):
             first = 0 if key.start is None else key.start
             stop = len(self) if key.stop is None else key.stop

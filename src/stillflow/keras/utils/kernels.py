@@ -13,7 +13,7 @@ _CONVOLUTIONS = {"Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose"}
 
 
 def convert_kernel(kernel: Any) -> np.ndarray[Any, Any]:
-    """A kernel, [sizes ..., channels, channels], reversed along its sizes.
+    """Return a kernel, [sizes ..., channels, channels], reversed along its sizes.
 
     Raises:
       ValueError: if it has not three to five dimensions.

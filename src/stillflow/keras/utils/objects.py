@@ -14,7 +14,7 @@ _custom_objects: dict[str, Any] = {}
 
 @export("keras.utils.get_custom_objects")
 def get_custom_objects() -> dict[str, Any]:
-    """The custom objects by name; changing it changes them."""
+    """Return the custom objects by name; changing it changes them."""
     return _custom_objects
 
 
@@ -39,13 +39,13 @@ class CustomObjectScope:
 
 @export("keras.utils.custom_object_scope")
 def custom_object_scope(*args: Mapping[str, Any]) -> CustomObjectScope:
-    """The same as `CustomObjectScope`."""
+    """Return the same as `CustomObjectScope`."""
     return CustomObjectScope(*args)
 
 
 @export("keras.utils.serialize_keras_object")
 def serialize_keras_object(instance: Any) -> Any:
-    """A function's name, or {"class_name": ..., "config": its arguments}; None for None.
+    """Return a function's name, or {"class_name": ..., "config": its arguments}; None for None.
 
     Raises:
       ValueError: if the object has neither a name nor a `get_config`.
@@ -67,7 +67,7 @@ def deserialize_keras_object(
     custom_objects: Mapping[str, Any] | None = None,
     printable_module_name: str = "object",
 ) -> Any:
-    """The object that `serialize_keras_object` made `identifier` of; None for None.
+    """Return the object that `serialize_keras_object` made `identifier` of; None for None.
 
     Args:
       identifier: a name, or {"class_name": ..., "config": ...}.
@@ -108,7 +108,7 @@ def _from_config(kind: Any, config: dict[str, Any], custom: dict[str, Any]) -> A
 
 
 def has_arg(fn: Any, name: str, accept_all: bool = False) -> bool:
-    """Whether a function takes an argument.
+    """Return True if a function takes an argument.
 
     Args:
       fn: the function.

@@ -17,7 +17,7 @@ pools: WeakSet[Any] = WeakSet()  # those of processes that still exist
 def terminate_keras_multiprocessing_pools(
     grace_period: float = 0.1, use_sigkill: bool = False
 ) -> list[str]:
-    """Ends all processes that make batches.
+    """Stop all processes that make batches.
 
     Args:
       grace_period: how long the processes have, in seconds.

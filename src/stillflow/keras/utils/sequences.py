@@ -23,15 +23,15 @@ class Sequence:
     """Batches that are found by their numbers; a subclass defines both methods below."""
 
     def __getitem__(self, index: int) -> Any:
-        """A batch."""
+        """Return a batch."""
         raise NotImplementedError
 
     def __len__(self) -> int:
-        """The number of batches."""
+        """Return the number of batches."""
         raise NotImplementedError
 
     def on_epoch_end(self) -> None:
-        """Called when all batches were given."""
+        """Act after all batches of an epoch."""
 
     def __iter__(self) -> Iterator[Any]:
         for i in range(len(self)):
@@ -39,7 +39,7 @@ class Sequence:
 
 
 def iterate_forever(sequence: Sequence) -> Iterator[Any]:
-    """The batches of a sequence again and again."""
+    """Yield the batches of a sequence again and again."""
     while True:
         yield from sequence
 
@@ -85,7 +85,7 @@ class _Made:
 
     @classmethod
     def error(cls, error: Exception) -> _Made:
-        """What a call raised that nobody waited for."""
+        """Return the result of a call whose error nobody waited for."""
         made = cls(lambda: None)
         made._error = error
         return made
@@ -96,7 +96,7 @@ class _Made:
         return self._value
 
     def wait(self) -> None:
-        """It is there already."""
+        """Do nothing: the result exists."""
 
     def successful(self) -> bool:
         return self._error is None
@@ -104,7 +104,7 @@ class _Made:
 
 @export("keras.utils.SequenceEnqueuer")
 class SequenceEnqueuer:
-    """Lets workers make batches ahead.
+    """Producer of batches ahead by workers.
 
     Args:
       sequence: where batches come from.
@@ -121,18 +121,18 @@ class SequenceEnqueuer:
         self.stop_signal: Any = None
 
     def is_running(self) -> bool:
-        """Whether batches are made."""
+        """Return True if batches are made."""
         return self.stop_signal is not None and not self.stop_signal.is_set()
 
     def start(self, workers: int = 1, max_queue_size: int = 10) -> None:
-        """Lets `workers` make up to `max_queue_size` batches ahead."""
+        """Make up to `max_queue_size` batches ahead by `workers`."""
         self.workers, self.queue = workers, queue.Queue(max_queue_size)
         self.stop_signal = threading.Event()
         self.run_thread = threading.Thread(target=self._run_or_say_why_not, daemon=True)
         self.run_thread.start()
 
     def stop(self, timeout: float | None = None) -> None:
-        """Ends the workers."""
+        """Stop the workers."""
         self.stop_signal.set()
         with self.queue.mutex:
             self.queue.queue.clear()
@@ -161,11 +161,11 @@ class SequenceEnqueuer:
             self.queue.put(_Made.error(error))
 
     def get(self) -> Iterator[Any]:
-        """The batches, in order."""
+        """Return the batches, in order."""
         raise NotImplementedError
 
     def _results(self) -> Iterator[Any]:
-        """The batches, up to the end of a generator."""
+        """Yield the batches, up to the end of a generator."""
         while self.is_running():
             try:
                 inputs = self.queue.get(block=True).get()
@@ -178,7 +178,7 @@ class SequenceEnqueuer:
 
 @export("keras.utils.OrderedEnqueuer")
 class OrderedEnqueuer(SequenceEnqueuer):
-    """Makes the batches of a `Sequence` ahead, epoch after epoch.
+    """Producer of a `Sequence`'s batches ahead, epoch after epoch.
 
     Args:
       sequence: the sequence.
@@ -209,7 +209,7 @@ class OrderedEnqueuer(SequenceEnqueuer):
             self.sequence.on_epoch_end()
 
     def get(self) -> Iterator[Any]:
-        """The batches, in order."""
+        """Yield the batches, in order."""
         try:
             yield from self._results()
         except Exception:
@@ -219,7 +219,7 @@ class OrderedEnqueuer(SequenceEnqueuer):
 
 @export("keras.utils.GeneratorEnqueuer")
 class GeneratorEnqueuer(SequenceEnqueuer):
-    """Makes the batches of a generator ahead.
+    """Producer of a generator's batches ahead.
 
     Args:
       sequence: the generator.
@@ -248,7 +248,7 @@ class GeneratorEnqueuer(SequenceEnqueuer):
             pool.join()
 
     def get(self) -> Iterator[Any]:
-        """The batches, in order.
+        """Yield the batches, in order.
 
         Raises:
           RuntimeError: if several threads use a generator that only one may use.
@@ -266,7 +266,7 @@ class GeneratorEnqueuer(SequenceEnqueuer):
             raise
 
     def _last(self) -> Iterator[Any]:
-        """The batches that were made before the generator ended."""
+        """Yield the batches that were made before the generator ended."""
         left = []
         while self.queue.qsize() > 0:
             left.append(self.queue.get(block=True))

@@ -1,4 +1,4 @@
-"""Which objects Keras takes for the tensors of a graph."""
+"""Objects that Keras accepts as tensors of a graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["is_symbolic_tensor", "register_symbolic_tensor_type"]
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether something is a tensor of a graph, or of a class registered to be one.
+    """Return True if an object is a tensor of a graph, or of a class registered to be one.
 
     A tensor that holds its value is none; a variable is one where operations do not run when they
     are called, and if a layer of a model has made it.

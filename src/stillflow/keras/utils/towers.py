@@ -19,16 +19,16 @@ from stillflow.keras.layers.merge import concatenate
 def multi_gpu_model(
     model: Any, gpus: int | Sequence[int], cpu_merge: bool = True, cpu_relocation: bool = False
 ) -> Model:
-    """A model that runs a copy of a model on each GPU, each with a part of the batch.
+    """Return a model that runs a copy of a model on each GPU, each with a part of the batch.
 
     Args:
       model: has inputs and outputs.
       gpus: how many GPUs, or their numbers.
-      cpu_merge: whether the parts are put together on the CPU, rather than on the first GPU.
-      cpu_relocation: whether the variables are made anew on the CPU.
+      cpu_merge: True to concatenate the parts on the CPU, rather than on the first GPU.
+      cpu_relocation: True to recreate the variables on the CPU.
 
     Returns:
-      The model; it shares the variables of `model`, unless these were made anew.
+      The model; it shares the variables of `model`, unless these were recreated.
 
     Raises:
       ValueError: if there are less than two GPUs, or these devices are not there.
@@ -63,7 +63,7 @@ def _ids(gpus: Any) -> list[int]:
 
 
 def device_names() -> list[str]:
-    """The full names of the devices of Keras' session."""
+    """Return the full names of the devices of Keras' session."""
     return [device.name for device in get_session().list_devices()]
 
 
@@ -83,7 +83,7 @@ def _check_devices(gpus: Any, ids: list[int]) -> None:
 
 
 def _slice(data: Any, i: int, parts: int) -> Any:
-    """The part of a batch with the number `i`; the last one has what is left over."""
+    """Return the part of a batch with the number `i`; the last one has what is left over."""
     shape = tf.shape(data)
     batch, example = shape[:1], shape[1:]
     step = batch // parts
@@ -94,7 +94,7 @@ def _slice(data: Any, i: int, parts: int) -> Any:
 
 
 def _tower(model: Any, part: int, parts: int) -> list[Any]:
-    """The outputs of a model for one part of its inputs."""
+    """Return the outputs of a model for one part of its inputs."""
     given = {"i": part, "parts": parts}
     inputs = [
         Lambda(_slice, output_shape=tuple(x.shape.as_list())[1:], arguments=given)(x)
@@ -105,7 +105,7 @@ def _tower(model: Any, part: int, parts: int) -> list[Any]:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, with numbers where there are several of a kind."""
+    """Return the names, with numbers where there are several of a kind."""
     counts, seen, found = Counter(names), Counter[str](), []
     for name in names:
         seen[name] += 1

@@ -21,7 +21,7 @@ def _takes(function: Any, name: str) -> bool:
 
 
 def _is_categorical(loss: Any) -> bool:
-    """Whether a loss, a function or name of one, compares distributions of classes."""
+    """Return True if a loss, a function or name of one, compares distributions of classes."""
     function = getattr(loss, "fn", loss)
     return bool(getattr(function, "__name__", function) == "categorical_crossentropy")
 
@@ -46,7 +46,7 @@ class BaseWrapper:
         self.check_params(sk_params)
 
     def _builder(self) -> Any:
-        """What makes the model, as something whose arguments can be looked at."""
+        """Return the model's constructor, as a callable whose arguments can be inspected."""
         if self.build_fn is None:
             return self.__call__
         if isinstance(self.build_fn, (types.FunctionType, types.MethodType)):
@@ -54,7 +54,7 @@ class BaseWrapper:
         return self.build_fn.__call__
 
     def check_params(self, params: dict[str, Any]) -> None:
-        """Checks arguments.
+        """Check arguments.
 
         Raises:
           ValueError: if nothing takes one.
@@ -68,11 +68,11 @@ class BaseWrapper:
                 raise ValueError(f"{name} is not a legal parameter")
 
     def get_params(self, **params: Any) -> dict[str, Any]:
-        """The arguments of the constructor."""
+        """Return the arguments of the constructor."""
         return {**copy.deepcopy(self.sk_params), "build_fn": self.build_fn}
 
     def set_params(self, **params: Any) -> Any:
-        """Sets arguments; gives the object itself.
+        """Set arguments; give the object itself.
 
         Raises:
           ValueError: if nothing takes one.
@@ -82,7 +82,7 @@ class BaseWrapper:
         return self
 
     def fit(self, x: Any, y: Any, **kwargs: Any) -> Any:
-        """Makes the model and trains it.
+        """Make the model and train it.
 
         Args:
           x: [examples, ...].
@@ -100,7 +100,7 @@ class BaseWrapper:
         return self.model.fit(x, y, **given)
 
     def filter_sk_params(self, fn: Any, override: Any = None) -> dict[str, Any]:
-        """The arguments that a function takes, and others that go before them."""
+        """Return the arguments that a function takes, and others that go before them."""
         own = {name: value for name, value in self.sk_params.items() if _takes(fn, name)}
         return {**own, **(override or {})}
 
@@ -114,7 +114,7 @@ class KerasClassifier(BaseWrapper):
     """
 
     def fit(self, x: Any, y: Any, **kwargs: Any) -> Any:
-        """Makes the model and trains it.
+        """Make the model and train it.
 
         Args:
           x: [examples, ...].
@@ -139,18 +139,21 @@ class KerasClassifier(BaseWrapper):
         return super().fit(x, y, **kwargs)
 
     def predict(self, x: Any, **kwargs: Any) -> Any:
-        """The classes of examples."""
+        """Return the classes of examples."""
         given = self.filter_sk_params(Sequential.predict_classes, kwargs)
         return self.classes_[self.model.predict_classes(x, **given)]
 
     def predict_proba(self, x: Any, **kwargs: Any) -> Any:
-        """The probabilities of the classes, [examples, classes]; of two also for one output."""
+        """Return the probabilities of the classes, [examples, classes].
+
+        Of two also for one output.
+        """
         given = self.filter_sk_params(Sequential.predict_proba, kwargs)
         found = self.model.predict_proba(x, **given)
         return np.hstack([1 - found, found]) if found.shape[1] == 1 else found
 
     def score(self, x: Any, y: Any, **kwargs: Any) -> Any:
-        """The part of examples whose class is right.
+        """Return the part of examples whose class is right.
 
         Raises:
           ValueError: if the model was compiled without the metric.
@@ -178,12 +181,12 @@ class KerasRegressor(BaseWrapper):
     """
 
     def predict(self, x: Any, **kwargs: Any) -> Any:
-        """The numbers for examples."""
+        """Return the numbers for examples."""
         given = self.filter_sk_params(Sequential.predict, kwargs)
         return np.squeeze(self.model.predict(x, **given))
 
     def score(self, x: Any, y: Any, **kwargs: Any) -> Any:
-        """The loss, negative."""
+        """Return the loss, negative."""
         given = self.filter_sk_params(Sequential.evaluate, kwargs)
         loss = self.model.evaluate(x, y, **given)
         return -loss[0] if isinstance(loss, list) else -loss

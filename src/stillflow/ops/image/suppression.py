@@ -159,7 +159,7 @@ def overlaps_with(one: int, others: Any, of: Corners) -> np.ndarray:
 
 
 def _is_plain(boxes: np.ndarray, scores: np.ndarray, lowest: Any) -> bool:
-    """Whether no scores are equal and all boxes have an area, so that they overlap themselves."""
+    """Return True if scores are distinct and all boxes have an area."""
     candidates = scores > lowest
     ranked = np.sort(scores[candidates])
     return bool((corners(boxes).area[candidates] > 0).all() and (ranked[1:] > ranked[:-1]).all())

@@ -12,7 +12,7 @@ _KEEP = 1 << 30
 
 
 def keep_freed_memory() -> None:
-    """Lets the process reuse large buffers instead of asking the system for them at every step.
+    """Make the process reuse large buffers instead of requesting them at every step.
 
     By default glibc maps every large tensor again; a training step then spends a good part of its
     time on page faults. Does nothing where the C library is another one.

@@ -193,7 +193,7 @@ def _looks_up(op: Operation) -> bool:
 
 
 def _in_place(step: Step, buffer_of: Callable[[str], int | None]) -> Step:
-    """An assignment that writes into the memory of a resource variable, where a graph finds it."""
+    """Return an assignment that writes into a resource variable's memory, for graphs."""
     buffer = assigned_buffer(step, buffer_of)
     if buffer is None or buffer < 0:
         return step

@@ -126,7 +126,7 @@ class Moves:
         return self._moved_for(value, tensor.op, HOST)
 
     def _moved_for(self, value: Value, op: Operation, target: Any) -> Value:
-        """The value on a device, moved there by a step that runs whenever the value is taken."""
+        """Return the value on a device, transferred by a step that runs at its use."""
         there = self._moved.setdefault((value.name, target), [])
         for moved in there:  # another branch may have moved it for itself
             if set(moved.guard or ()).issubset(value.guard or ()):

@@ -251,6 +251,6 @@ class _Scalars:
 
 
 def _number_place(op: Operation) -> int | None:
-    """The input that an operation's kernel takes as a Python number: the place in an array."""
+    """Return the input that an operation's kernel takes as a Python number: an array's index."""
     card = op.card
     return 1 if card.handle == "tensor array" and card.access in ("read", "write") else None

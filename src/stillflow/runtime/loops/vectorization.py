@@ -163,7 +163,7 @@ class Batch:
         return inputs, outputs
 
     def _counting(self, code: LoopCode) -> Callable[..., Any]:
-        """The loop without all that is no number: gives the counters of each turn, and results."""
+        """Return the loop's integer part: a function to all iterations' counters, and results."""
         from stillflow.runtime.loops.code import LoopEmitter
 
         counting = copy.copy(code)

@@ -41,7 +41,7 @@ def _mask(
     uses: Mapping[str, int],
     constants: Mapping[str, Any],
 ) -> tuple[Step, list[int]] | None:
-    """The step that a conversion of truths ends, and the numbers of those that go into it."""
+    """Return the last step of a conversion of booleans, and the numbers of its inputs' steps."""
     if not _is(step, "Cast") or len(step.arguments) != 2:
         return None
     comparison = _only_for(step.arguments[0], step, "GreaterEqual", makers, uses)

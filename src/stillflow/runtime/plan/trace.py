@@ -367,7 +367,7 @@ class Tracer:
         return len(self.buffers) - 1
 
     def argument(self, op: Operation, index: int, tensor: Tensor, guard: Guard) -> Value:
-        """An input as the kernel takes it: a reference is read unless the op wants it as such."""
+        """Return an input in the kernel's form; a reference is read unless the op takes it."""
         value = self.values[tensor]
         if not tensor.dtype._is_ref_dtype:
             return value

@@ -103,7 +103,7 @@ class _Order:
         return result
 
     def _by_name(self, number: int, step: Step) -> set[int]:
-        """Of two branches, both give a name its value; it is taken behind them."""
+        """Return dependencies by names: a name set in two branches is used after both."""
         before: set[int] = set()
         for name in (*step.inputs, *(name for name, _ in step.guard or ())):
             before.update(self._makers.get(name, ()))
@@ -148,7 +148,7 @@ class _Order:
         return buffers
 
     def _by_effect(self, number: int, step: Step) -> set[int]:
-        """What is seen outside keeps its order, and that with changes of variables."""
+        """Return dependencies by effects: effects and changes of variables keep their order."""
         if step.writes:
             self._effects.append(number)
             return set() if self._seen is None else {self._seen}

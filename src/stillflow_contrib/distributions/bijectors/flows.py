@@ -116,7 +116,7 @@ class MaskedAutoregressiveFlow(Bijector):
 
 
 def _mask(blocks: Any, inputs: int, units: int, exclusive: bool) -> np.ndarray:
-    """Which inputs `[inputs, units]` each unit may see, in blocks: earlier or also its own."""
+    """Return the inputs visible to each unit, [inputs, units], in blocks."""
     mask = np.zeros([units, inputs], dtype=np.float32)
     of_inputs, of_units = inputs // blocks, units // blocks
     for block in range(blocks):

@@ -80,7 +80,7 @@ class KMeansClustering(Estimator):
 
     @_SUCCEEDED
     def transform(self, input_fn: Any = None, as_iterable: bool = False) -> Any:
-        """The distances of points to all centers, or {"all_scores": distances} point by point."""
+        """Return points' distances to all centers, or {"all_scores": distances} point by point."""
         key = self.ALL_SCORES
         results = super().predict(input_fn=input_fn, outputs=[key], as_iterable=as_iterable)
         return results if as_iterable else results[key]

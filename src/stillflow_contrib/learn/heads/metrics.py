@@ -61,6 +61,6 @@ def accuracy_at_threshold(predictions: Any, labels: Any, weights: Any, threshold
 
 
 def at_threshold(metric: Any, predictions: Any, labels: Any, weights: Any, threshold: float) -> Any:
-    """A metric of several thresholds at one: `tf.metrics.precision_at_thresholds` or recall."""
+    """Return a metric of several thresholds, such as precision or recall, at one."""
     value, update = metric(labels, predictions, (threshold,), _as_float(weights))
     return tf.squeeze(value), tf.squeeze(update)

@@ -188,7 +188,7 @@ class ResolutionCycleModel(CycleStateSpaceModel):
         )
 
     def _power_sum_array(self, max_remaining_steps: Any) -> Any:
-        """[steps + 1, values - 1, values - 1]: the noise of so many steps, of variance one."""
+        """Return noise of variance one after so many steps, [steps + 1, values - 1, values - 1]."""
         count = tf.cast(self._num_latent_values, self.dtype)
         per_time = count / tf.cast(self._true_periodicity, dtype=self.dtype)
         turns = tf.cast(tf.range(max_remaining_steps), self.dtype) * per_time

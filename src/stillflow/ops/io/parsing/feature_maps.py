@@ -114,7 +114,7 @@ class FeatureMaps:
         return placed if self.repeated is None else placed[self.repeated]
 
     def _in_one_order(self, data: np.ndarray, begins: np.ndarray) -> np.ndarray | None:
-        """Where they begin [names, examples] if all have them in the order of the first one."""
+        """Return the places [names, examples] if all examples have the first one's order."""
         last, _ = self._named(data, begins[-1])
         if (last != last[0]).any():
             return None
@@ -185,7 +185,7 @@ class FeatureMaps:
         return placed
 
     def _known(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which names these words begin with, -1 for one not looked for, and the names' sizes."""
+        """Return the names at the start of these words, -1 for others, and the names' sizes."""
         sizes = words.view(np.uint8)[..., 1].astype(np.int64)
         words = words & self.masks.take(sizes, axis=0)
         places = self.slots.take(self._slots(words))
