@@ -1,4 +1,4 @@
-"""Datasets and tables that `tf.compat.v2` has under the names of TensorFlow 1's."""
+"""Functions of `tf.compat.v2.data` under names that `tf.data` has for TensorFlow 1's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from stillflow.data.csv import make_csv_dataset
 from stillflow.data.experimental import Counter
 from stillflow.data.record_files import make_batched_features_dataset
 from stillflow.graph.export import export_value
-from stillflow.lookup.hash_buckets import StaticVocabularyTable
-from stillflow.lookup.static_tables import StaticHashTable
 
 export_value("compat.v2.data.experimental.Counter", Counter)
 export_value("compat.v2.data.experimental.choose_from_datasets", choose_from_datasets)
@@ -17,5 +15,3 @@ export_value(
 )
 export_value("compat.v2.data.experimental.make_csv_dataset", make_csv_dataset)
 export_value("compat.v2.data.experimental.sample_from_datasets", sample_from_datasets)
-export_value("compat.v2.lookup.StaticHashTable", StaticHashTable)
-export_value("compat.v2.lookup.StaticVocabularyTable", StaticVocabularyTable)

@@ -1,0 +1,167 @@
+"""The assertions of `tf.compat.v2.debugging`, whose arguments differ from those of TF 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.export import export, export_value
+from stillflow.graph.lazy import LazyModule
+from stillflow.graph.operation import Tensor
+from stillflow.util.newer_arguments import handed_on
+
+# By path, since public functions of the packages hide modules of their names.
+comparisons: Any = LazyModule("stillflow.ops.debugging.comparisons")
+ranks: Any = LazyModule("stillflow.ops.debugging.ranks")
+numerics: Any = LazyModule("stillflow.ops.debugging.numerics")
+types: Any = LazyModule("stillflow.ops.debugging.types")
+
+
+assert_equal = export_value(
+    "compat.v2.assert_equal",
+    "compat.v2.debugging.assert_equal",
+    handed_on(
+        lambda x, y, message=None, summarize=None, name=None: None, comparisons, "assert_equal"
+    ),
+)
+
+
+assert_greater = export_value(
+    "compat.v2.assert_greater",
+    "compat.v2.debugging.assert_greater",
+    handed_on(
+        lambda x, y, message=None, summarize=None, name=None: None, comparisons, "assert_greater"
+    ),
+)
+
+
+assert_less = export_value(
+    "compat.v2.assert_less",
+    "compat.v2.debugging.assert_less",
+    handed_on(
+        lambda x, y, message=None, summarize=None, name=None: None, comparisons, "assert_less"
+    ),
+)
+
+
+assert_greater_equal = export_value(
+    "compat.v2.debugging.assert_greater_equal",
+    handed_on(
+        lambda x, y, message=None, summarize=None, name=None: None,
+        comparisons,
+        "assert_greater_equal",
+    ),
+)
+
+
+assert_less_equal = export_value(
+    "compat.v2.debugging.assert_less_equal",
+    handed_on(
+        lambda x, y, message=None, summarize=None, name=None: None, comparisons, "assert_less_equal"
+    ),
+)
+
+
+assert_none_equal = export_value(
+    "compat.v2.debugging.assert_none_equal",
+    handed_on(
+        lambda x, y, summarize=None, message=None, name=None: None, comparisons, "assert_none_equal"
+    ),
+)
+
+
+assert_near = export_value(
+    "compat.v2.debugging.assert_near",
+    handed_on(
+        lambda x, y, rtol=None, atol=None, message=None, summarize=None, name=None: None,
+        comparisons,
+        "assert_near",
+    ),
+)
+
+
+assert_negative = export_value(
+    "compat.v2.debugging.assert_negative",
+    handed_on(
+        lambda x, message=None, summarize=None, name=None: None, comparisons, "assert_negative"
+    ),
+)
+
+
+assert_positive = export_value(
+    "compat.v2.debugging.assert_positive",
+    handed_on(
+        lambda x, message=None, summarize=None, name=None: None, comparisons, "assert_positive"
+    ),
+)
+
+
+assert_non_negative = export_value(
+    "compat.v2.debugging.assert_non_negative",
+    handed_on(
+        lambda x, message=None, summarize=None, name=None: None, comparisons, "assert_non_negative"
+    ),
+)
+
+
+assert_non_positive = export_value(
+    "compat.v2.debugging.assert_non_positive",
+    handed_on(
+        lambda x, message=None, summarize=None, name=None: None, comparisons, "assert_non_positive"
+    ),
+)
+
+
+assert_rank = export_value(
+    "compat.v2.assert_rank",
+    "compat.v2.debugging.assert_rank",
+    handed_on(lambda x, rank, message=None, name=None: None, ranks, "assert_rank"),
+)
+
+
+assert_rank_at_least = export_value(
+    "compat.v2.debugging.assert_rank_at_least",
+    handed_on(lambda x, rank, message=None, name=None: None, ranks, "assert_rank_at_least"),
+)
+
+
+assert_rank_in = export_value(
+    "compat.v2.debugging.assert_rank_in",
+    handed_on(lambda x, ranks, message=None, name=None: None, ranks, "assert_rank_in"),
+)
+
+
+assert_shapes = export_value(
+    "compat.v2.debugging.assert_shapes",
+    handed_on(
+        lambda shapes, data=None, summarize=None, message=None, name=None: None,
+        ranks,
+        "assert_shapes",
+    ),
+)
+
+
+@export("compat.v2.debugging.assert_all_finite")
+def assert_all_finite(x: Any, message: Any, name: str | None = None) -> Tensor:
+    """See `tf.debugging.assert_all_finite`."""
+    checked: Tensor = numerics.verify_tensor_all_finite(x=x, message=message, name=name)
+    return checked
+
+
+@export("compat.v2.debugging.assert_integer")
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
+    """See `tf.debugging.assert_integer`; gives nothing."""
+    types.assert_integer(x, message=message, name=name)
+
+
+@export("compat.v2.debugging.assert_type")
+def assert_type(
+    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+) -> None:
+    """See `tf.debugging.assert_type`; gives nothing."""
+    types.assert_type(tensor, tf_type, message=message, name=name)
+
+
+@export("compat.v2.debugging.assert_scalar")
+def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> None:
+    """See `tf.debugging.assert_scalar`; gives nothing."""
+    ranks.assert_scalar(tensor, message=message, name=name)

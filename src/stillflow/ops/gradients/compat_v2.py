@@ -1,0 +1,35 @@
+"""`tf.compat.v2.gradients` and `hessians`, whose arguments differ from those of `tf`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.export import export_value
+from stillflow.graph.lazy import LazyModule
+from stillflow.ops.gradients.gradients import UnconnectedGradients
+from stillflow.util.newer_arguments import handed_on
+
+# By path, since public functions of the packages hide modules of their names.
+gradient_ops: Any = LazyModule("stillflow.ops.gradients.gradients")
+hessian_ops: Any = LazyModule("stillflow.ops.gradients.hessians")
+
+
+gradients = export_value(
+    "compat.v2.gradients",
+    handed_on(
+        lambda ys, xs, grad_ys=None, name="gradients", gate_gradients=False,
+        aggregation_method=None, stop_gradients=None,
+        unconnected_gradients=UnconnectedGradients.NONE: None,
+        gradient_ops, "gradients", colocate_gradients_with_ops=True,
+    ),
+)  # fmt: skip
+
+
+hessians = export_value(
+    "compat.v2.hessians",
+    handed_on(
+        lambda ys, xs, gate_gradients=False, aggregation_method=None, name="hessians": None,
+        hessian_ops,
+        "hessians",
+    ),
+)
