@@ -224,7 +224,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.ops.linalg.registrations_util": {"*": "stillflow.linalg.registrations"},
     "tensorflow.python.ops.linalg_ops": {
-        "*": "stillflow.ops.linalg.decompositions stillflow.ops.linalg.norms"
+        "*": "stillflow.ops.linalg.decompositions stillflow.linalg.norms"
              " stillflow.linalg.least_squares stillflow.ops.linalg.matrix_functions",
     },
     "tensorflow.python.ops.data_flow_ops": {

@@ -9,7 +9,7 @@ from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 
 # By path, since public functions of the packages hide modules of their names.
-norms: Any = LazyModule("stillflow.ops.linalg.norms")
+norms: Any = LazyModule("stillflow.linalg.norms")
 
 
 @export("compat.v2.norm", "compat.v2.linalg.norm")

@@ -30,12 +30,12 @@ from stillflow.ops.math.clip import clip_by_norm
 from stillflow.ops.math.division import div
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.math.segment import segment_sum
-from stillflow.ops.math.sparse_segment import (
+from stillflow.ops.math.unary import sqrt
+from stillflow.ops.sparse.segment import (
     sparse_segment_mean,
     sparse_segment_sqrt_n,
     sparse_segment_sum,
 )
-from stillflow.ops.math.unary import sqrt
 from stillflow.platform import tf_logging
 from stillflow.variables.partitioned import PartitionedVariable
 from stillflow.variables.resource_variable import BaseResourceVariable

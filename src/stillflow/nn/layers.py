@@ -13,9 +13,9 @@ from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import size
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import not_equal
-from stillflow.ops.math.matmul import matmul
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.nn.activations import relu
 from stillflow.ops.nn.bias import bias_add

@@ -16,9 +16,9 @@ from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.control_flow.identity_and_group import stop_gradient
+from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.binary import multiply
 from stillflow.ops.math.cast import cast
-from stillflow.ops.math.matmul import matmul
 from stillflow.ops.math.unary import log
 from stillflow.ops.nn.cross_entropy import softmax_cross_entropy_with_logits_v2
 from stillflow.ops.random.candidates import (

@@ -22,7 +22,7 @@ from stillflow.graph.sparse_tensor import SparseTensor
 binary: Any = LazyModule("stillflow.ops.math.binary")
 comparison: Any = LazyModule("stillflow.ops.math.comparison")
 division: Any = LazyModule("stillflow.ops.math.division")
-matrices: Any = LazyModule("stillflow.ops.math.matmul")
+matrices: Any = LazyModule("stillflow.ops.linalg.matmul")
 indexing: Any = LazyModule("stillflow.ops.arrays.indexing")
 unary: Any = LazyModule("stillflow.ops.math.unary")
 

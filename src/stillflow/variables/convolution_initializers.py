@@ -13,9 +13,9 @@ from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.scatter import scatter_nd
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.arrays.transpose import matrix_transpose
+from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.binary import multiply
 from stillflow.ops.math.cast import cast
-from stillflow.ops.math.matmul import matmul
 from stillflow.ops.random.basic import random_normal
 from stillflow.variables.initializers import Initializer, float_dtype, orthogonal_matrix
 

@@ -63,7 +63,7 @@ class LARSOptimizer(Optimizer):
 
     def compute_lr(self, grad: Tensor, var: Any) -> tuple[Any, Tensor]:
         """Return the rate for a variable, and the gradient with weight decay added."""
-        from stillflow.ops.linalg.norms import norm
+        from stillflow.linalg.norms import norm
 
         if self._skip_list is not None and any(part in var.name for part in self._skip_list):
             return self._learning_rate, grad

@@ -23,9 +23,9 @@ from stillflow.ops.arrays.transpose import matrix_transpose
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.bands import matrix_band_part
 from stillflow.ops.linalg.diagonal import eye, matrix_diag, matrix_diag_part, matrix_set_diag
+from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.linalg.operands import one_matrix, square_factors, square_matrix
 from stillflow.ops.math.complex import real
-from stillflow.ops.math.matmul import matmul
 from stillflow.ops.math.unary import reciprocal
 from stillflow.ops.samples import Bad, Sample
 

@@ -22,8 +22,8 @@ from stillflow.ops.linalg.decompositions import (
     cholesky_factor,
     in_float32,
 )
+from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.linalg.operands import scalar_words, square_system, system
-from stillflow.ops.math.matmul import matmul
 from stillflow.ops.samples import Bad, Sample
 
 _FIELD = "T: {double, float, half, complex64, complex128}"

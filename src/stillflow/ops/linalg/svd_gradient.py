@@ -12,7 +12,7 @@ from stillflow.ops.arrays.shape import expand_dims, shape
 from stillflow.ops.arrays.transpose import matrix_transpose
 from stillflow.ops.linalg.decompositions import adjoint, svd
 from stillflow.ops.linalg.diagonal import eye, matrix_diag, matrix_set_diag
-from stillflow.ops.math.matmul import matmul
+from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.unary import reciprocal, square
 
 

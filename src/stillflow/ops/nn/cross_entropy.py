@@ -27,9 +27,9 @@ from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeez
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.control_flow.identity_and_group import prevent_gradient, stop_gradient
+from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.binary import subtract
 from stillflow.ops.math.cast import cast
-from stillflow.ops.math.matmul import matmul
 from stillflow.ops.nn.softmax import log_softmax, softmax
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.deprecation import deprecated, deprecated_args

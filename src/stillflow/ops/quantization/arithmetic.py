@@ -14,8 +14,8 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
 from stillflow.ops.kernels import torch_type
+from stillflow.ops.linalg.matmul import mat_mul_shape
 from stillflow.ops.math.broadcasting import broadcast_shape
-from stillflow.ops.math.matmul import mat_mul_shape
 from stillflow.ops.nn.bias import bias_shape
 from stillflow.ops.quantization import scales
 from stillflow.ops.quantization.linear import floats, quantized, scalars

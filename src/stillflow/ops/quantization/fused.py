@@ -18,9 +18,9 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
-from stillflow.ops.math.matmul import mat_mul_shape
+from stillflow.ops.linalg.matmul import mat_mul_shape
 from stillflow.ops.nn.depthwise import depthwise_output
-from stillflow.ops.quantization.images import quantized_conv2d_dims
+from stillflow.ops.nn.quantized import quantized_conv2d_dims
 from stillflow.ops.quantization.linear import floats, quantized, scalars
 from stillflow.ops.quantization.scales import QUANTIZED
 from stillflow.ops.samples import Bad, Sample

@@ -11,7 +11,7 @@ from stillflow.util.newer_arguments import handed_on
 # By path, since public functions of the packages hide modules of their names.
 sparse_sums: Any = LazyModule("stillflow.ops.sparse.arithmetic")
 rearranging: Any = LazyModule("stillflow.ops.sparse.rearranging")
-segments: Any = LazyModule("stillflow.ops.math.sparse_segment")
+segments: Any = LazyModule("stillflow.ops.sparse.segment")
 
 
 sparse_add = export_value(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stillflow.ops.math import matmul
+from stillflow.ops.linalg import matmul
 from stillflow.runtime.plan.steps import Name, Step
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.linalg.matmul import matmul, trace
 from stillflow.ops.math.binary import multiply
-from stillflow.ops.math.matmul import matmul, trace
 from stillflow.ops.math.reductions import reduce_sum
 
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")

@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.math.matmul import matmul
+from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.reductions import reduce_prod
 
 gathers: Any = LazyModule("stillflow.ops.arrays.gather")

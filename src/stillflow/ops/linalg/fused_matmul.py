@@ -16,7 +16,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
-from stillflow.ops.math.matmul import mat_mul_shape
+from stillflow.ops.linalg.matmul import mat_mul_shape
 from stillflow.ops.samples import Bad, Sample
 
 fused_mat_mul_op = op(
