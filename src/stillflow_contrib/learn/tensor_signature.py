@@ -8,11 +8,11 @@ from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
-from stillflow.ops.arrays.placeholders import sparse_placeholder
 from stillflow.ops.constants import placeholder
 from stillflow.ops.io.parsing.features import FixedLenFeature, VarLenFeature
 from stillflow.ops.io.parsing.functions import parse_example
 from stillflow.ops.math.cast import cast
+from stillflow.ops.sparse.placeholders import sparse_placeholder
 
 
 class _Fields(NamedTuple):
