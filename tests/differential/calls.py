@@ -199,7 +199,7 @@ def _described(tf: Any, leaf: Any) -> Any:
     if leaf is None or isinstance(leaf, (bool, int, float, str, bytes, np.generic, np.ndarray)):
         return str(leaf)[:200]
     kind = type(leaf).__name__
-    return "an object" if kind.startswith("_") else kind
+    return "an object" if kind.startswith("_") or hasattr(leaf, "__enter__") else kind
 
 
 def _is_real(leaf: Any) -> bool:

@@ -170,6 +170,8 @@ def test_rounding_is_no_difference():
     value = [outcomes.pack(np.float32([1.0001, 2, np.inf]))]
     other = [outcomes.pack(np.float32([1, 2.0002, np.inf]))]
     assert not list(compare.differences(told(values=value), told(values=other)))
+    value, other = [outcomes.pack(np.complex64([0.25 + part])) for part in (2e-8j, 0)]
+    assert not list(compare.differences(told(values=[value]), told(values=[other])))
 
 
 NO_KERNEL = "No OpKernel was registered to support Op 'X'"
