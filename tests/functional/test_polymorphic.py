@@ -146,3 +146,13 @@ def test_a_wrapped_function_takes_what_is_no_tensor_as_it_is():
 def test_wrapped_functions_take_tensors_in_order():
     f = wrap_function(lambda a, b: a - b, [tf.TensorSpec([], tf.float32)] * 2)
     assert run(f(tf.constant(5.0), tf.constant(3.0))) == 2.0
+
+
+def test_a_concrete_function_checks_shapes_where_a_graph_is_built():
+    function = tf.function(lambda argument_name: argument_name + 1.0)
+    concrete = function.get_concrete_function(tf.TensorSpec([1], tf.float32))
+    with pytest.raises(
+        ValueError,
+        match=r"The argument 'argument_name' .*Expected shape \(1,\), but got shape \(2,\)",
+    ):
+        concrete(tf.constant([1.0, 2.0]))

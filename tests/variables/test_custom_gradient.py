@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import stillflow as tf
+from stillflow.graph.eager_mode import eager_mode
 from stillflow.variables.custom_gradient import get_dependent_variables
 
 
@@ -58,3 +60,13 @@ def test_gradient_functions_may_have_gradients_of_their_own():
     first = tf.gradients(tf.square(half(x)), x)[0]
     with tf.Session() as session:
         assert session.run([first, *tf.gradients(first, x)]) == [1.0, 0.5]
+
+
+def test_a_gradient_for_each_argument_is_asked_for_in_eager_execution():
+    with eager_mode():
+        x = tf.constant(1.0)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.custom_gradient(lambda value: (value + 0.0, lambda grad: []))(x)
+        with pytest.raises(ValueError, match="custom_gradient function expected to return"):
+            tape.gradient(y, x)

@@ -168,6 +168,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.eager.lift_to_graph": {
         "UnliftableError": "stillflow.functional.lifting:UnliftableError",
+        "lift_to_graph": "stillflow.functional.lifting:lift_to_graph",
     },
     "tensorflow.python.eager.wrap_function": {"*": "stillflow.functional.wrapped_graphs"},
     "tensorflow.python.eager.test": {

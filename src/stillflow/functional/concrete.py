@@ -251,13 +251,25 @@ class ConcreteFunction:
                     "All inputs to `ConcreteFunction`s must be Tensors; on invocation of "
                     f"{self.graph.name}, the {index}-th input ({value}) was not a Tensor."
                 )
-            if handle.holds_value and get_default_graph().runs_at_once:
+            if not get_default_graph().runs_at_once:
+                self._check_shape(index, value, handle.shape, inner.shape)
+            elif handle.holds_value:
                 wanted, found = cpp_name(inner.dtype), cpp_name(handle.dtype)
                 if wanted != found:
                     raise invalid_argument(
                         f"cannot compute {self.name} as input #{index}(zero-based) was expected to "
                         f"be a {wanted} tensor but is a {found} tensor [Op:{self.name}]"
                     )
+
+    def _check_shape(self, index: int, value: Any, found: Any, wanted: Any) -> None:
+        if not wanted.is_compatible_with(found):
+            raise ValueError(
+                f"The argument '{self._arg_keywords[index]}' (value {value}) is not compatible "
+                f"with the shape this function was traced with. Expected shape {wanted}, but got "
+                f"shape {found}.\n\nIf you called get_concrete_function, you may need to pass a "
+                "tf.TensorSpec(..., shape=...) with a less specific shape, having None on axes "
+                "which can vary."
+            )
 
     def call_flat(self, values: Sequence[Any]) -> Any:
         """Add a call with the flat list of the arguments that are tensors."""

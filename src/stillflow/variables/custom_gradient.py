@@ -109,11 +109,18 @@ def _call_now(f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
 
     def of_inputs(*grads: Any) -> list[Any]:
         if not variables:
-            return nest.flatten(grad_fn(*grads))
-        of_args, of_variables = grad_fn(*grads, variables=variables)
+            of_args, of_variables = grad_fn(*grads), []
+        else:
+            of_args, of_variables = grad_fn(*grads, variables=variables)
         if len(of_variables) != len(variables):
             raise ValueError(_NOT_FOR_EACH)
-        return nest.flatten(of_args) + list(of_variables)
+        flat = nest.flatten(of_args)
+        if len(flat) != len(args):
+            raise ValueError(
+                "custom_gradient function expected to return", len(args), "gradients but returned",
+                len(flat), "instead.",
+            )  # fmt: skip
+        return flat + list(of_variables)
 
     inputs = [convert_to_tensor(x) for x in (*args, *variables)]
     tapes.record(f.__name__, results, inputs, of_inputs)
