@@ -1,4 +1,4 @@
-"""What tests of several folders start from."""
+"""Fixtures for tests of several folders."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        # A shell starts what runs in its background so; tests of Ctrl-C would wait for ever.
+        # A shell starts background programs with it ignored; tests of Ctrl-C would hang.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if when := config.getoption("--collect-garbage"):
         config.pluginmanager.register(disorder.Collector(when))
@@ -67,32 +67,32 @@ def _cpu_alone(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def cpu() -> None:
-    """For tests and fixtures of what only CPUs do: sessions see no GPU, even where there is one."""
+    """Hide all GPUs from sessions, for tests and fixtures of CPU-only behaviour."""
 
 
 @pytest.fixture(autouse=True)
 def _python_3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program in Python 2 tells the programs that it starts, but not the tests after it."""
+    """Unset the mark of Python 2, which a program passes to the programs it starts."""
     monkeypatch.delenv("STILLFLOW_PYTHON2", raising=False)
 
 
 @pytest.fixture
 def graph() -> Iterator[tf.Graph]:
-    """A graph, which is the default one."""
+    """Yield a graph, which is the default one."""
     with tf.Graph().as_default() as graph:
         yield graph
 
 
 @pytest.fixture
 def session() -> Iterator[tf.Session]:
-    """A session on a graph of its own, which is the default one."""
+    """Yield a session on a graph of its own, which is the default one."""
     with tf.Graph().as_default(), tf.Session() as session:
         yield session
 
 
 @pytest.fixture(params=[pytest.param("real", marks=pytest.mark.gpu), "simulated"])
 def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """With a CUDA device: that of the machine, and one that only says it is one."""
+    """Provide a CUDA device: that of the machine, and a simulated one."""
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "1")
     if request.param == "simulated":
         from tests.simulated_cuda import simulated_cuda

@@ -25,7 +25,7 @@ ALL = 500
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Adds `--shuffle` and `--collect-garbage`."""
+    """Add `--shuffle` and `--collect-garbage`."""
     parser.addoption(
         "--shuffle", type=int, metavar="SEED",
         help="run the tests in a random order, drawn from this seed",
@@ -35,7 +35,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def shuffle(items: list[pytest.Item], seed: int | None) -> None:
-    """Puts tests in an order drawn from a seed; all processes of one run draw the same one."""
+    """Put tests in an order drawn from a seed; all processes of one run draw the same one."""
     if seed is not None:
         items.sort(key=lambda item: item.nodeid)  # independent of the order of the arguments
         random.Random(seed).shuffle(items)

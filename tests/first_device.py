@@ -1,10 +1,10 @@
-"""Which device the tests compute on: the machine's first, the CPU, or a GPU that is simulated.
+"""Device of the tests: the machine's first, the CPU, or a simulated GPU.
 
     pytest --first-device simulated_gpu tests/ops
 
-has a session find the GPU of tests/simulated_cuda.py, whatever the test. A test of what only CPUs
-do takes the fixture `cpu`, and sees no GPU, on a machine that has one neither. What else differs is
-listed in tests/simulated_gpu.tsv with a reason: those tests have to fail.
+makes every session find the GPU of tests/simulated_cuda.py, in any test. A test of CPU-only
+behaviour takes the fixture `cpu`, and sees no GPU, not even on a machine that has one. Other
+differences are listed in tests/simulated_gpu.tsv with a reason: those tests have to fail.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIST = Path(__file__).with_name("simulated_gpu.tsv")
 
 
 def mark(items: list[pytest.Item], device: str) -> None:
-    """Marks collected tests that are to fail, or to be left out, where this device is the first."""
+    """Mark collected tests that fail, or are left out, if this device is the first."""
     if device == "machine":
         return
     apart = pytest.mark.skip(reason=f"has a device of its own, which is not the first: {device}")

@@ -1,4 +1,4 @@
-"""Runs fetches in a session of their own."""
+"""Run of fetches in a session of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stillflow as tf
 
 
 def run(fetches: Any, feed_dict: Any = None, first: Any = None) -> Any:
-    """Fetches after initializing all variables, and after running `first` if it is given."""
+    """Fetch after initializing all variables, and after running `first` if it is given."""
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         if first is not None:

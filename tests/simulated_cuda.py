@@ -1,8 +1,8 @@
 """A GPU that is not there: tensors that say they are on one, and compute on the host.
 
-A GPU refuses much that a CPU does: operands on two devices, host memory behind a pointer, NumPy
-views, products of integers. Tests that run inside `simulated_cuda` meet the same refusals with true
-numbers, on any machine. What it cannot show are rounding, speed, and faults of the drivers.
+A GPU rejects much that a CPU does: operands on two devices, host memory behind a pointer, NumPy
+views, products of integers. Tests that run inside `simulated_cuda` get the same errors with true
+numbers, on any machine. It cannot show rounding, speed, and faults of the drivers.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ _NOT_OF_APPLE = {
         )
     },
 }  # fmt: skip
-# Sums by index, which Metal's atomic operations do of no int64; kernels that PyTorch lacks there.
+# Sums by index, which Metal's atomic operations do not support for int64; kernels missing in
+# PyTorch there.
 _ATOMIC = {
     aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default,
     aten.index_add.default, aten.index_add_.default, aten.scatter_add.default,
@@ -79,7 +80,7 @@ _capturing = _Capturing()
 
 
 def _histc(values: torch.Tensor, bins: int, least: int, most: int) -> torch.Tensor:
-    """Counts whole numbers from 0 to bins - 1, each in a bin of its own, as a GPU does."""
+    """Count whole numbers from 0 to bins - 1, each in a bin of its own, as a GPU does."""
     assert (least, most) == (0, bins) and not values.is_floating_point()
     return torch.bincount(values, minlength=bins).to(values.dtype)
 
@@ -147,7 +148,7 @@ def _is_composite(name: str) -> bool:
 
 
 def _computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """What a kernel of the device gives, or the error that it raises."""
+    """Return the result of the device's kernel, or raise its error."""
     tensors = _tensors((args, kwargs))
     there = [tensor for tensor in tensors if isinstance(tensor, CudaTensor)]
     _check(func, tensors, there, args)
@@ -193,7 +194,7 @@ def _require_type(dtype: torch.dtype, device: torch.device) -> None:
 
 
 def _check_of_apple(func: Any, args: Any, name: str, tensors: list[torch.Tensor]) -> None:
-    """Raises what Apple's GPUs raise beyond what CUDA does."""
+    """Raise what Apple's GPUs raise beyond what CUDA does."""
     if name.startswith(_NOT_IMPLEMENTED_BY_APPLE):
         raise NotImplementedError(
             f"The operator '{func.name()}' is not currently implemented for the MPS device."
@@ -204,7 +205,7 @@ def _check_of_apple(func: Any, args: Any, name: str, tensors: list[torch.Tensor]
 
 
 def _check(func: Any, tensors: list[torch.Tensor], there: list[CudaTensor], args: Any) -> None:
-    """Raises what a GPU raises for operands that its kernel does not take."""
+    """Raise what a GPU raises for operands that its kernel does not take."""
     name = func._schema.name.partition("::")
     if there and there[0].is_mps:
         _check_of_apple(func, args, name[2], tensors)
@@ -237,7 +238,7 @@ def _check(func: Any, tensors: list[torch.Tensor], there: list[CudaTensor], args
 
 
 def _cuda(device: Any) -> torch.device | None:
-    """A device, if it is one of those that are simulated."""
+    """Return a device, if it is one of those that are simulated."""
     if isinstance(device, (str, torch.device)) and str(device).startswith(("cuda", "mps")):
         found = torch.device(device)
         return torch.device(found.type, found.index or 0)
@@ -249,7 +250,7 @@ def _fetched(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class _Placing(TorchFunctionMode):
-    """Makes on the simulated device what is asked for there."""
+    """Function mode that creates tensors on the simulated device."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
@@ -275,7 +276,7 @@ class _Placing(TorchFunctionMode):
 
 
 def _with_numbers(func: Any, args: Any) -> Any:
-    """Arguments with tensors in place of numbers that torch would copy to the meta device."""
+    """Return arguments with tensors instead of numbers that torch would copy to the meta device."""
     if func not in (torch.where, torch.Tensor.where, torch.Tensor.__setitem__):
         return args
     there = next((a for a in args if isinstance(a, CudaTensor)), None)
@@ -408,12 +409,12 @@ def _answers_of_apple() -> dict[str, Any]:
 
 
 def simulated_cuda(count: int = 1) -> contextlib.AbstractContextManager[None]:
-    """For tests: there are CUDA devices inside, "cuda:0" to count - 1."""
+    """Simulate CUDA devices, "cuda:0" to count - 1, within the context."""
     return _simulated(torch.cuda, _answers_of_cuda(count), pretend_gpus(count, "cuda:{}"))
 
 
 def simulated_mps() -> contextlib.AbstractContextManager[None]:
-    """For tests: there is Apple's GPU inside, "mps:0", with its limits."""
+    """Simulate Apple's GPU, "mps:0", with its limits, within the context."""
     return _simulated(torch.mps, _answers_of_apple(), pretend_gpus(1, "mps:{}"))
 
 
@@ -437,7 +438,7 @@ def _simulated(module: Any, answers: dict[str, Any], gpus: Any) -> Iterator[None
 
 
 def forget_eager_context() -> None:
-    """Has eager execution look for devices anew."""
+    """Make eager execution look for devices again."""
     immediate = sys.modules.get("stillflow.eager.immediate")
     if immediate is not None:
         immediate.forget_context()

@@ -12,7 +12,7 @@ CLASSES = [errors.exception_type_from_error_code(code) for code in range(1, 17)]
 
 
 class Operation:
-    """As much of an operation as an error needs."""
+    """Stand-in for an operation in errors."""
 
     def __init__(self, name, frames, original=None):
         self.name, self.traceback, self._original_op = name, frames, original
@@ -71,7 +71,7 @@ def test_errors_show_where_the_program_made_the_operation():
 
 
 def test_messages_say_where_the_program_made_the_nodes_they_name():
-    """In the words of TensorFlow 1.15, which itself names a line of its own."""
+    """Check messages with TensorFlow 1.15's texts, which name a line of TensorFlow's own."""
     with tf.Graph().as_default(), tf.Session() as sess:
         x = tf.placeholder(tf.float32, [None])
         with tf.name_scope("a"):

@@ -1,4 +1,4 @@
-"""The public API as modules: lazy, complete for `dir`, and honest about what is missing."""
+"""Public API as modules: lazy, complete for `dir`, with clear errors for missing names."""
 
 from __future__ import annotations
 

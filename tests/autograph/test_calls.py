@@ -1,4 +1,4 @@
-"""What is converted when converted code calls it, and what is left as it is."""
+"""Conversion of callees in converted code, and callees that are not converted."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_operations_are_created_in_the_lines_of_the_program():
 
 def test_a_function_keeps_what_it_is():
     def f(a, b=2, *rest, c=3, **named) -> int:
-        """Does little."""
+        """Do little."""
         return a, b, rest, c, named
 
     made = convert_function(f, STANDARD)

@@ -25,7 +25,7 @@ def after_for(count):
 
 
 def results(function, counts):
-    """The results of a function by the number of iterations, given as a tensor."""
+    """Return the results of a function by the number of iterations, given as a tensor."""
     converted = tf.function(function)
     outputs = [converted(tf.constant(count)) for count in counts]
     with tf.Session() as session:

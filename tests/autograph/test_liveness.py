@@ -1,4 +1,4 @@
-"""Which variables are read after a statement."""
+"""Liveness of variables after each statement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stillflow.autograph.names import Names
 
 
 def _live(code, at_end=()):
-    """The variables live into and out of the last statement of a kind in code."""
+    """Return the variables live into and out of the last statement of a kind in code."""
     body = ast.parse(textwrap.dedent(code)).body
     liveness = Liveness(body, Names(body).bound, at_end)
     node = [

@@ -15,7 +15,7 @@ _REFUSED = "must also be returned"  # by TensorFlow, for tensors
 
 
 class _Writer:
-    """Writes a function of statements over four numbers."""
+    """Writer of a function of statements over four numbers."""
 
     def __init__(self, seed: int, staged: bool) -> None:
         self.random, self.staged = random.Random(seed), staged

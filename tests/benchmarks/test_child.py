@@ -1,4 +1,4 @@
-"""What one process measures: steps in turn, and how much slower changing ones are."""
+"""Measurements of one process: alternating steps, and the slowdown of changing ones."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ SOURCES = str(Path(stillflow.__file__).parents[1])
 
 
 class Launcher:
-    """Writes programs into a folder and runs them there."""
+    """Launcher of programs in a folder."""
 
     def __init__(self, folder):
         self.folder = folder

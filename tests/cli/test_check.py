@@ -18,7 +18,7 @@ from stillflow.cli.checking.uses import uses
 
 @pytest.fixture
 def check(launcher):
-    """Writes a program, checks it and returns (exit status, {name: entry}, report)."""
+    """Write a program, check it and return (exit status, {name: entry}, report)."""
 
     def run(text, name="program.py", *options):
         launcher.write(name, text)

@@ -1,4 +1,4 @@
-"""What is asked of ``python -m stillflow`` itself, rightly and wrongly."""
+"""Command line of ``python -m stillflow`` itself, valid and invalid."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ H100 = Gpu("NVIDIA H100", "570.1", 81559, 4)
 
 
 def facts(**changed):
-    """A machine with a GPU on which all is well, but for what is changed."""
+    """Return a machine with a GPU on which all is well, but for what is changed."""
     well = {
         "packages": PACKAGES, "torch_cuda": "12.9", "gpus": [H100], "cuda_devices": 1,
         "hello": {"/device:CPU:0": None, "/device:GPU:0": None}, "compiler": "/usr/bin/c++",
@@ -178,7 +178,7 @@ def test_ranges_begin_where_the_package_says():
 
 
 def pinned(ends):
-    """The versions of each package in a file of constraints."""
+    """Return the versions of each package in a file of constraints."""
     text = (ROOT / f"constraints-{ends}.txt").read_text(encoding="utf-8")
     found = {}
     for name, version in re.findall(r"^([\w-]+)==([\d.]+)", text, re.MULTILINE):

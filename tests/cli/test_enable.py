@@ -14,7 +14,7 @@ from stillflow.cli import enable
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """An environment that sees this one's packages, and Stillflow through a path file."""
+    """Return an environment that sees this one's packages, and Stillflow through a path file."""
     folder = tmp_path_factory.mktemp("environment") / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     scheme = sysconfig.get_preferred_scheme("prefix")

@@ -18,7 +18,7 @@ PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded", "sta
 
 
 def main():
-    """Writes the file."""
+    """Write the file."""
     recorded = {}
     for name, make in pipelines(tf).items():
         first, then, state = walk(tf, make, TAKEN)

@@ -6,13 +6,16 @@ import importlib
 
 
 def pipelines(tf):
-    """By name, what makes a dataset; numbers in files come from `tests/golden/files`."""
+    """Return functions that make datasets, by name.
+
+    Numbers in files come from `tests/golden/files`.
+    """
     Dataset, experimental = tf.data.Dataset, tf.data.experimental
     words, records = "tests/golden/files/words.txt", "tests/golden/files/numbers.tfrecord"
     table = "tests/golden/files/table.csv"
 
     def ops(theirs, ours=None):
-        """A module outside of the public API."""
+        """Return a module outside of the public API."""
         ours = f"stillflow.data.{ours or theirs}"
         theirs = f"tensorflow.python.data.experimental.ops.{theirs}"
         return importlib.import_module(ours if tf.__name__ == "stillflow" else theirs)
@@ -68,7 +71,7 @@ def pipelines(tf):
 
 
 def walk(tf, make, taken, state=None, rest=10):
-    """Walks a pipeline, from where `state` is if that is given.
+    """Walk a pipeline, from where `state` is if that is given.
 
     Returns:
       The elements: first `taken` of them, then all others up to `rest`; and the serialized state

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def walked(session):
-    """The iterators of a session that hold on to a dataset."""
+    """Return the iterators of a session that hold on to a dataset."""
     things = session._resources._objects.values()
     return {id(t) for t in things if isinstance(t, IteratorResource)}
 

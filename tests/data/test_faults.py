@@ -1,4 +1,4 @@
-"""What goes wrong in a pipeline ends in the error that names it, with all threads ended."""
+"""Faults in pipelines: each ends in the error that names it, with all threads ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Dataset = tf.data.Dataset
 
 
 def started(dataset):
-    """A session in which a dataset is walked, and its next element."""
+    """Return a session in which a dataset is walked, and its next element."""
     iterator = tf.data.make_initializable_iterator(dataset)
     element = iterator.get_next()
     session = tf.Session()
@@ -41,7 +41,7 @@ def pipeline_threads():
 
 
 def ended(limit=60.0):
-    """Whether the threads of pipelines come to their end."""
+    """Return True if the threads of pipelines come to their end."""
     last = time.monotonic() + limit
     while pipeline_threads() and time.monotonic() < last:
         time.sleep(0.01)

@@ -13,7 +13,7 @@ ROWS = np.arange(12, dtype=np.float32).reshape(6, 2)
 
 @pytest.fixture
 def made(monkeypatch):
-    """The plans that are made of functions, as whether for the host alone."""
+    """Return the plans that are made of functions, as whether for the host alone."""
     found = []
     make = callables.CompiledFunction._make
 

@@ -1,4 +1,4 @@
-"""What a dataset was made of stays as it was, whatever becomes of it later."""
+"""Values that a dataset was made of, which later changes do not affect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who makes the calls of a parallel map: the thread that takes the results, or others."""
+"""Threads of a parallel map's calls: the consumer's thread, or others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def context() -> Iterator[Context]:
 
 
 def callers(seconds: float, seen: list[str]) -> Callable[[Any], Any]:
-    """A function that works for a while and notes which thread calls it."""
+    """Return a function that works for a while and notes which thread calls it."""
 
     def call(element: Any) -> Any:
         end = time.thread_time() + seconds

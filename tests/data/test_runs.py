@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 @pytest.fixture
 def together(monkeypatch):
-    """The lengths of runs whose results were made together."""
+    """Return the lengths of runs whose results were made together."""
     lengths = []
     compute = CompiledFunction.on_rows
 
@@ -42,7 +42,7 @@ def parse(text):
 
 
 def elements(dataset, count):
-    """The first elements, an error in the place of those that fail."""
+    """Return the first elements, an error in the place of those that fail."""
     following = dataset.make_one_shot_iterator().get_next()
     found = []
     with tf.Session() as session:

@@ -15,7 +15,7 @@ Dataset = tf.data.Dataset
 
 
 def walked(dataset, count=99):
-    """The first elements of a walk through a dataset."""
+    """Return the first elements of a walk through a dataset."""
     element, found = tf.data.make_one_shot_iterator(dataset).get_next(), []
     with tf.Session() as session:
         try:
@@ -27,7 +27,7 @@ def walked(dataset, count=99):
 
 
 def runs(folder):
-    """The folders of runs, with the names of their files."""
+    """Return the folders of runs, with the names of their files."""
     (graph,) = os.listdir(folder)
     inside = os.path.join(folder, graph)
     return [

@@ -12,7 +12,7 @@ Dataset = tf.data.Dataset
 
 
 def reported(dataset, steps):
-    """Walks a dataset; gives the values of its summary by tag."""
+    """Walk a dataset; give the values of its summary by tag."""
     aggregator = tf.data.experimental.StatsAggregator()
     options = tf.data.Options()
     options.experimental_stats.aggregator = aggregator
@@ -73,7 +73,7 @@ def test_only_strings_are_written(tmp_path):
 
 
 def test_features_of_examples_are_counted():
-    """As TensorFlow 1.15.5 counts: all features there are, and the values of those asked for."""
+    """Count like TensorFlow 1.15.5: all features, and the values of the requested ones."""
 
     def example(number):
         feature = {

@@ -1,4 +1,4 @@
-"""How structures of elements that differ are refused; the texts are TensorFlow 1.15.5's."""
+"""Errors for structures of elements that differ; the texts are TensorFlow 1.15.5's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watches, the dumps that runs write, and what reads them."""
+"""Watches, the dumps that runs write, and their readers."""
 
 from __future__ import annotations
 

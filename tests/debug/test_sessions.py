@@ -32,7 +32,7 @@ def sess():
 
 @pytest.fixture(autouse=True)
 def home(monkeypatch, tmp_path_factory):
-    """A home folder of the test's own, in which the debugger keeps its settings."""
+    """Return a home folder of the test's own, in which the debugger keeps its settings."""
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(folder))
     return folder
@@ -325,7 +325,7 @@ def test_programs_import_the_debugger(tmp_path) -> None:
 
 
 def test_settings_last_from_program_to_program(sess, says, home) -> None:
-    """As TensorFlow 1.15.5 keeps them, which reads the same file."""
+    """Keep them like TensorFlow 1.15.5, which reads the same file."""
     said = says("run", "config set graph_recursion_depth 1", "li -r loss", "run")
     LocalCLIDebugWrapperSession(sess, ui_type="readline").run("loss:0", FEED)
     text = '{"graph_recursion_depth": 1, "mouse_mode": true}'

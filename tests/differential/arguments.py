@@ -1,7 +1,7 @@
-"""What to pass for an argument, by its name: the same name means the same all over TensorFlow.
+"""Values of arguments by name: the same name means the same all over TensorFlow.
 
-Values are plain data. What a call needs a graph for is a `Made`: its maker's name in `calls.py`,
-and what that is told.
+Values are plain data. An argument that needs a graph is a `Made`: its maker's name in `calls.py`,
+and the maker's arguments.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ ALIKE = 0.5  # how often all tensors of a call have one shape
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end: round after round, every function once, in random order."""
+    """Yield cases without end: round after round, every function once, in random order."""
     rng = random.Random(seed)
     chosen = sorted(name for name in names or public_names() if _fits(name))
     while chosen:
@@ -74,7 +74,7 @@ def _fits(name: str) -> bool:
 
 
 def _parameters(name: str) -> list[inspect.Parameter] | None:
-    """What a function takes by name; None for classes and for what is no function."""
+    """Return the named parameters of a function; None for classes and other objects."""
     function = named(tf, name)
     if inspect.isclass(function) or not callable(function):
         return None
@@ -92,7 +92,10 @@ def _given(rng: random.Random, name: str) -> bool:
 
 
 def _argument(rng: random.Random, function: str, name: str, shape: list[int] | None) -> Any:
-    """A value for an argument; of the shape that all tensors of the call have, if they have one."""
+    """Return a value for an argument.
+
+    Of the shape that all tensors of the call have, if they have one.
+    """
     values = special(function, name)
     if values and rng.random() >= STRANGE:
         return rng.choice(values)

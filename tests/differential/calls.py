@@ -15,7 +15,7 @@ from .arguments import Made
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end; needs Stillflow, whose signatures say what there is to pass.
+    """Yield cases without end; needs Stillflow, whose signatures say what there is to pass.
 
     Args:
       seed: what the choice depends on, and nothing else.
@@ -25,17 +25,17 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 class Maker:
-    """Makes arguments in the default graph, of numbers that depend on the seed alone."""
+    """Maker of arguments in the default graph, of numbers that depend on the seed only."""
 
     def __init__(self, tf: Any, seed: int) -> None:
         self.tf, self.numbers = tf, np.random.RandomState(seed)
 
     def argument(self, value: Any) -> Any:
-        """The argument that a plain value stands for."""
+        """Return the argument that a plain value stands for."""
         return MAKERS[value.maker](self, value.told) if isinstance(value, Made) else value
 
     def variable(self, shape: list[int]) -> Any:
-        """A variable of such numbers."""
+        """Return a variable of such numbers."""
         return self.tf.Variable(self.between(shape))
 
     def between(self, shape: list[int], low: float = 0.05, high: float = 0.95) -> np.ndarray:
@@ -131,7 +131,7 @@ def _examples(tf: Any) -> list[bytes]:
 
 
 def _features(maker: Maker) -> dict[str, Any]:
-    """A feature for each of the columns of `valid_arguments.py`."""
+    """Return a feature for each of the columns of `valid_arguments.py`."""
     tf = maker.tf
     return {
         "n": tf.constant(maker.between([2, 1])),
@@ -146,7 +146,7 @@ def _positive_definite(matrix: np.ndarray) -> np.ndarray:
 
 
 def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Calls the function in a graph of its own, and runs what it gives."""
+    """Return calls the function in a graph of its own, and runs what it gives."""
     seed = zlib.crc32(repr((case["name"], case["arguments"])).encode())
     random.seed(seed)  # some functions draw their seeds from these two
     np.random.seed(seed)
@@ -176,7 +176,7 @@ def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def _leaves(tf: Any, result: Any) -> Iterator[Any]:
-    """What a result is made of; the parts of a sparse tensor are three tensors."""
+    """Yield the tensors of a result; the parts of a sparse tensor are three tensors."""
     if isinstance(result, dict):
         for key in sorted(result, key=str):
             yield from _leaves(tf, result[key])

@@ -91,7 +91,7 @@ CELLS: dict[str, Callable[[Any, int], Any]] = {
 }  # fmt: skip
 SIMPLE = ("BasicRNNCell", "GRUCell", "LSTMCell", "BasicLSTMCell", "UGRNNCell")
 
-#: One turn after the other: with several at a time, which draws its mask first is chance.
+#: One iteration after the other: with several at a time, the order of masks is random.
 ORDERED = {"parallel_iterations": 1}
 
 #: How cells are run: functions of the program, of the cells' names and of the inputs.
@@ -129,7 +129,7 @@ def _one_step(p: Any, cell: Any, x: Any) -> Any:
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end; a case is a cell, a loop, and the seed of its arguments.
+    """Yield cases without end; a case is a cell, a loop, and the seed of its arguments.
 
     Args:
       seed: of the first case; other seeds share none with it for 100,000 cases.
@@ -142,7 +142,7 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 class Program:
-    """What cells are made with; its choices depend on the seed alone."""
+    """Arguments of cells; the choices depend on the seed only."""
 
     def __init__(self, tf: Any, seed: int) -> None:
         self.tf, self.cells, self.more = tf, tf.nn.rnn_cell, tf.contrib.rnn
@@ -160,7 +160,7 @@ class Program:
         return items[self.random.randrange(len(items))]
 
     def some(self, **arguments: list[Any]) -> dict[str, Any]:
-        """Some of the arguments, each one of its values."""
+        """Return some of the arguments, each one of its values."""
         return {
             name: self.choose(values)
             for name, values in sorted(arguments.items())
@@ -168,11 +168,11 @@ class Program:
         }
 
     def lengths(self) -> dict[str, Any]:
-        """The lengths of sequences, now and then."""
+        """Return the lengths of sequences, now and then."""
         return self.some(sequence_length=[[4, 2, 0], [1, 4, 3]])
 
     def made(self, name: str) -> Any:
-        """A cell of a name."""
+        """Return a cell of a name."""
         return CELLS[name](self, self.choose([1, 2, 3]))
 
     def cell(self, units: int) -> Any:
@@ -181,7 +181,7 @@ class Program:
 
 
 def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Runs a cell in a loop, and trains it for some steps."""
+    """Run a cell in a loop, and train it for some steps."""
     p = Program(tf, case["seed"])
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(5)

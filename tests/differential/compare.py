@@ -1,4 +1,4 @@
-"""How the outcomes of the same cases differ.
+"""Differences between outcomes of the same cases.
 
     python -m tests.differential.compare OURS THEIRS [--all]
 
@@ -40,7 +40,7 @@ PYTHON = re.compile(
 )
 #: What is told of a name that TensorFlow does not have, or has no more.
 ABSENT = re.compile(r"module '.*' has no attribute|Op \w+ is not available in GraphDef version")
-#: What TensorFlow says of a kernel that it lacks on the CPU, where we have one.
+#: TensorFlow's message for a kernel that is missing on the CPU, where we have one.
 LACKING = re.compile(
     r"No OpKernel was registered|Could not find valid device|(?:on|for) (?:device type )?CPU|"
     r"only (?:supports?|works? with) NHWC|CPU implementation|not (?:yet )?implemented|"
@@ -57,7 +57,7 @@ EITHER_SIGN |= {"eigh", "qr", "self_adjoint_eig", "svd"}
 
 
 def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yields the kind of each difference, and a line that tells it."""
+    """Yield the kind of each difference, and a line that tells it."""
     if ours["stage"] != theirs["stage"]:
         yield _stage_kind(ours, theirs), _sides(_told(ours), _told(theirs))
         return
@@ -126,7 +126,7 @@ def _different(ours: np.ndarray, theirs: np.ndarray, noise: float) -> str | None
 
 
 def _close(ours: np.ndarray, theirs: np.ndarray, noise: float) -> np.ndarray:
-    """Which numbers agree; small ones beside large ones are sums that cancelled out."""
+    """Return True for numbers that agree; small ones next to large ones are cancelled sums."""
     if ours.dtype.kind == "c":
         sizes = np.abs(theirs[np.isfinite(theirs)])
         if sizes.size:  # either part of a product rounds by its size
@@ -156,7 +156,7 @@ def _message(outcome: dict[str, Any]) -> str:
 
 
 def _two_faults(kind: str, case: dict[str, Any], ours: Any, theirs: Any) -> bool:
-    """Both refuse a call that was changed in several places, in words that are not alike.
+    """Return True if both raise errors for a call with several changes, with other texts.
 
     Nobody but a reader can tell that from one fault in other words, so `--all` is worth a look.
     """
@@ -204,7 +204,7 @@ FORGIVEN = {
 
 
 def report(ours: dict[str, Any], theirs: dict[str, Any], everything: bool = False) -> int:
-    """Prints how two written runs differ; returns the number of differences."""
+    """Print how two written runs differ; return the number of differences."""
     # As texts, for a NaN among the attributes is not equal to itself.
     if repr(ours["cases"]) != repr(theirs["cases"]) or ours["kind"] != theirs["kind"]:
         raise SystemExit("these are runs of other cases: run the second with --cases OURS")

@@ -20,7 +20,7 @@ NOISE = 1e-5
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end: what is made, and of which columns.
+    """Yield cases endlessly: the object to make, and its columns.
 
     Args:
       seed: of the first case; other seeds share none with it for 100,000 cases.
@@ -37,7 +37,7 @@ KINDS = ("wide", "deep")
 
 
 def _drawn(rng: random.Random, kind: str) -> str:
-    """A column for a linear model, or for a network."""
+    """Return a column for a linear model, or for a network."""
     if kind == "deep":
         return "dense " + rng.choice(sorted(DENSE))
     number = rng.choice(["numeric", "numeric of two", "normalized", "shared embedding"])
@@ -45,7 +45,7 @@ def _drawn(rng: random.Random, kind: str) -> str:
 
 
 class Model:
-    """What columns and estimators are made with: choices, features and labels."""
+    """Arguments of columns and estimators: choices, features and labels."""
 
     def __init__(self, tf: Any, case: dict[str, Any]) -> None:
         self.tf, self.fc, self.case = tf, tf.feature_column, case
@@ -61,11 +61,11 @@ class Model:
         return items[self.random.randrange(len(items))]
 
     def maybe(self, chance: float) -> bool:
-        """True as often as `chance` says."""
+        """Return True with the probability `chance`."""
         return self.random.random() < chance
 
     def file(self, name: str, lines: list[str]) -> str:
-        """A file of lines."""
+        """Return a file of lines."""
         with open(name, "w") as written:
             written.write("\n".join(lines) + "\n")
         return name
@@ -75,11 +75,11 @@ class Model:
         return self.fc.shared_embedding_columns(categories, size, combiner)
 
     def columns(self, kind: str) -> list[Any]:
-        """The columns of one side."""
+        """Return the columns of one side."""
         return columns(self, self.case[kind])
 
     def tensors(self) -> dict[str, Any]:
-        """The features of all rows."""
+        """Return the features of all rows."""
         found = {
             name: self.tf.constant(self.arrays[name]) for name in ("age", "size", "code", "city")
         }
@@ -102,7 +102,7 @@ class Model:
 
 
 def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Makes what the case says, and runs it."""
+    """Make what the case says, and run it."""
     model = Model(tf, case)
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(5)
@@ -117,7 +117,7 @@ def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def _layer(kind: str, build: Callable[[Model, list[Any]], Any]) -> Callable[[Model], None]:
-    """What a layer of columns gives, and the gradients of its variables."""
+    """Return a function that adds a layer of columns, and the gradients of its variables."""
 
     def fetch(p: Model) -> None:
         tf = p.tf
@@ -159,7 +159,7 @@ def _parsed(p: Model, made: list[Any]) -> Any:
 
 
 def _estimator(name: str, sides: str, options: dict[str, Any]) -> Callable[[Model], None]:
-    """An estimator, trained, evaluated and asked."""
+    """Return an estimator, trained, evaluated and asked."""
     return lambda p: _train(p, name, sides, options)
 
 

@@ -74,7 +74,7 @@ DENSE = {
 
 
 def columns(p: Any, names: list[str]) -> list[Any]:
-    """The columns of these names; one of two names is a list's."""
+    """Return the columns of these names; one of two names is a list's."""
     found = []
     for name in names:
         kind, _, own = name.partition(" ")
@@ -84,7 +84,7 @@ def columns(p: Any, names: list[str]) -> list[Any]:
 
 
 def _outside(p: Any) -> dict[str, Any]:
-    """What becomes of words that a vocabulary lacks."""
+    """Return the setting for words outside of a vocabulary."""
     return p.choose([{}, {"default_value": 0}, {"num_oov_buckets": 2}])
 
 

@@ -1,4 +1,4 @@
-"""What random programs are made of: groups of small pieces of graphs, by name.
+"""Pieces of random programs: groups of small parts of graphs, by name.
 
 Each piece is a function of the program `p` and one of its tensors, `x`; what it gives joins the
 program's tensors. Constants in conditions and comparisons are ones that no sum of the values in
@@ -228,7 +228,7 @@ def _last(tensor: Any) -> int | None:
 
 
 def _weights(p: Any, x: Any, width: int | None = None) -> Any:
-    """A matrix to multiply with: a constant, or a variable that is then trained."""
+    """Return a matrix to multiply with: a constant, or a variable that is then trained."""
     values = p.values([_last(x), width or p.choose([1, 2, 3])])
     return p.variable(values, "W") if p.maybe(0.4) else p.tf.constant(values)
 

@@ -23,7 +23,7 @@ def _branch(p: Any, x: Any, yes: Any, no: Any) -> Any:
 
 
 def _collected(p: Any, x: Any) -> Any:
-    """A tensor array that a loop fills, from an index on in which it is read."""
+    """Return a tensor array that a loop fills, from an index on in which it is read."""
     array = p.tf.TensorArray(p.tf.float32, 3, clear_after_read=False)
 
     def body(i: Any, array: Any, a: Any) -> Any:
@@ -34,7 +34,7 @@ def _collected(p: Any, x: Any) -> Any:
 
 
 def _grown(p: Any, x: Any) -> Any:
-    """A loop whose tensor grows, by an invariant that says so."""
+    """Return a loop whose tensor grows, by an invariant that says so."""
     shapes = [p.tf.TensorShape([]), p.tf.TensorShape([None, *x.shape.as_list()[1:]])]
     return p.tf.while_loop(
         lambda i, a: i < 2,
@@ -45,7 +45,7 @@ def _grown(p: Any, x: Any) -> Any:
 
 
 def _updated(p: Any, x: Any) -> Any:
-    """A branch that writes a variable, read behind it."""
+    """Return a branch that writes a variable, read behind it."""
     counter = p.tf.Variable(1.5, name="counter", trainable=False, use_resource=p.maybe(0.5))
     written = _branch(
         p, x, lambda: p.tf.assign_add(counter, 1.0), lambda: p.tf.assign_sub(counter, 0.5)
@@ -118,7 +118,7 @@ def _called(p: Any, x: Any, body: Any, **options: Any) -> Any:
 
 
 def _twice(p: Any, x: Any) -> Any:
-    """A function that is called for two shapes."""
+    """Return a function that is called for two shapes."""
     function = p.tf.function(lambda a: p.tf.tanh(a) * 0.5, autograph=False)
     return function(x) + p.tf.reduce_sum(function(p.tf.stack([x, x])))
 
@@ -191,7 +191,7 @@ FUNCTIONS = {
 
 
 def _sparse(p: Any, x: Any) -> Any:
-    """A sparse tensor of the elements of a matrix that are far from zero."""
+    """Return a sparse tensor of the elements of a matrix that are far from zero."""
     tf = p.tf
     places = tf.where(tf.abs(tf.stop_gradient(x)) > 0.357)
     return tf.SparseTensor(places, tf.gather_nd(x, places), tf.shape(x, out_type=tf.int64))

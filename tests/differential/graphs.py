@@ -30,7 +30,7 @@ OPTIMIZERS = {
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end; a case is the seed of one program.
+    """Yield cases without end; a case is the seed of one program.
 
     Args:
       seed: of the first program; other seeds share no program with it for 100,000 cases.
@@ -57,11 +57,11 @@ class Program:
         return items[self.random.randrange(len(items))]
 
     def maybe(self, chance: float) -> bool:
-        """True as often as `chance` says."""
+        """Return True with the probability `chance`."""
         return self.random.random() < chance
 
     def shuffled(self, items: Iterable[Any]) -> list[Any]:
-        """The items in some order."""
+        """Return the items in some order."""
         mixed = list(items)
         self.random.shuffle(mixed)
         return mixed
@@ -80,7 +80,7 @@ class Program:
         return [self.random.randrange(tensor.shape.as_list()[0]) for _ in range(3)]
 
     def per_row(self, tensor: Any, items: list[Any]) -> list[Any]:
-        """An item for every position of its first axis."""
+        """Return an item for every position of its first axis."""
         return [self.choose(items) for _ in range(tensor.shape.as_list()[0])]
 
     def values(self, shape: list[int]) -> np.ndarray:
@@ -88,11 +88,11 @@ class Program:
         return first_values(shape, self.numbers)
 
     def constant(self, shape: list[int]) -> Any:
-        """A constant of such numbers."""
+        """Return a constant of such numbers."""
         return self.tf.constant(self.values(shape))
 
     def variable(self, values: np.ndarray, name: str) -> Any:
-        """A variable, of either sort."""
+        """Return a variable, of either sort."""
         return self.tf.Variable(values, name=name, use_resource=self.maybe(0.3))
 
     def add(self, found: Any) -> None:
@@ -103,7 +103,7 @@ class Program:
                 self.tensors.append(tensor)
 
     def attempt(self, what: str, build: Callable[[], Any]) -> Any:
-        """What `build()` gives, or None if it is refused; the refusal is compared as well."""
+        """Return `build()`, or None if it raises an error, which is compared as well."""
         try:
             return build()
         except Exception as error:
@@ -153,7 +153,7 @@ def _grow(p: Program) -> None:
 
 
 def _finish(p: Program) -> tuple[list[Any], Any]:
-    """A loss with its gradients, and the operation that trains, if there is one."""
+    """Return a loss with its gradients, and the operation that trains, if there is one."""
     tf = p.tf
     outputs = [p.tensors[-1], p.pick(), p.pick()]
     loss = tf.add_n([tf.reduce_mean(tf.tanh(tensor)) for tensor in outputs])
@@ -162,7 +162,7 @@ def _finish(p: Program) -> tuple[list[Any], Any]:
         return fetches, None
     variables = tf.trainable_variables()
     sources = variables + list(p.feeds)
-    # Not attempted: after a gradient that is refused, TensorFlow's graph is left inside of a loop.
+    # Not attempted: after a failed gradient, TensorFlow's graph is left inside of a loop.
     gradients = _gradients(tf, loss, sources)
     if gradients and p.maybe(0.3):
         squares = tf.add_n([tf.reduce_sum(tf.square(grad)) for grad in gradients])
@@ -193,7 +193,7 @@ def _training(p: Program, loss: Any) -> Any:
 
 
 def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Builds a program, trains it for some steps and gives all that it fetched."""
+    """Build a program, train it for some steps and give all that it fetched."""
     graph = tf.Graph()
     with graph.as_default():
         tf.set_random_seed(case["seed"])

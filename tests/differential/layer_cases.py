@@ -21,7 +21,7 @@ Rng = random.Random
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end; what a case holds is plain data.
+    """Yield cases without end; what a case holds is plain data.
 
     Args:
       seed: of the first case; other seeds share none with it for 100,000 cases.
@@ -75,7 +75,7 @@ def _training(rng: Rng) -> dict[str, Any]:
 
 
 class _Drawing:
-    """A model that grows: what is known of its tensors is their rank."""
+    """Model that grows: of its tensors the rank is known."""
 
     def __init__(self, rng: Rng, style: str) -> None:
         self.rng, self.style = rng, style
@@ -87,7 +87,7 @@ class _Drawing:
         self.strange = 0
 
     def rank_for(self, name: str) -> int:
-        """A rank that the layer takes."""
+        """Return a rank that the layer takes."""
         ranks = [rank for fitting, names in self.by_rank.items() if name in names.split()
                  for rank in fitting]  # fmt: skip
         return self.rng.choice(ranks or [3])
@@ -106,7 +106,10 @@ class _Drawing:
         self.add(self.fitting(rank), rank, sources=[place % len(self.ranks)])
 
     def fitting(self, rank: int) -> str:
-        """A layer for a rank; those of one rank only are as likely as those that any suits."""
+        """Return a layer for a rank.
+
+        Those of one rank only are as likely as those that any suits.
+        """
         groups = [names for ranks, names in self.by_rank.items() if rank in ranks] or ["Flatten"]
         return self.rng.choice(self.rng.choice(groups).split())
 
@@ -134,7 +137,7 @@ class _Drawing:
         return found
 
     def _values(self, layer: str, name: str, rank: int) -> list[Any] | None:
-        """What an argument may be, or None if nothing says it."""
+        """Return the candidates for an argument, or None if none are defined."""
         if name in NESTED:
             return [NESTED[name](self, layer, rank)]
         if name == "padding" and layer.startswith("ZeroPadding"):
@@ -150,17 +153,17 @@ class _Drawing:
         return [self.rng.choice(values), one, *([two if axes > 1 else two[0]] if pairs else [])]
 
     def nested(self, name: str, rank: int) -> Made:
-        """A layer or a cell that is an argument of another layer."""
+        """Return a layer or a cell that is an argument of another layer."""
         return Made("layer", (name, self.arguments(name, rank)))
 
     def repeated(self, layer: str, rank: int) -> Made:
-        """What a wrapper applies."""
+        """Return the layer that a wrapper applies."""
         if layer == "Bidirectional":
             return self.nested(self.rng.choice(tables.RECURRENT.split()), rank)
         return self.nested(self.fitting(rank - 1), rank - 1)
 
     def cell(self, layer: str, rank: int) -> Any:
-        """A recurrent cell, or several."""
+        """Return a recurrent cell, or several."""
         cells = [self.nested(self.rng.choice(tables.CELLS.split()), rank) for _ in range(2)]
         return self.rng.choice([cells[0], cells])
 
@@ -173,7 +176,7 @@ def _by_name(values: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def _parameters(name: str, style: str) -> list[inspect.Parameter]:
-    """What a layer takes; every layer of tf.keras takes a name as well."""
+    """Return the parameters of a layer; every layer of tf.keras takes a name as well."""
     if style == "functions":
         function: Any = getattr(tf.layers, tables.FUNCTIONS[name])
     else:

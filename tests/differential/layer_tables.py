@@ -1,6 +1,6 @@
 """Layers that random models are made of, by the rank that they take, and what to pass to them.
 
-Values are plain data; a `Made` is made by the maker of its name in `layers.py`.
+Values are plain data; the function of the name of a `Made` in `layers.py` makes it.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ PER_AXIS: dict[str, list[int]] = {
     "output_padding": [0, 1],
     "cropping": [0, 1],
 }
-#: Passed now and then, whatever the name says.
+#: Passed now and then, for any name.
 STRANGE: list[Any] = [0, -1, "bad", None, 1.5, [2], [1, 2, 3, 4], 7, True]
 
 LOSSES: list[Any] = [

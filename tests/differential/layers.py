@@ -20,7 +20,7 @@ NOISE = 1e-5  # what may be left of numbers around 1 that cancel out
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end; needs Stillflow, whose signatures say what layers take.
+    """Yield cases without end; needs Stillflow, whose signatures say what layers take.
 
     Args:
       seed: of the first case; other seeds share none with it for 100,000 cases.
@@ -30,7 +30,7 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 class Builder:
-    """Makes the layers of a case, and keeps what there is to compare."""
+    """Builder of a case's layers, which keeps the values to compare."""
 
     def __init__(self, tf: Any, case: dict[str, Any]) -> None:
         self.tf, self.case = tf, case
@@ -41,7 +41,7 @@ class Builder:
         self.nodes: list[Any] = []
 
     def argument(self, value: Any) -> Any:
-        """The argument that a plain value stands for."""
+        """Return the argument that a plain value stands for."""
         if isinstance(value, Made):
             return MAKERS[value.maker](self, value.told)
         return [self.argument(item) for item in value] if isinstance(value, list) else value
@@ -86,7 +86,7 @@ def _training_switch(b: Builder) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Configurations and names as plain data: what is a function is told by its name."""
+    """Configuration and names as plain data: what is a function is told by its name."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -105,7 +105,7 @@ def _flat(values: Any) -> list[Any]:
 
 
 def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Builds a model, trains it, and, if it is one of tf.keras, saves and loads it."""
+    """Build a model, train it, and, if it is one of tf.keras, save and load it."""
     _look_for_devices(tf)
     np.random.seed(case["seed"] % 2**31)  # some layers draw their seeds from it
     graph = tf.Graph()
@@ -147,7 +147,7 @@ def _in_order(
 
 
 def _classic(b: Builder) -> Iterator[str]:
-    """A stack of tf.layers, trained by an optimizer of tf.train; yields what it has done."""
+    """Yield a stack of tf.layers, trained by an optimizer of tf.train; yields what it has done."""
     tf = b.tf
     batch = b.inputs()
     fed = tf.placeholder(tf.float32, [b.case["batch"], *b.case["shape"]], name="x")
@@ -187,7 +187,7 @@ def _applied(b: Builder, name: str, arguments: dict[str, Any], tensor: Any) -> A
 
 
 def _keras(b: Builder) -> Iterator[str]:
-    """A model of tf.keras; yields what it has done."""
+    """Yield a model of tf.keras; yields what it has done."""
     model = (_sequential if b.case["style"] == "sequential" else _functional)(b)
     yield "built"
     _describe(b, model)

@@ -25,7 +25,7 @@ SKIPPED = {"Abort", "PyFunc", "PyFuncStateless", "EagerPyFunc"}  # end or call t
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end: round after round, every operation once, in random order.
+    """Yield cases without end: round after round, every operation once, in random order.
 
     Args:
       seed: what the choice depends on, and nothing else.
@@ -48,7 +48,7 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 def _comparable(card: Any) -> bool:
-    """Whether equal inputs always give equal outputs, in graphs of the version of today."""
+    """Return True if equal inputs always give equal outputs, in graphs of the version of today."""
     return bool(
         card.samples_part
         and card.signature.outputs
@@ -62,7 +62,7 @@ def _comparable(card: Any) -> bool:
 
 @functools.cache
 def _samples(name: str) -> list[tuple[list[Any], Any]]:
-    """Inputs, as arrays, and the sample, for those good samples that plain arrays can hold."""
+    """Return inputs, as arrays, and the sample, of good samples that plain arrays can hold."""
     card = cards.get(name)
     found = []
     for sample in card.samples_part():
@@ -87,7 +87,7 @@ def _plain(array: np.ndarray) -> bool:
 
 
 def _varied(rng: random.Random, card: Any, base: tuple[list[Any], Any]) -> dict[str, Any]:
-    """A case from a sample with none to three changes."""
+    """Return a case from a sample with none to three changes."""
     inputs, sample = list(base[0]), base[1]
     attrs = {key: plain_attribute(value) for key, value in sample.attrs.items()}
     changes = rng.choice([0, 1, 1, 1, 2, 2, 3])
@@ -142,7 +142,7 @@ def _change_one(rng: random.Random, inputs: list[Any], change: Callable[..., Any
 
 
 def _change_all_shapes(rng: random.Random, card: Any, inputs: list[Any], attrs: Any) -> None:
-    """The same change for all, which keeps shapes that have to agree in agreement."""
+    """Change all shapes alike, so that shapes that must agree still do."""
     state = rng.getstate()
     for place, value in enumerate(inputs):
         rng.setstate(state)
@@ -184,7 +184,7 @@ CHANGES: dict[str, Callable[..., None]] = {
 
 
 def plain_attribute(value: Any) -> Any:
-    """An attribute as plain data: types and shapes as pairs that say what they are."""
+    """Return an attribute as plain data: types and shapes as pairs that say what they are."""
     if isinstance(value, tf.DType):
         return ("dtype", value.name)
     if isinstance(value, tf.TensorShape):

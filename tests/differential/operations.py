@@ -12,7 +12,7 @@ from .outcomes import each
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end; needs Stillflow, as its cards say what there is to vary.
+    """Yield cases without end; needs Stillflow, as its cards say what there is to vary.
 
     Args:
       seed: what the choice depends on, and nothing else.
@@ -22,14 +22,14 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Builds the operation in a graph of its own and runs it."""
+    """Build the operation in a graph of its own and run it."""
     graph, feeds = tf.Graph(), {}
     found: dict[str, Any] = {}
     with graph.as_default():
         try:
             given = arguments(tf, case, feeds)
             outputs = tensors(tf, apply(tf, case["name"], given))
-            found["shapes"] = outcomes.shapes_of(outputs)  # TensorFlow may refuse to tell one
+            found["shapes"] = outcomes.shapes_of(outputs)  # TensorFlow may raise an error here
         except Exception as error:
             return outcomes.failed("build", error)
         found["types"] = [tensor.dtype.name for tensor in outputs]

@@ -1,4 +1,4 @@
-"""What running a case gives: plain data that either interpreter writes and reads.
+"""Outcomes of cases: plain data that either interpreter writes and reads.
 
 An outcome is a dict. "stage" says how far it came ("done", or where it failed: "build", "run",
 "crash", "hang", "tool"), "error" what failed; everything else is what there is to compare.
@@ -32,12 +32,12 @@ _FIRST_ROOT = re.compile(r"^\s*\(0\) [A-Z][A-Za-z ]*: ")
 
 
 def done(**found: Any) -> dict[str, Any]:
-    """The outcome of a case that ran to its end."""
+    """Return the outcome of a case that ran to its end."""
     return dict(found, stage="done", error=None)
 
 
 def failed(stage: str, error: BaseException, **found: Any) -> dict[str, Any]:
-    """The outcome of a case that raised, with what was found out before."""
+    """Return the outcome of a case that raised, with what was found out before."""
     message = getattr(error, "message", None)
     text = message if isinstance(message, str) else str(error)
     return dict(found, stage=stage, error=(type(error).__name__, first_line(text)))
@@ -70,7 +70,7 @@ def pack(value: Any) -> tuple[str, tuple[int, ...], Any]:
 
 
 def unpack(packed: tuple[str, tuple[int, ...], Any]) -> np.ndarray:
-    """The array that `pack` packed; bfloat16 as float32."""
+    """Return the array that `pack` packed; bfloat16 as float32."""
     name, shape, content = packed
     if name == "object":
         array = np.empty(len(content), object)
@@ -117,7 +117,7 @@ def _without_numbers(text: str) -> str:
 
 
 def draws_unseeded(graph: Any) -> bool:
-    """Whether a random operation has no seed: its values are then no one's to compare."""
+    """Return True if a random operation has no seed: its values are then no one's to compare."""
     return any(
         "seed" in node.attr
         and "seed2" in node.attr
@@ -127,12 +127,12 @@ def draws_unseeded(graph: Any) -> bool:
 
 
 def shapes_of(tensors: Iterable[Any]) -> list[Any]:
-    """Static shapes as lists, or None where not even the rank is known."""
+    """Return static shapes as lists, or None if not even the rank is known."""
     return [None if tensor.shape.ndims is None else tensor.shape.as_list() for tensor in tensors]
 
 
 def one_thread(tf: Any) -> Any:
-    """A session's configuration that runs the graph as it was written, in one thread."""
+    """Return a session's configuration that runs the graph as it was written, in one thread."""
     config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.optimizer_options.opt_level = -1
@@ -140,17 +140,17 @@ def one_thread(tf: Any) -> Any:
 
 
 def listed(value: Any) -> list[Any]:
-    """What an argument holds: the items of a list, or the one that it is."""
+    """Return the items of a list, or a list of the one item."""
     return value if isinstance(value, list) else [value]
 
 
 def each(change: Callable[[Any], Any], value: Any) -> Any:
-    """The argument with every item of its list changed, or itself if it is none."""
+    """Return the argument with every item of its list changed, or itself if it is none."""
     return [change(item) for item in value] if isinstance(value, list) else change(value)
 
 
 def named(tf: Any, path: str) -> Any:
-    """What is public under a name: `named(tf, "nn.relu")`."""
+    """Return the public object of a name: `named(tf, "nn.relu")`."""
     found = tf
     for part in path.split("."):
         found = getattr(found, part)

@@ -1,4 +1,4 @@
-"""What random pipelines are made of: sources and transformations of tf.data, by name.
+"""Pieces of random pipelines: sources and transformations of tf.data, by name.
 
 Each is a function of the pipeline `p`, which makes its choices; a transformation takes the dataset
 `d` too. Elements `*e` have any structure: `p.number` makes an integer of one, and `p.first` is its

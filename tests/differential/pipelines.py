@@ -14,7 +14,7 @@ ELEMENTS = 60  # taken in one pass; some pipelines never end
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end; a case is the seed of one pipeline and what it is made of.
+    """Yield cases without end; a case is the seed of one pipeline and what it is made of.
 
     Args:
       seed: of the first pipeline; other seeds share none with it for 100,000 cases.
@@ -28,7 +28,7 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 class Pipeline:
-    """What the pieces of a pipeline use: its choices, and functions on elements."""
+    """Choices of a pipeline's pieces, and functions on elements."""
 
     def __init__(self, tf: Any, seed: int) -> None:
         self.tf, self.Dataset, self.more = tf, tf.data.Dataset, tf.data.experimental
@@ -39,25 +39,25 @@ class Pipeline:
         return items[self.random.randrange(len(items))]
 
     def size(self) -> int:
-        """The size of a batch."""
+        """Return the size of a batch."""
         return self.choose([1, 2, 3, 4])
 
     def count(self) -> int:
-        """How many elements a source has."""
+        """Return the number of elements of a source."""
         return self.choose([0, 1, 3, 5, 7])
 
     def parts(self, element: tuple[Any, ...]) -> list[Any]:
-        """What an element is made of, in order."""
+        """Return the parts of an element, in order."""
         return self.tf.contrib.framework.nest.flatten(element)
 
     def first(self, *element: Any) -> Any:
-        """An element's first part, dense."""
+        """Return an element's first part, dense."""
         part = self.parts(element)[0]
         sparse = isinstance(part, self.tf.SparseTensor)
         return self.tf.sparse_tensor_to_dense(part) if sparse else part
 
     def number(self, *element: Any) -> Any:
-        """An integer that depends on the element's first part."""
+        """Return an integer that depends on the element's first part."""
         tf, part = self.tf, self.first(*element)
         if part.dtype == tf.string:
             return tf.cast(tf.reduce_sum(tf.strings.length(part)), tf.int64)
@@ -65,7 +65,7 @@ class Pipeline:
 
 
 def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Builds a pipeline and takes its elements, twice where its iterator can start again."""
+    """Build a pipeline and take its elements, twice where its iterator can start again."""
     graph = tf.Graph()
     with graph.as_default():
         tf.set_random_seed(case["seed"])

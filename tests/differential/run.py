@@ -75,7 +75,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
 
 
 def load_module(name: str) -> Any:
-    """The module under test, ready to be run in forked children."""
+    """Return the module under test, ready to be run in forked children."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ def load_module(name: str) -> Any:
 def valid(
     work: Callable[[list[Any]], list[Any]], cases: list[Any], most: int
 ) -> tuple[list[Any], list[Any]]:
-    """The cases that run to the end, and their outcomes, no more than `most` of a name."""
+    """Return the cases that run to the end, and their outcomes, no more than `most` of a name."""
     kept: list[tuple[Any, Any]] = []
     counts: collections.Counter[str] = collections.Counter()
     for at in range(0, len(cases), _AT_ONCE):
@@ -111,7 +111,7 @@ def valid(
 def run_apart(
     run: Callable[[Any], Any], cases: list[Any], limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The outcome of every case, run in children: crashes and hangs are outcomes as well."""
+    """Yield the outcome of every case, run in children: crashes and hangs are outcomes as well."""
     timed = functools.partial(_timed, run, limit or LIMIT)
     folder = tempfile.mkdtemp()
     at = 0
@@ -133,7 +133,7 @@ def _abnormal(ended: int) -> dict[str, Any]:
 
 
 def _run_group(run: Callable[[Any], Any], cases: list[Any], folder: str) -> tuple[list[Any], int]:
-    """What a child found out before it ended, and the status with which it did."""
+    """Return a child's results before its end, and its exit status."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # From 3.12 on, Python warns of threads: the parent's are idle, and the child needs none.
@@ -154,7 +154,7 @@ def _run_group(run: Callable[[Any], Any], cases: list[Any], folder: str) -> tupl
 
 
 def _work(run: Callable[[Any], Any], cases: list[Any], folder: str, writing: int) -> None:
-    """The child: runs cases quietly in a folder of its own, and never returns."""
+    """Run cases quietly in a child process in its own folder; never return."""
     status = 1
     try:
         os.chdir(folder)  # some calls write files

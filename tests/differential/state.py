@@ -18,7 +18,7 @@ WAIT = 300  # milliseconds for a step that may wait for others
 
 
 def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end: updates and stores in turn, in random order.
+    """Yield cases without end: updates and store in turn, in random order.
 
     Args:
       seed: what the choice depends on; other seeds share no store with it for 100,000 cases.
@@ -31,7 +31,7 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 def stores(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases of stores: what is done to one, in order."""
+    """Yield cases of stores: what is done to one, in order."""
     chosen = sorted(name for name in STORES if not names or name in names)
     for number in itertools.count(seed * 100_000) if chosen else ():
         rng = random.Random(number)
@@ -42,14 +42,14 @@ def stores(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Applies an update, or uses a store, in a graph of its own."""
+    """Apply an update, or uses a store, in a graph of its own."""
     with tf.Graph().as_default():
         tf.set_random_seed(5)
         return (_use if "steps" in case else _update)(tf, case)
 
 
 def _use(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Makes a store and does one thing after the other; what is refused is compared as well."""
+    """Make a store and act on it repeatedly; errors are compared as well."""
     store = Store(tf, case["seed"])
     make, actions = STORES[case["name"]]
     try:
@@ -89,7 +89,7 @@ def _static(tf: Any, fetches: list[Any]) -> list[Any]:
 
 
 def _update(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
-    """Runs an operation on variables twice, and reads them."""
+    """Run an operation on variables twice, and read them."""
     graph, feeds = tf.get_default_graph(), {}
     made = [_variable(tf, name, kind, packed) for name, kind, packed in case["variables"]]
     variables = {name: taken for name, taken, _, _ in made}
@@ -123,7 +123,7 @@ def _update(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def _variable(tf: Any, name: str, kind: str, packed: Any) -> tuple[str, Any, Any, Any]:
-    """The name of an input, what it takes, what gives it its value, and what reads it."""
+    """Return the name of an input, its argument, its initializer, and its reader."""
     value = outcomes.unpack(packed)
     dtype = tf.string if value.dtype == object else tf.as_dtype(value.dtype)
     raw = tf.raw_ops

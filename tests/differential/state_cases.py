@@ -27,7 +27,7 @@ FLAGS = ("use_locking", "use_nesterov", "update_slots", "validate_indices", "val
 
 
 def updates(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yields cases without end: round after round, every operation once, in random order."""
+    """Yield cases without end: round after round, every operation once, in random order."""
     rng = random.Random(seed)
     chosen = [
         name
@@ -41,7 +41,7 @@ def updates(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 def _variables(card: Any) -> list[str]:
-    """Inputs that are variables."""
+    """Return inputs that are variables."""
     return [
         arg.name
         for arg in card.signature.inputs
@@ -91,7 +91,7 @@ def _type(rng: random.Random, attr: Any) -> Any:
 
 
 def _shapes(rng: random.Random, name: str, given: list[str]) -> dict[str, list[int]]:
-    """The shapes of the variables and of the inputs that follow from it."""
+    """Return the shapes of the variables and of the inputs that follow from it."""
     rows = rng.choice([1, 2, 3])
     if "indices" not in given:
         shape = rng.choice(DENSE_SHAPES)

@@ -1,7 +1,7 @@
-"""What keeps values between steps, by name: how it is made, and what is done to it.
+"""Stores of values between steps, by name: constructors and actions.
 
-Each maker is a function of the store `s`, which makes its choices, and each action one of the store
-that gives what a step fetches; `s.made` is what the maker gave.
+Each maker is a function of the store `s`, which makes its choices, and each action is a function of
+the store that returns the fetches of a step; `s.made` is the maker's result.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Store:
         return items[self.random.randrange(len(items))]
 
     def maybe(self, chance: float) -> bool:
-        """True as often as `chance` says."""
+        """Return True with the probability `chance`."""
         return self.random.random() < chance
 
     def dtypes(self) -> list[Any]:
-        """The types of its elements."""
+        """Return the types of its elements."""
         return [self.tf.as_dtype(name) for name in self.types]
 
     def tensor(self, dtype: str, shape: Sequence[int]) -> Any:
-        """A constant, or what the graph does not know the shape of."""
+        """Return a constant, or what the graph does not know the shape of."""
         if self.maybe(WRONG):
             shape = [*shape, 1] if self.maybe(0.5) else list(shape)[1:]
         values = np.round(self.numbers.uniform(0, 5, shape), 1)
@@ -54,15 +54,15 @@ class Store:
         return self.tf.constant(value)
 
     def element(self, first: Sequence[int] = ()) -> list[Any]:
-        """An element, or several along a first axis."""
+        """Return an element, or several along a first axis."""
         return [self.tensor(name, [*first, *shape]) for name, shape in zip(self.types, self.shapes)]
 
     def count(self) -> int:
-        """How many elements an action is about."""
+        """Return the number of elements of an action."""
         return self.choose([1, 2, 3, 0])
 
     def fetched(self, given: Any) -> list[Any]:
-        """What a step fetches: tensors and operations."""
+        """Return the fetches of a step: tensors and operations."""
         if isinstance(given, dict):
             return [part for key in sorted(given) for part in self.fetched(given[key])]
         if isinstance(given, (self.tf.IndexedSlices, self.tf.SparseTensor)):
@@ -180,7 +180,7 @@ def _numeric(s: Store) -> Any:
 
 
 def _rows(s: Store) -> Any:
-    """A sparse gradient."""
+    """Return a sparse gradient."""
     rows, shape = s.choose([1, 2]), s.shapes[0]
     indices = s.numbers.randint(0, 3, [rows]).astype(np.int64)
     size = s.choose([None, [3, *shape]])
@@ -270,7 +270,7 @@ def _staging(s: Store) -> Any:
 
 
 def _when_put(s: Store, take: Callable[[], Any]) -> Any:
-    """What is taken when there is something: TensorFlow waits for ever, too."""
+    """Take an element after putting one: TensorFlow would wait forever, too."""
     with s.tf.control_dependencies([s.made.put(_as_named(s, s.element()))]):
         return take()
 
@@ -286,7 +286,7 @@ STAGING: dict[str, Action] = {
 
 
 def _array(s: Store) -> Any:
-    """The handle of a tensor array is gone with its step: each step makes its own."""
+    """Make a tensor array in each step, since its handle is valid in one step only."""
     s.types, s.shapes = [s.choose(["float32", "int32", "string"])], [s.choose([[], [2]])]
     return None
 
@@ -332,7 +332,7 @@ def _stacks(s: Store) -> Any:
 
 
 def _pushed(s: Store, count: int, popped: int) -> Any:
-    """Values are pushed and popped in one step, for the stack is gone with it."""
+    """Push and pop values in one step, since the stack exists in one step only."""
     raw, dtype = s.tf.raw_ops, s.dtypes()[0]
     size = s.choose([-1, 1, 2, 5])
     stack = raw.StackV2(max_size=size, elem_type=dtype, stack_name="")

@@ -132,7 +132,7 @@ def test_the_line_that_tells_the_fault(message, line):
 
 
 def told(**changes: Any) -> dict[str, Any]:
-    """An outcome with one node and one value."""
+    """Return an outcome with one node and one value."""
     whole = {"nodes": [("a", "Const", ())], "values": [outcomes.pack(np.float32([1, 2]))]}
     return outcomes.done(**{**whole, **changes})
 

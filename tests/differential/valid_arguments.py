@@ -13,7 +13,7 @@ from .arguments import Made, floats, integers, truths
 
 
 def several(*made: Any) -> Made:
-    """A list of arguments."""
+    """Return a list of arguments."""
     return Made("list", list(made))
 
 
@@ -23,7 +23,7 @@ def function(name: str) -> Made:
 
 
 def column(name: str, *arguments: Any) -> Made:
-    """A column of tf.feature_column, or of another module that makes columns."""
+    """Return a column of tf.feature_column, or of another module that makes columns."""
     return Made("called", [name if "." in name else f"feature_column.{name}", *arguments])
 
 
@@ -381,7 +381,7 @@ BY_FUNCTION: list[tuple[str, dict[str, list[Any]]]] = [
 
 
 def special(function_name: str, argument: str) -> list[Any]:
-    """The values that a function takes for an argument, if they are of BY_FUNCTION."""
+    """Return the values that a function takes for an argument, if they are of BY_FUNCTION."""
     for pattern, values in BY_FUNCTION:
         if argument in values and re.search(pattern, function_name):
             return values[argument]
@@ -390,5 +390,5 @@ def special(function_name: str, argument: str) -> list[Any]:
 
 #: Shapes that the tensors of a call may share, so that they fit one another.
 SHAPES = [[2, 3], [2, 3], [3], [4], [2, 2], [3, 3], [], [2, 4, 3], [2, 4, 4, 3], [1, 4, 4, 4, 3]]
-#: Makers whose tensors may take another shape.
+#: Makers whose tensors may have another shape.
 SHAPED = ("floats", "integers", "truths", "integers64", "doubles", "complex", "placeholder")

@@ -35,7 +35,7 @@ ATTRIBUTES: dict[str, Callable[[random.Random, Any], Any]] = {
 
 
 def with_special_values(rng: random.Random, array: np.ndarray) -> np.ndarray:
-    """The array with a few elements, or all, at the ends of what their type holds."""
+    """Return the array with a few elements, or all, at the ends of what their type holds."""
     flat = np.array(array).reshape(-1)
     if not flat.size:
         return array
@@ -52,7 +52,7 @@ def _special_integers(dtype: np.dtype) -> list[int]:
 
 
 def with_other_shape(rng: random.Random, array: np.ndarray) -> np.ndarray:
-    """The array with an axis or a position more or less, or with none at all."""
+    """Return the array with an axis or a position more or less, or with none at all."""
     change = rng.choice(sorted(WHOLE_SHAPES) + sorted(AXIS_SHAPES))
     if change in WHOLE_SHAPES:
         return WHOLE_SHAPES[change](array)
@@ -86,7 +86,7 @@ def _part(array: np.ndarray, axis: int, index: Any) -> np.ndarray:
 
 
 def with_type(array: np.ndarray, dtype: Any) -> np.ndarray | None:
-    """The array in another type; None where strings would have to become numbers."""
+    """Return the array in another type; None where strings would have to become numbers."""
     if array.dtype == object:
         return array if dtype is np.object_ else None
     if dtype is np.object_:

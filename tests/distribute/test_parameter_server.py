@@ -155,7 +155,7 @@ def test_what_a_coordinator_refuses(monkeypatch):
 
 @pytest.fixture
 def servers():
-    """A cluster of a chief, a worker and a parameter server, all of this process."""
+    """Return a cluster of a chief, a worker and a parameter server, all of this process."""
     ports = _free_ports(3)
     jobs = dict(zip(("chief", "worker", "ps"), ([f"localhost:{p}"] for p in ports), strict=True))
     spec = tf.train.ClusterSpec(jobs)

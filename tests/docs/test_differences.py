@@ -13,7 +13,7 @@ HEAD = "| TensorFlow 1.15.5 | Stillflow | reason | test |"
 
 
 def rows() -> list[list[str]]:
-    """The cells of every row below a head."""
+    """Return the cells of every row below a head."""
     lines = [line for line in PAGE.splitlines() if line.startswith("|")]
     return [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]

@@ -1,4 +1,4 @@
-"""docs/limits.md names everything that the sources refuse although TensorFlow does it."""
+"""docs/limits.md names every feature of TensorFlow for which the sources raise an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stillflow.tools import graph_transforms
 
 SOURCES = Path(stillflow.__file__).parents[1]
 PAGE = (SOURCES.parent / "docs" / "limits.md").read_text(encoding="utf-8")
-# What the page says of the refusals in each module, in the order in which they stand there.
+# The page's texts about the errors in each module, in the order of the module.
 NAMED = {
     "stillflow_contrib/learn/datasets/base.py": ["load_boston(data_path)"],
     "stillflow_contrib/tensorrt/conversion.py": ["tf.contrib.tensorrt.create_inference_graph"],
@@ -63,7 +63,7 @@ NO_LIMITS = {"stillflow/facade/notebook.py", "stillflow/keras/applications/libra
 
 
 def refusals(path: Path) -> int:
-    """How many `raise` statements of a module say that Stillflow does not do something."""
+    """Return the number of a module's `raise` statements for unsupported features."""
     source = path.read_bytes()
     if b"Stillflow" not in source:
         return 0

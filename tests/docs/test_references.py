@@ -1,4 +1,4 @@
-"""What the pages name is there: files, headings, make's targets, commands, symbols, variables."""
+"""Existence of everything that the pages name: files, headings, targets, commands, symbols."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NAMES_OF_OTHERS = {"compatibility.md"}  # programs and files of other repositori
 
 
 def code(text: str) -> Iterator[str]:
-    """What stands between backticks, in blocks, and indented."""
+    """Yield the texts between backticks, in blocks, and indented."""
     yield from re.findall(r"`([^`\n]+)`", text)
     for block in re.findall(r"(?s)^```.*?\n(.*?)^```", text, re.MULTILINE):
         yield from block.splitlines()
@@ -48,7 +48,7 @@ def code(text: str) -> Iterator[str]:
 
 
 def heads(path: Path) -> set[str]:
-    """The anchors of a page's headings."""
+    """Return the anchors of a page's headings."""
     found = re.findall(r"(?m)^#+ (.*)$", path.read_text())
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in found}
 
@@ -107,7 +107,7 @@ def test_every_variable_of_the_environment_has_its_row() -> None:
 
 
 def test_symbols(tmp_path: Path) -> None:
-    """`stillflow check` knows each; it may lack, as a page may say."""
+    """Check that `stillflow check` knows each; the page may say that it is unsupported."""
     pattern = r"\b(?:tf|tensorflow)(?:\.[A-Za-z]\w*)+"
     pages = [page for page in PAGES if page.name not in NAMES_OF_OTHERS]
     found = {name for page in pages for part in code(page.read_text())

@@ -1,4 +1,4 @@
-"""What docs/weights.md says, done."""
+"""Steps of docs/weights.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = {"conv1/weights", "conv1/weights/Adam", "fc/kernel", "beta1_power", "glo
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a checkpoint and a frozen graph, to be in."""
+    """Return a folder with a checkpoint and a frozen graph, to be in."""
     monkeypatch.chdir(tmp_path)
     with tf.Graph().as_default(), tf.Session() as session:
         for name in sorted(NAMES):

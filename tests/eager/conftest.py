@@ -1,4 +1,4 @@
-"""What tests of eager execution share."""
+"""Shared parts of tests of eager execution."""
 
 from __future__ import annotations
 

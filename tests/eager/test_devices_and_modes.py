@@ -1,4 +1,4 @@
-"""What is asked of devices and of operations that would run later can be read again."""
+"""Settings of devices and of asynchronous execution, which can be read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of where operations run."""
+"""Log of operations' devices."""
 
 from __future__ import annotations
 

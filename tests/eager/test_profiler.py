@@ -1,4 +1,4 @@
-"""What is profiled: runs of sessions with their operations, and what runs at once."""
+"""Profiles: runs of sessions with their operations, and eager operations."""
 
 from __future__ import annotations
 

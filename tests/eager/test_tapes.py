@@ -1,4 +1,4 @@
-"""What tapes record, where recordings of TensorFlow cannot tell."""
+"""Records of tapes, where recordings of TensorFlow do not decide."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ EstimatorV2 = tf.compat.v2.estimator.Estimator
 
 
 def nothing(features, labels, mode):
-    """A model function that is never called."""
+    """Fail: a model function that is never called."""
 
 
 def test_it_is_an_estimator_without_the_old_export(tmp_path):
@@ -34,7 +34,7 @@ def test_subclasses_may_not_replace_what_it_does(base):
 def test_a_static_method_may_take_the_place_of_that_check(monkeypatch, tmp_path):
     class Other(EstimatorV2):
         def train(self):
-            """Allowed then."""
+            """Train, which is allowed then."""
 
     monkeypatch.setattr(
         EstimatorV2, "_assert_members_are_not_overridden", staticmethod(lambda _: None)

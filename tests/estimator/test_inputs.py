@@ -13,7 +13,7 @@ Y = np.arange(5)
 
 
 def run(input_fn, limit=100):
-    """The batches of an input function."""
+    """Return the batches of an input function."""
     with tf.Graph().as_default():
         tensors = input_fn()
         batches = []

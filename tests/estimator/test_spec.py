@@ -1,4 +1,4 @@
-"""EstimatorSpec: what it needs for each mode, and what it refuses."""
+"""EstimatorSpec: its arguments for each mode, and its errors."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ needs_digits = pytest.mark.skipif(
 
 
 def run(name: str, *arguments: str) -> list[str]:
-    """The lines that an example prints."""
+    """Return the lines that an example prints."""
     command = [sys.executable, "-m", "stillflow", str(EXAMPLES / f"{name}.py"), *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -33,7 +33,7 @@ def run(name: str, *arguments: str) -> list[str]:
 
 
 def compare(lines: list[str], name: str, rel: float = 0.05, abs: float = 0.01) -> None:
-    """Same words; numbers within what rounding grows to over hundreds of training steps."""
+    """Compare texts exactly, and numbers within the rounding of hundreds of training steps."""
     recorded = (HERE / "recorded" / f"{name}.txt").read_text().splitlines()
     assert len(lines) == len(recorded)
     for ours, theirs in zip(lines, recorded):

@@ -224,7 +224,7 @@ def test_own_equivalents_are_found_by_table(monkeypatch):
 
 @pytest.fixture
 def api(monkeypatch):
-    """A public API of a few names."""
+    """Provide a public API of a few names."""
     public = {
         "nn.relu": "nn.relu",
         "reduce_sum": "v1 sum",

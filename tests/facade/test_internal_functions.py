@@ -16,7 +16,7 @@ X = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
 def internal(name: str) -> Any:
-    """An object by its full internal name."""
+    """Return an object by its full internal name."""
     module, _, name = name.rpartition(".")
     return lookup(module, name)
 

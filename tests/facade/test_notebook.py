@@ -63,7 +63,7 @@ class Shell:
 
 
 def ends(mode, cell):
-    """How a shell shows what a cell ends with."""
+    """Return a shell's output at the end of a cell."""
     shell = Shell(mode)
     try:
         cell()

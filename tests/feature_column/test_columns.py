@@ -1,4 +1,4 @@
-"""Feature columns: how they compare, what they refuse, and how they are written and read."""
+"""Feature columns: comparison, errors, and serialization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of feature columns: what they refuse, and how they train."""
+"""Layers of feature columns: errors, and training."""
 
 from __future__ import annotations
 

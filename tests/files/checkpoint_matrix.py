@@ -28,7 +28,7 @@ MANY = [f"layer_{i}/kernel/Adam_{j}" for i in range(60) for j in range(3)]
 
 
 def strings(items, shape):
-    """An array of bytes."""
+    """Return an array of bytes."""
     array = np.empty(len(items), object)
     array[:] = items
     return array.reshape(shape)
@@ -49,7 +49,7 @@ def values():
 
 
 def write(tf, directory):
-    """Writes the checkpoints `all`, `parts`, `many` (V2), `v1` and `v1parts`."""
+    """Write the checkpoints `all`, `parts`, `many` (V2), `v1` and `v1parts`."""
     found = values()
     names = sorted(found)
     raw = tf.raw_ops
@@ -89,7 +89,7 @@ def write(tf, directory):
 
 
 def read(tf, directory):
-    """What a reader finds in the same checkpoints, as something JSON can hold."""
+    """Return a reader's results for the same checkpoints, as JSON can hold them."""
     result = {}
     for prefix in ("all", "parts", "many", "v1"):
         reader = tf.train.NewCheckpointReader(f"{directory}/{prefix}")

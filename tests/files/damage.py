@@ -1,4 +1,4 @@
-"""What can happen to the bytes of a file."""
+"""Damages to the bytes of a file."""
 
 from __future__ import annotations
 

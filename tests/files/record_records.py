@@ -11,14 +11,14 @@ KINDS = {"plain": "", "zlib": "ZLIB", "gzip": "GZIP"}
 
 
 def contents():
-    """The records of every file: empty, short, longer than a buffer, all bytes."""
+    """Return the records of every file: empty, short, longer than a buffer, all bytes."""
     noise = random.Random(5)
     mixed = bytes(noise.randrange(4) for _ in range(900))
     return [b"", b"one", bytes(range(256)), b"\0" * 3000, mixed, b"one", b"\n"]
 
 
 def example(tf):
-    """An example with a feature of every kind."""
+    """Return an example with a feature of every kind."""
     return tf.train.Example(
         features=tf.train.Features(
             feature={

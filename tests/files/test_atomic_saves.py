@@ -1,4 +1,4 @@
-"""Saves that are killed at any moment leave what was there, or what is new, never neither."""
+"""Saves that are killed at any moment: the old or the new checkpoint survives."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def save(prefix: Path, value: float) -> None:
 
 
 def survivor(action: str, directory: Path) -> float:
-    """The value in what stands there after a kill."""
+    """Return the value of the checkpoint after a kill."""
     if action == "state":
         return {b"old": 1.0, b"new": 2.0}[(directory / "state").read_bytes()]
     if action == "v1":

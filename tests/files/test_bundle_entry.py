@@ -1,4 +1,4 @@
-"""Entries of the index: what is made and parsed by hand is what protobuf makes and parses."""
+"""Entries of the index: our encoder and parser agree with protobuf."""
 
 from __future__ import annotations
 

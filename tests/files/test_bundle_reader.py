@@ -28,7 +28,7 @@ def prefix(tmp_path: Path) -> str:
 
 
 def read(reader: BundleReader, keys: list[bytes]) -> dict[bytes, Any]:
-    """What stretches hold, checked."""
+    """Return the contents of stretches, checked."""
     found = {}
     for stretch in reader.stretches(keys, reader.entries(keys)):
         reader.check(stretch, keys)

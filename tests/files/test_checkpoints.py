@@ -44,7 +44,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def write_matrix(directory: Path) -> None:
-    """The checkpoints of the matrix, by our own writers."""
+    """Write the checkpoints of the matrix, by our own writers."""
     found = matrix.values()
     with BundleWriter(str(directory / "all")) as writer:
         for name in sorted(found):
@@ -236,7 +236,7 @@ def small_checkpoint(directory: Path) -> dict[bytes, Any]:
 
 
 def check_right_or_refused(prefix: Path, tensors: dict[bytes, Any], path: Path) -> bool:
-    """Reads everything; whatever is not refused is right. Returns whether all was read."""
+    """Read everything; all results without an error are right. Return True if all was read."""
     whole = True
     try:
         reader = BundleReader(str(prefix)) if prefix.name == "m" else V1Reader(str(prefix))

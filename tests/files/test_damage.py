@@ -96,8 +96,8 @@ def read_safetensors(path: Path) -> Any:
     return {tensor.name: tensor.array.tolist() for tensor in safetensors.read(str(path))}
 
 
-# Name: how to write the file, which of its files is damaged, how to read it, and whether what is
-# read must be the values (a checksum covers them), may be some of them, or may be anything.
+# Name: how to write the file, the name of its file to damage, how to read it, and whether the
+# result must be the values (a checksum covers them), may be some of them, or may be anything.
 FORMATS: dict[str, tuple[Callable[[Path], None], str, Callable[[Path], Any], str]] = {
     "v2_index": (write_v2, ".index", read_checkpoint, "values"),
     "v2_data": (write_v2, ".data-00000-of-00001", read_checkpoint, "values"),
@@ -121,7 +121,7 @@ FORMATS: dict[str, tuple[Callable[[Path], None], str, Callable[[Path], Any], str
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, bytes, Any]]:
-    """For each format the path to read, the bytes to damage, and what is read undamaged."""
+    """Return for each format the path to read, the bytes to damage, and the undamaged result."""
     found = {}
     for name, (write, suffix, read, _) in FORMATS.items():
         path = tmp_path_factory.mktemp(name) / "file"
@@ -134,7 +134,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, byt
 
 
 def judge(name: str, whole: dict[str, tuple[Path, bytes, Any]], content: bytes) -> None:
-    """Reads a damaged file; fails unless it is refused or gives what it should."""
+    """Read a damaged file; fail unless it raises an error or gives the right result."""
     _, suffix, read, promise = FORMATS[name]
     path, _, expected = whole[name]
     target = Path(f"{path}{suffix}")

@@ -1,4 +1,4 @@
-"""Damaged graphs: refused in time, with an error of TensorFlow's classes, or imported."""
+"""Damaged graphs: an error of TensorFlow's classes in time, or an import."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from stillflow.protos import GraphDef
 # No checksum covers a graph: names, types and edges are what can be found wrong. KeyError is what
 # TensorFlow raises for a name that is not there.
 REFUSED = (errors.OpError, ValueError, TypeError, OSError, KeyError, NotImplementedError)
-LONGEST = 10.0  # seconds of this thread, whatever else the machine computes
+LONGEST = 10.0  # seconds of this thread, independent of the machine's other load
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with a SavedModel and a checkpoint with its graph: variables, a loop, a branch."""
+    """Yield a folder with a SavedModel and a checkpoint: variables, a loop, a branch."""
     folder = tmp_path_factory.mktemp("model")
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 3], name="x")
@@ -75,7 +75,7 @@ FORMATS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 
 
 def judge(name: str, folder: Path, content: bytes) -> None:
-    """Reads a damaged file; fails unless it is refused, or read, in time."""
+    """Read a damaged file; fail unless it raises an error, or is read, in time."""
     file, read = FORMATS[name]
     whole = (folder / file).read_bytes()
     (folder / file).write_bytes(content)

@@ -1,4 +1,4 @@
-"""What is on the disk when the power fails: an older checkpoint, always."""
+"""Content of the disk at a power failure: an older checkpoint, always."""
 
 from __future__ import annotations
 

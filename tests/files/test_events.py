@@ -17,7 +17,7 @@ RECORDED = Path(__file__).parent / "recorded" / "records" / "events"
 
 
 def read(path):
-    """The events before an error, and the error's class."""
+    """Return the events before an error, and the error's class."""
     found = []
     try:
         for event in tf.train.summary_iterator(str(path)):

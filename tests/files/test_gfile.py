@@ -14,7 +14,7 @@ from stillflow.files import gfile as file_io
 
 @pytest.fixture(params=["disk", "memory"])
 def root(request, tmp_path):
-    """A directory with a, b.txt, sub/c and sub/deep/."""
+    """Return a directory with a, b.txt, sub/c and sub/deep/."""
     if request.param == "memory":
         import fsspec
 
@@ -32,7 +32,7 @@ def root(request, tmp_path):
 
 
 def failure(function, *args, **kwargs):
-    """The class and message of the error that a call raises."""
+    """Return the class and message of the error that a call raises."""
     with pytest.raises(errors.OpError) as caught:
         function(*args, **kwargs)
     return type(caught.value).__name__, caught.value.message

@@ -1,4 +1,4 @@
-"""GIF images: the loop in C and the one in Python read the same, and refuse the same."""
+"""GIF images: the native loop and Python's read the same, and raise the same errors."""
 
 from __future__ import annotations
 

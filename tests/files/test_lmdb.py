@@ -44,7 +44,7 @@ def page(order: str, number: int, flags: int, nodes: list[bytes]) -> bytes:
 
 
 def database(order: str) -> bytes:
-    """A branch over two leaves; the value of the last key has a page of its own."""
+    """Return a branch over two leaves; the value of the last key has a page of its own."""
     return b"".join([
         meta(order, 2, 4), meta(order, 3, 3),
         page(order, 2, BRANCH, [node(order, 3, 0, b""), node(order, 4, 0, b"c")]),

@@ -23,7 +23,7 @@ def in_c() -> None:
 
 
 def plainly(function, *arguments):
-    """What a function returns without the loops in C."""
+    """Return a function's result without the native library."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "library", lambda: None)
         return function(*arguments)

@@ -38,7 +38,7 @@ def write(path, records, options=None):
 
 
 def read(path, kind=""):
-    """The records before an error, and the error's class and first line."""
+    """Return the records before an error, and the error's class and first line."""
     found = []
     try:
         for record in read_records(str(path), kind):

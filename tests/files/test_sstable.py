@@ -1,4 +1,4 @@
-"""Tables: what is written is read, and written in C byte for byte as without."""
+"""Tables: written ones are read, and the native writer agrees byte for byte with Python's."""
 
 from __future__ import annotations
 

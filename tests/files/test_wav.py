@@ -1,4 +1,4 @@
-"""WAV files: what is written is read, and what is broken is refused with TensorFlow's words."""
+"""WAV files: written ones are read, and broken ones raise TensorFlow's errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOUND = np.array([[0.0, 0.5], [-1.0, 0.25], [0.999, -0.5]], np.float32)
 
 
 def broken(offset, format_, value):
-    """A file with another number at an offset."""
+    """Return a file with another number at an offset."""
     data = bytearray(wav.encode(SOUND, 8000))
     struct.pack_into(format_, data, offset, value)
     return bytes(data)

@@ -1,4 +1,4 @@
-"""What `tf.function` allows its functions to make and to change, and the names of arguments."""
+"""Variables that functions of `tf.function` may make and change, and the names of arguments."""
 
 from __future__ import annotations
 

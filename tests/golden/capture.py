@@ -94,6 +94,6 @@ class Built:
 
 
 def static_shape(tensor: Any) -> list[int | None] | None:
-    """A tensor's static shape as a list, or ``None`` when its rank is unknown."""
+    """Return a tensor's static shape as a list, or ``None`` when its rank is unknown."""
     shape = tensor.get_shape()
     return shape.as_list() if shape.ndims is not None else None

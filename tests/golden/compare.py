@@ -145,7 +145,7 @@ def _plain_differences(path: str, wanted: Any, given: Any) -> Iterator[str]:
 
 
 def shape_differences(expected: dict[str, Any], actual: dict[str, Any]) -> Iterator[str]:
-    """Static shapes that differ, for nodes that exist on both sides."""
+    """Yield static shapes that differ, for nodes that exist on both sides."""
     for name in expected:
         if name in actual and expected[name] != actual[name]:
             yield f"{name}: static shape is {actual[name]}, not {expected[name]}"

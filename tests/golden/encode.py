@@ -25,7 +25,7 @@ _NUMBERS_INSIDE = re.compile(r"(_(?:true|false|cond|body|grad|branch\d+)|^__.*?)
 
 
 def encode_array(value: Any) -> dict[str, Any]:
-    """A NumPy array (or what becomes one) with dtype, shape and exact data."""
+    """Return a NumPy array (or what becomes one) with dtype, shape and exact data."""
     array = np.asarray(value)
     if array.dtype.kind in "OSU":
         items = [_text(item) for item in array.ravel().tolist()]
@@ -36,12 +36,12 @@ def encode_array(value: Any) -> dict[str, Any]:
 
 
 def dtype_name(dtype: np.dtype) -> str:
-    """``float32`` and so on; structured quantised types by the name of their one field."""
+    """Return ``float32`` and so on; structured quantized types by the name of their one field."""
     return dtype.names[0] if dtype.names else dtype.name
 
 
 def decode_array(record: dict[str, Any]) -> np.ndarray:
-    """The array of a record; strings come back as an object array of latin-1 text."""
+    """Return the array of a record; strings come back as an object array of latin-1 text."""
     shape = tuple(record["shape"])
     if record["dtype"] == "string":
         array = np.empty(len(record["items"]), dtype=object)
@@ -99,7 +99,7 @@ def encode_message(message: Any) -> dict[str, Any]:
 
 
 def without_numbers(graph: dict[str, Any]) -> dict[str, Any]:
-    """An encoded graph whose functions have no process-wide numbers in their names."""
+    """Return an encoded graph whose functions have no process-wide numbers in their names."""
     functions = graph.get("library", {}).get("function", [])
     names = {one["signature"]["name"] for one in functions}
     renamed = {name: _NUMBERS_INSIDE.sub(r"\1_N", name) for name in names}
@@ -160,7 +160,7 @@ def read_recording(path: str) -> dict[str, Any]:
 
 
 def names_of(items: list[Any]) -> list[str]:
-    """What stands in a collection: names where items have one, else their text or type."""
+    """Return the items of a collection: names where items have one, else their text or type."""
     result = []
     for item in items:
         if isinstance(item, (str, bytes, int, float)):

@@ -29,7 +29,7 @@ class empty_directory:
 
 
 def records(path):
-    """The contents of the records of a file, which is whole."""
+    """Yield the contents of the records of a file, which is whole."""
     with open(path, "rb") as file:
         data = file.read()
     position = 0
@@ -40,7 +40,10 @@ def records(path):
 
 
 def in_order(tf, content):
-    """A serialized event without its time; maps in the graphs that it holds are put in order."""
+    """Return a serialized event without its time.
+
+    Maps in the graphs that it holds are put in order.
+    """
     assert content[:1] == b"\x09"
     event = tf.Event.FromString(content)
     for field, kind in (("graph_def", tf.GraphDef), ("meta_graph_def", tf.MetaGraphDef)):

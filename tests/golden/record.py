@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
 
 
 def _asked_for(name: str, given: list[str]) -> bool:
-    """True for a program that is named, or whose family or folder is; for all if none is named."""
+    """Return True for a named program, or one of a named family or folder; for all by default."""
     return not given or any((name + "/").startswith(each.rstrip("/") + "/") for each in given)
 
 

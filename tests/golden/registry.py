@@ -1,4 +1,4 @@
-"""What a golden program is: a builder ``def program(tf)`` and the runs it hands back."""
+"""Golden programs: a builder ``def program(tf)`` and the runs that it returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROGRAMS: dict[str, Program] = {}
 
 
 class Run:
-    """Something to run in the program's session.
+    """Fetches and feeds of a run in the program's session.
 
     Args:
         fetches: name -> fetch structure, run together at every step (after ``train``).
@@ -47,7 +47,7 @@ class Run:
         self.fails = fails
 
     def feed(self, step: int) -> dict[Any, Any] | None:
-        """The feed dict of one step."""
+        """Return the feed dict of one step."""
         if self.feeds is None or isinstance(self.feeds, dict):
             return self.feeds
         return self.feeds[step % len(self.feeds)]
@@ -134,14 +134,14 @@ def load_programs() -> dict[str, Program]:
 
 
 def internal_module(tf: Any, ours: str, theirs: str) -> Any:
-    """A module outside of the public API: `stillflow.<ours>`, or `tensorflow.<theirs>`."""
+    """Return a module outside of the public API: `stillflow.<ours>`, or `tensorflow.<theirs>`."""
     path = ours if tf.__name__ == "stillflow" else theirs
     rare = path.startswith("stillflow_contrib.")
     return importlib.import_module(path if rare else f"{tf.__name__}.{path}")
 
 
 def eagerly(tf: Any, compute: Callable[[Any], dict[str, Any]], seed: int = 1) -> Run:
-    """A run of what `compute(tf)` finds out while operations run when they are called."""
+    """Return a run of what `compute(tf)` finds out while operations run when they are called."""
     context = internal_module(tf, "graph.eager_mode", "python.eager.context")
     with tf.Graph().as_default(), context.eager_mode():
         begin_anew = getattr(tf.get_default_graph(), "begin_anew", None)

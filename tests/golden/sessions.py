@@ -59,7 +59,7 @@ def _watched(built: Built) -> Iterator[Any]:
 
 def _with_options(tf: Any, options: Callable[[Any], tuple[Any, Any]]) -> Any:
     class WithOptions(tf.Session):  # type: ignore[misc]
-        """Gives options to runs that have none."""
+        """Session that gives options to runs that have none."""
 
         def run(self, fetches: Any, feed_dict: Any = None, *given: Any, **named: Any) -> Any:
             if not given and not named:
@@ -71,7 +71,7 @@ def _with_options(tf: Any, options: Callable[[Any], tuple[Any, Any]]) -> Any:
 
 @contextlib.contextmanager
 def _in_cluster(built: Built) -> Iterator[Any]:
-    """A client of the second of two tasks."""
+    """Return a client of the second of two tasks."""
     tf, target = built.tf, _servers(built.tf)[1].target
 
     class Client(tf.Session):  # type: ignore[misc]
@@ -141,7 +141,7 @@ class _Copy:
 
 @contextlib.contextmanager
 def _from_meta_graph(built: Built) -> Iterator[Any]:
-    """A session on the graph that export_meta_graph writes and import_meta_graph reads.
+    """Return a session on the graph that export_meta_graph writes and import_meta_graph reads.
 
     It leaves out saveable objects. TensorFlow writes their names and reads operations of these
     names, of which no `Saver` can be made: lookup_tables/tables_in_meta_graphs.
@@ -159,7 +159,7 @@ def _from_meta_graph(built: Built) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _from_saved_model(built: Built) -> Iterator[Any]:
-    """A session on a SavedModel with the variables of the program after its first set-up.
+    """Return a session on a SavedModel with the variables of the program after its first set-up.
 
     A program that has not given a value to all its variables by then runs in a plain session.
     """

@@ -32,7 +32,7 @@ def known_failures() -> dict[str, str]:
 
 
 def cases() -> list[Any]:
-    """One test per program and aspect; known failures have to fail until they are struck off."""
+    """Return one test per program and aspect; listed failures have to fail until removed."""
     reasons = known_failures()
     result = []
     for name, aspect in itertools.product(load_programs(), ASPECTS):
@@ -46,20 +46,20 @@ def cases() -> list[Any]:
 
 @functools.cache
 def recording(family: str) -> dict[str, Any]:
-    """What TF 1.15.5 answered for one family."""
+    """Return TF 1.15.5's recording of one family."""
     return encode.read_recording(os.path.join(HERE, "recorded", family + ".json.gz"))
 
 
 @functools.lru_cache(maxsize=2)
 def built(name: str) -> Built:
-    """The program, built with Stillflow (the tests of one program share it)."""
+    """Return the program, built with Stillflow (the tests of one program share it)."""
     import stillflow as tf
 
     return Built(tf, load_programs()[name])
 
 
 def differences(name: str, aspect: str, way: str = "plain") -> Iterator[str]:
-    """What differs between the recording and Stillflow, run in one way of `sessions.WAYS`."""
+    """Yield differences between the recording and Stillflow, run in one way of `sessions.WAYS`."""
     family, function = split_name(name)
     expected = recording(family)[function][aspect]
     program = built(name)

@@ -24,7 +24,7 @@ TOLERANCES = {"rtol": 1e-3, "atol": 1e-4}
 
 
 def names() -> list[str]:
-    """The programs of these families that agree on the CPU."""
+    """Return the programs of these families that agree on the CPU."""
     failing = known_failures()
     return [
         name for name in load_programs()

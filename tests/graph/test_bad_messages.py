@@ -1,4 +1,4 @@
-"""GraphDefs and values that claim what they do not hold are refused before memory is taken."""
+"""GraphDefs and values with false sizes: errors before memory is allocated."""
 
 from __future__ import annotations
 

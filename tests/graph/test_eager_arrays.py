@@ -1,4 +1,4 @@
-"""Series of pandas as eager tensors; goldens (eager/constants) have what needs NumPy alone."""
+"""Series of pandas as eager tensors; goldens (eager/constants) have the cases of NumPy alone."""
 
 from __future__ import annotations
 

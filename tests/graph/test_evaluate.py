@@ -1,4 +1,4 @@
-"""Values of constant expressions, which shape rules see through whatever ops stand between."""
+"""Values of constant expressions, which shape rules see through any ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the seeds of graph and operation amount to."""
+"""Combinations of the seeds of graph and operation."""
 
 import pytest
 

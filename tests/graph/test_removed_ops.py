@@ -22,7 +22,7 @@ OLD: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 
 def graph_def(name: str, producer: int) -> Any:
-    """A graph of that version with one op, whose inputs are fed."""
+    """Return a graph of that version with one op, whose inputs are fed."""
     types, attributes = OLD[name]
     message = tf.GraphDef()
     message.versions.producer = producer

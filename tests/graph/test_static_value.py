@@ -1,4 +1,4 @@
-"""What can be known of a tensor without running anything."""
+"""Static values of tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs from outside: only operations of allowed effects run, whoever runs them."""
+"""Graphs from outside: only operations of allowed effects run, for any caller."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_no_such_effect() -> None:
 
 @pytest.fixture(params=["plain", "reading"])
 def model(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A model with a variable and a table from a file, which may read another file as well."""
+    """Return a model with a variable and a table from a file, which may read another file too."""
     vocabulary = tmp_path / "vocabulary.txt"
     vocabulary.write_text("a\nb\n")
     folder = str(tmp_path / request.param)

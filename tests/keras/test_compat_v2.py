@@ -1,4 +1,4 @@
-"""What `tf.compat.v2` has of its own where no graph shows it."""
+"""Parts of `tf.compat.v2` that no graph shows."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ KINDS = ["memory", "gated"]
 
 
 def layers_of(kind, units=3, **kwargs):
-    """A layer, and the one that computes the same step by step."""
+    """Return a layer, and the one that computes the same step by step."""
     layers = tf.keras.layers
     if kind == "memory":
         return (
@@ -27,7 +27,7 @@ def layers_of(kind, units=3, **kwargs):
 
 
 def both(make, x=X):
-    """What two layers with the same weights give, with the gradients for their inputs."""
+    """Return the outputs of two layers with the same weights, with their inputs' gradients."""
     results = []
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(1)

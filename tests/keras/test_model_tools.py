@@ -63,7 +63,7 @@ def test_drawing_needs_pydot(monkeypatch):
 
 
 class Graph:
-    """As much of a graph of pydot as drawings need."""
+    """Stand-in for a graph of pydot in drawings."""
 
     def __init__(self, **options):
         self.options, self.nodes, self.edges, self.parts = options, [], [], []

@@ -69,7 +69,7 @@ def test_workers_that_cannot_start_are_an_error_where_batches_are_taken(monkeypa
         def __getitem__(self, index):
             return X, Y
 
-    # A local class cannot be sent to a process that starts anew.
+    # A local class cannot be sent to a spawned process.
     monkeypatch.setattr(sequences, "_processes", lambda: multiprocessing.get_context("spawn"))
     batches = tf.keras.utils.OrderedEnqueuer(Batches(), use_multiprocessing=True)
     batches.start(workers=1, max_queue_size=2)

@@ -14,7 +14,7 @@ WEIGHTS = np.arange(16.0).astype("float32")
 
 
 def trained() -> tuple[Any, Any]:
-    """The losses of two epochs, and the values afterwards, of a model of the current scope."""
+    """Return the losses of two epochs, and the final values, of a model of the current scope."""
     model = tf.keras.Sequential([
         tf.keras.layers.Dense(3, "relu", input_shape=(4,)), tf.keras.layers.Dense(1),
     ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""What inputs a layer takes."""
+"""Specs of a layer's inputs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What all layers do: naming, sharing, losses, updates, calls inside calls, refusals."""
+"""Common behaviour of layers: naming, sharing, losses, updates, nested calls, errors."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Which dtypes a layer computes and keeps its variables in."""
+"""Dtypes of a layer's computation and of its variables."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What depends on a tensor."""
+"""Consumers of a tensor, direct and indirect."""
 
 import pytest
 

@@ -12,7 +12,7 @@ MODELS = {}
 
 
 def model(builder):
-    """Puts a builder on the list."""
+    """Put a builder on the list."""
     MODELS[builder.__name__] = builder
     return builder
 
@@ -23,7 +23,7 @@ def weights(*shape):
 
 
 def feeds(name, shapes, dtypes):
-    """What a model is fed: one array for each input."""
+    """Return the feeds of a model: one array for each input."""
     random = np.random.RandomState(zlib.crc32(name.encode()) % 2**31)
     made = []
     for shape, dtype in zip(shapes, dtypes):
@@ -251,7 +251,7 @@ def pictures(tf):
 
 @model
 def unfused(tf):
-    """An output before an activation, and one value with two uses, keep their operations."""
+    """Return an output before an activation, and one value with two uses, keep their operations."""
     x = _input(tf, 1, 6, 6, 2)
     h = tf.nn.conv2d(x, weights(3, 3, 2, 4), [1] * 4, "SAME") + weights(4)
     return [x], [h, tf.nn.relu(h), tf.nn.relu6(h) * 2.0]
@@ -310,7 +310,7 @@ def attention(tf):
 
 @model
 def random_numbers(tf):
-    """The numbers of a seed are constants of the model."""
+    """Return the numbers of a seed are constants of the model."""
     tf.set_random_seed(5)
     x = _input(tf, 2, 3, 4)
     return [x], [

@@ -1,10 +1,10 @@
-"""Has TensorFlow 1.15.5 convert and run the models of `models.py`, and keeps what it answers.
+"""Recording of TensorFlow 1.15.5's conversions and runs of the models of `models.py`.
 
     PYTHON_OF_TF_1_15 -m tests.lite.record [name ...]
     PYTHON_OF_TF_1_15 -m tests.lite.record --answer DIR
 
-The first writes recorded/NAME.tflite, and recorded/NAME.npz with what the interpreter was fed and
-answered. The second runs the models in a folder and writes what they answer beside them.
+The first writes recorded/NAME.tflite, and recorded/NAME.npz with the interpreter's inputs and
+outputs. The second runs the models in a folder and writes their outputs next to them.
 """
 
 import functools
@@ -72,7 +72,7 @@ DETECTORS = {
 
 
 def detector_converter(tf, name):
-    """A converter of a graph with an operation that TensorFlow itself does not know."""
+    """Return a converter of a graph with an operation that TensorFlow itself does not know."""
     with tf.Graph().as_default() as graph:
         models.detector(tf)
     graph_def = graph.as_graph_def()
@@ -100,7 +100,7 @@ def detector_converter(tf, name):
 
 
 def custom_converter(tf):
-    """A converter of a graph whose operations become custom operators."""
+    """Return a converter of a graph whose operations become custom operators."""
     with tf.Graph().as_default(), tf.Session() as session:
         inputs, outputs = models.custom(tf)
         converter = tf.lite.TFLiteConverter.from_session(session, inputs, outputs)
@@ -109,7 +109,7 @@ def custom_converter(tf):
 
 
 def names():
-    """The names of all recordings, each with its model and variant."""
+    """Return the names of all recordings, each with its model and variant."""
     found = {name: (name, "") for name in models.MODELS}
     for variant, (_, of) in VARIANTS.items():
         found.update({name + variant: (name, variant) for name in of})
@@ -117,7 +117,7 @@ def names():
 
 
 def converter_of(tf, name, variant):
-    """A converter of a model, in a graph of its own."""
+    """Return a converter of a model, in a graph of its own."""
     with tf.Graph().as_default(), tf.Session() as session:
         inputs, outputs = models.MODELS[name](tf)
         session.run(tf.global_variables_initializer())
@@ -131,7 +131,7 @@ def converter_of(tf, name, variant):
 
 
 def run(tf, content, name):
-    """Feeds a model; returns what it was fed and what came out."""
+    """Feed a model; return what it was fed and what came out."""
     interpreter = tf.lite.Interpreter(model_content=content)
     interpreter.allocate_tensors()
     details = interpreter.get_input_details()
@@ -146,7 +146,7 @@ def run(tf, content, name):
 
 
 def answer(folder):
-    """Runs the models in a folder."""
+    """Run the models in a folder."""
     import tensorflow as tf
 
     every = {name: (name, "") for name in DETECTORS}
@@ -160,7 +160,7 @@ def answer(folder):
 
 
 def main(wanted):
-    """Records what is wanted, or all."""
+    """Record the named models, or all."""
     import tensorflow as tf
 
     os.makedirs(FOLDER, exist_ok=True)

@@ -26,7 +26,7 @@ IN_INTEGERS = [
 
 
 def operators(content):
-    """The operators of a model, with their options."""
+    """Return the operators of a model, with their options."""
     model = read_model(content)
     return sorted(
         (OPERATORS[model.operator_codes[step.opcode_index].builtin],
@@ -36,7 +36,7 @@ def operators(content):
 
 
 def custom_operators(content):
-    """The custom operators of a model, with their versions, options and constant inputs."""
+    """Return the custom operators of a model, with their versions, options and constant inputs."""
     model = read_model(content)
     graph, found = model.subgraphs[0], []
     for step in graph.operators:
@@ -272,7 +272,7 @@ def test_operations_of_tensorflow_alone_become_custom_operators():
 
 
 def run(outputs, *inputs):
-    """Converts part of a graph; returns the answers for numbers, and the session's."""
+    """Convert part of a graph; return the answers for numbers, and the session's."""
     with tf.Session() as session:
         content = tf.lite.TFLiteConverter.from_session(session, inputs, outputs).convert()
         fed = models.feeds("any", [x.shape.as_list() for x in inputs], ["float32"] * len(inputs))

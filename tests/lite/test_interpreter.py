@@ -1,4 +1,4 @@
-"""tf.lite.Interpreter answers what TensorFlow 1.15.5's does; damaged models are refused."""
+"""tf.lite.Interpreter: TensorFlow 1.15.5's outputs, and errors for damaged models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics where the recorded programs do not reach: weights, sparse labels, refused arguments."""
+"""Metrics outside of the recorded programs: weights, sparse labels, invalid arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import stillflow as tf
 
 
 def evaluate(metric):
-    """The value of a metric after one update, and what the update gave."""
+    """Return the value of a metric after one update, and what the update gave."""
     value, update = metric
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())

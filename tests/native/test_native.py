@@ -29,7 +29,7 @@ def build_native() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def built(build_native, tmp_path_factory) -> Path:
-    """A copy of the sources, and the library built from them; a warning is an error."""
+    """Return a copy of the sources, and the library built from them; a warning is an error."""
     if build_native.compiler() is None:
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("built") / "native"
@@ -42,7 +42,7 @@ def built(build_native, tmp_path_factory) -> Path:
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    """A library that nobody has asked for yet."""
+    """Provide a library that nobody has requested yet."""
     monkeypatch.setattr(native, "library", native.library.__wrapped__)
 
 

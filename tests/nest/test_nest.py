@@ -15,7 +15,7 @@ Attribute = collections.namedtuple("Attribute", ["name"])
 
 
 class Attrs:
-    """What a class looks like that the attrs library made."""
+    """Class in the form that the attrs library makes."""
 
     __attrs_attrs__ = (Attribute("b"), Attribute("a"))
 

@@ -20,7 +20,7 @@ PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernel_types.js
 
 
 def main() -> None:
-    """Writes, for each op, which types its type attributes may have together.
+    """Write the possible combinations of each op's type attributes.
 
     An entry `{"T": ["float32", "float64"], "Tidx": ["int32"]}` stands for every combination. An
     attribute that is left out may have any type.
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def merged(entries: list) -> list:
-    """Joins entries that differ in one attribute until there are none left."""
+    """Join entries that differ in one attribute until there are none left."""
     entries = list(entries)
     for first in entries:
         for second in entries:

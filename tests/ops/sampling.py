@@ -37,14 +37,14 @@ class Built:
             return session.run(self.outputs, self.feeds)
 
     def run_planned_without_shapes(self) -> list[Any]:
-        """Runs a plan that relies on nothing but the shapes that the graph knows."""
+        """Run a plan that relies on nothing but the shapes that the graph knows."""
         with tf.Session(graph=self.graph) as session:
             unknown = {tensor: tensor._dims for tensor in self.feeds}
             plan = make_plan(session._get_resources(), self.outputs, [], unknown)
             return plan(*self.feeds.values())
 
     def hidden_views(self) -> list[tuple[tf.Tensor, tf.Tensor]]:
-        """Outputs that share memory with an input although the plan believes they do not."""
+        """Return outputs that share memory with an input although the plan believes they do not."""
         shapes = {tensor: value.shape for tensor, value in self.feeds.items()}
         with tf.Session(graph=self.graph) as session:
             resources = session._get_resources()
@@ -65,7 +65,7 @@ class Built:
 
 
 def arrays_of(card: Card, sample: Sample | Bad) -> list[Any]:
-    """The inputs as arrays of the types that the op gets: one, or a list, for each argument."""
+    """Return the inputs as arrays of the op's types: one, or a list, for each argument."""
     types: dict[str, DType] = {}
     found = []
     for arg, value in zip(card.signature.inputs, sample.args, strict=True):
@@ -115,7 +115,7 @@ def build(
     fixed: tuple[int, ...] = (),
     types: dict[str, DType] | None = None,
 ) -> Built:
-    """Adds the op to a new graph.
+    """Add the op to a new graph.
 
     Args:
       card: of the op.

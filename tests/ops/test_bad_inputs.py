@@ -48,7 +48,7 @@ def _peak() -> int:
 
 @contextmanager
 def little_memory() -> Iterator[None]:
-    """Asserts that the block takes no more memory than an error needs, where that can be told."""
+    """Assert that the block takes no more memory than an error needs, where that is measurable."""
     if not sys.platform.startswith("linux"):
         yield
         return
@@ -60,7 +60,7 @@ def little_memory() -> Iterator[None]:
 
 
 def outcome(case: Case, known: str) -> tuple[str, Any]:
-    """Whether the case fails while it is built or run, with its error; or runs, with its values."""
+    """Return the error of a case, at construction or at run time; or its values."""
     card = cards.find(case.op)
     assert card is not None
     given = arrays_of(card, Bad(*case.args, match="", **case.attrs))

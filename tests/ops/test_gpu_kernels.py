@@ -13,7 +13,7 @@ from stillflow.ops.samples import Sample
 ALL = {name: card for name, card in sorted(cards.load_all().items()) if card.samples_part}
 
 
-# Vectors that may as well point the other way: what stands on them is compared elsewhere.
+# Vectors with an arbitrary sign: results that depend on them are compared elsewhere.
 SIGNS = ("SelfAdjointEig", "SelfAdjointEigV2", "Svd")
 
 
@@ -22,7 +22,7 @@ def without_signs(name, array):
 
 
 def results(card, sample, **config):
-    """What a sample gives in a session with this configuration."""
+    """Return a sample's results in a session with this configuration."""
     built = build(card, arrays_of(card, sample), sample.attrs, "sizes", sample.fixed)
     with tf.Session(graph=built.graph, config=tf.ConfigProto(**config)) as session:
         return session.run(built.outputs, built.feeds)

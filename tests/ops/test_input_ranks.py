@@ -1,4 +1,4 @@
-"""Ranks of fed arguments are refused in the words of TF's kernels."""
+"""Errors for ranks of fed arguments, with the messages of TF's kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every card against its samples: shapes, values, types, gradients, refusals, shared memory."""
+"""Every card against its samples: shapes, values, types, gradients, errors, aliases."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def bad(card: Card) -> list[Bad]:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two arrays are equal but for rounding."""
+    """Return True if two arrays are equal but for rounding."""
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape:
         return False
@@ -90,7 +90,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def check_facts(built: Built, values: list[Any]) -> None:
-    """What the graph says of the outputs holds for what the kernel gave."""
+    """Check the graph's facts about the outputs against the kernel's values."""
     for tensor, value in zip(built.outputs, values, strict=True):
         if (tensor.op.type, tensor.value_index) in SHAPE_OFF_BY_ONE:
             continue
@@ -122,7 +122,7 @@ def test_outputs_do_not_depend_on_what_the_graph_knows(name: str) -> None:
 
 
 def combinations(card: Card, sample: Sample, arrays: list[Any]) -> list[dict[str, tf.DType]]:
-    """What types the op's type attributes may have together, each type once."""
+    """Return possible combinations of the op's type attributes, each type once."""
     own = {
         arg.type_attr: tf.string if first.dtype == object else tf.as_dtype(first.dtype)
         for arg, value in zip(card.signature.inputs, arrays, strict=True)
@@ -137,7 +137,7 @@ def combinations(card: Card, sample: Sample, arrays: list[Any]) -> list[dict[str
             if attr in own or card.signature.attrs[attr].kind == "type"
         }
         if not all(types.values()):
-            continue  # kernels for types of which the signature knows nothing
+            continue  # kernels for types that are missing in the signature
         base = {
             attr: own[attr] if own.get(attr) in kinds else kinds[0] for attr, kinds in types.items()
         }
@@ -156,7 +156,7 @@ def allowed(card: Card, attr: str, kinds: Iterable[str]) -> list[tf.DType]:
 
 
 def as_type(array: np.ndarray, dtype: tf.DType) -> np.ndarray:
-    """The same numbers in another type, or ones like them that the type can hold."""
+    """Return the same numbers in another type, or ones like them that the type can hold."""
     if dtype == tf.string:
         texts = np.empty(array.shape, object)
         for place in np.ndindex(array.shape):
@@ -197,7 +197,7 @@ def test_every_type_runs(name: str) -> None:
 
 
 def double(card: Card, arrays: list[Any]) -> list[Any]:
-    """The inputs with single precision made double where the op takes that."""
+    """Return the inputs with single precision made double where the op takes that."""
 
     def takes_double(attr: str | None) -> bool:
         return attr is not None and bool(allowed(card, attr, ["float64"]))

@@ -27,7 +27,7 @@ HANDLES = {tf.resource, tf.variant, tf.string}
 
 
 def with_trait(name: str) -> list[str]:
-    """The operations whose cards say something else than the default."""
+    """Return the operations whose cards say something else than the default."""
     return [each for each, card in CARDS.items() if getattr(card, name) != getattr(Traits, name)]
 
 
@@ -157,7 +157,10 @@ def _arrays(card: Card, sample: Sample) -> list[Any]:
 
 
 def _looped(card: Card, sample: Sample) -> tuple[Any, dict[Any, Any]] | None:
-    """The operation in a loop over copies of a sample: outputs, feeds; None without numbers."""
+    """Return the operation in a loop over copies of a sample: outputs, feeds.
+
+    None without numbers.
+    """
     arrays = _arrays(card, sample)
     listed = [value if isinstance(value, list) else [value] for value in arrays]
     starts = np.cumsum([0, *map(len, listed)])  # samples count the tensors of lists, or arguments

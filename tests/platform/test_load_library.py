@@ -1,4 +1,4 @@
-"""Libraries compiled for TensorFlow are refused by name."""
+"""Libraries compiled for TensorFlow: errors with their names."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_records_name_the_callers_line(caplog):
 
 
 def test_first_n_and_every_n_count_by_the_line_that_called_into_the_file(tmp_path):
-    """As recorded under TensorFlow 1.15.5: lines of one file share a count."""
+    """Compare with a recording of TensorFlow 1.15.5: lines of one file share a count."""
     (tmp_path / "helper.py").write_text("""\
 import tensorflow as tf
 def say(i):

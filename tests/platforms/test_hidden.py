@@ -1,4 +1,4 @@
-"""Windows and macOS by hiding what they lack: from our code, and from no other."""
+"""Windows and macOS by hiding their missing features: from our code, and from no other."""
 
 from __future__ import annotations
 

@@ -26,5 +26,5 @@ def test_few_entries_with_one_key_keep_their_places():
              26, 2, 7, 15, 31, 27, 3, 23, 11, 19]),
 ])  # fmt: skip
 def test_of_many_some_change_places(count, kinds, expected):
-    """What a program of g++ 12 printed."""
+    """Compare with the output of a program of g++ 12."""
     assert in_order(range(count), key=lambda value: value % kinds) == expected

@@ -30,7 +30,7 @@ def model():
 
 
 def traced(graph, step, feeds, runs=1):
-    """The `RunMetadata` of some runs."""
+    """Return the `RunMetadata` of some runs."""
     found = []
     with tf.Session(graph=graph) as session:
         session.run(tf.global_variables_initializer())
@@ -42,7 +42,7 @@ def traced(graph, step, feeds, runs=1):
 
 
 def find(node, name):
-    """The node of a name in a tree of messages."""
+    """Return the node of a name in a tree of messages."""
     if node.name == name:
         return node
     return next(filter(None, (find(child, name) for child in node.children)), None)

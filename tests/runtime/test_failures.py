@@ -1,4 +1,4 @@
-"""Errors of kernels: their type, the operation, and inputs in place of a library's text."""
+"""Errors of kernels: their type, the operation, and inputs instead of a library's text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stillflow.util.raised import is_deliberate
 
 
 def raised_by(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The error of a run whose kernel of Rint is another function."""
+    """Return the error of a run whose kernel of Rint is another function."""
     card = cards.get("Rint")
     monkeypatch.setattr(card, "kernel_part", lambda node: kernel)
     monkeypatch.setattr(card, "value_part", None)

@@ -1,4 +1,4 @@
-"""Runs a program of this folder with TensorFlow 1.15.5, for SavedModels that are exchanged."""
+"""Run of a program of this folder with TensorFlow 1.15.5, for SavedModels that are exchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def ask_tensorflow(program: str, what: str, directory: Path) -> str:
-    """What `python -m tests.saved_model.PROGRAM WHAT tensorflow DIRECTORY` prints."""
+    """Return the output of `python -m tests.saved_model.PROGRAM WHAT tensorflow DIRECTORY`."""
     environments = os.environ.get("STILLFLOW_ENVS", os.path.expanduser("~/.cache/stillflow-envs"))
     python = os.path.join(environments, "tf115", "bin", "python")
     if not os.path.exists(python):

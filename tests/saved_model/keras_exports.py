@@ -32,7 +32,7 @@ def _trained(tf):
 
 
 def write(tf, directory):
-    """Exports a trained model, one that was not compiled, and one with an optimizer of tf.train."""
+    """Export a trained model, one that was not compiled, and one with an optimizer of tf.train."""
     export = tf.keras.experimental.export_saved_model
     for name in ("trained", "plain", "text"):
         tf.keras.backend.clear_session()
@@ -44,7 +44,7 @@ def write(tf, directory):
 
 
 def use(tf, directory):
-    """What models and graphs of a directory are and answer."""
+    """Return the models and graphs of a directory, and their outputs."""
     found = {}
     for name, inputs in (
         ("trained", _X),

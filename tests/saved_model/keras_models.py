@@ -18,7 +18,7 @@ RECORDED = os.path.join(program.FOLDER, "keras.json")
 
 
 def sequential(tf):
-    """A model with variables that are not trained, and one that acts only in training."""
+    """Return a model with variables that are not trained, and one that acts only in training."""
     layers = tf.keras.layers
     return tf.keras.Sequential(
         [
@@ -31,7 +31,7 @@ def sequential(tf):
 
 
 def functional(tf):
-    """A model with several inputs and outputs, all of them named."""
+    """Return a model with several inputs and outputs, all of them named."""
     layers = tf.keras.layers
     a, b = tf.keras.Input((4,), name="a"), tf.keras.Input((2,), name="b", dtype="int32")
     both = layers.concatenate([a, layers.Flatten()(layers.Embedding(5, 3)(b))])
@@ -45,7 +45,7 @@ def functional(tf):
 
 
 def subclassed(tf):
-    """A model that learned from data what it takes."""
+    """Return a model that learned from data what it takes."""
 
     class Twice(tf.keras.Model):
         def __init__(self):
@@ -62,7 +62,7 @@ def subclassed(tf):
 
 
 def compiled(tf):
-    """A model that was trained with metrics."""
+    """Return a model that was trained with metrics."""
     model = sequential(tf)
     model.compile(tf.keras.optimizers.Adam(0.01), "mse", metrics=["mae"])
     model.fit(np.ones((8, 4)), np.ones((8, 2)), verbose=0, shuffle=False)
@@ -70,7 +70,7 @@ def compiled(tf):
 
 
 def recurrent(tf):
-    """A model with a loop."""
+    """Return a model with a loop."""
     return tf.keras.Sequential(
         [tf.keras.layers.LSTM(3, input_shape=(3, 4)), tf.keras.layers.Dense(1)]
     )
@@ -81,19 +81,19 @@ _FED = {"b": [[1, 2], [0, 4]], "lstm_input": np.linspace(-1, 1, 24).reshape(2, 3
 
 
 def fed(name):
-    """What the input of a name is given."""
+    """Return the feed of the input of a name."""
     return np.array(_FED.get(name, np.linspace(-1, 1, 8).reshape(2, 4)))
 
 
 def set_fixed_weights(model):
-    """Gives a model values that no one drew by chance."""
+    """Set a model's values, so that none is random."""
     model.set_weights(
         [np.linspace(0.1, 1, value.size).reshape(value.shape) for value in model.get_weights()]
     )
 
 
 def write(tf, directory):
-    """Writes all models."""
+    """Write all models."""
     for make in MODELS:
         tf.keras.backend.clear_session()
         model = make(tf)
@@ -102,7 +102,7 @@ def write(tf, directory):
 
 
 def use(tf, directory):
-    """The signatures of the models in a directory, and what they answer."""
+    """Return the signatures of the models in a directory, and what they answer."""
     found = {make.__name__: _answers(tf, os.path.join(directory, make.__name__)) for make in MODELS}
     return program.plain(found)
 

@@ -32,7 +32,7 @@ def sequential(tf):
 
 
 def functional(tf):
-    """A layer that is called twice, and one of two inputs."""
+    """Return a layer that is called twice, and one of two inputs."""
     inputs = tf.keras.Input((3,))
     dense = tf.keras.layers.Dense(3)
     return tf.keras.Model(inputs, tf.keras.layers.Dense(2)(
@@ -41,7 +41,7 @@ def functional(tf):
 
 
 def subclassed(tf):
-    """A model that only its class describes, whose methods do not say `self`."""
+    """Return a model that only its class describes, whose methods do not say `self`."""
 
     class Own(tf.keras.Model):
         def __init__(this):  # noqa: N805
@@ -58,7 +58,7 @@ MODELS = {one.__name__: one for one in (sequential, functional, subclassed)}
 
 
 def write(tf, directory):
-    """Saves the models, trained on one batch, with their predictions."""
+    """Save the models, trained on one batch, with their predictions."""
     for name, make in MODELS.items():
         tf.keras.backend.clear_session()
         tf.compat.v1.set_random_seed(1)
@@ -71,7 +71,7 @@ def write(tf, directory):
 
 
 def use(tf, directory):
-    """What the models are like that `load_model` makes."""
+    """Return the facts about the models that `load_model` makes."""
     found = {}
     for name in MODELS:
         tf.keras.backend.clear_session()
@@ -92,7 +92,7 @@ def use(tf, directory):
 
 
 def described(directory, load, decode):
-    """What the files say of layers and their functions.
+    """Return the files' descriptions of layers and their functions.
 
     Args:
       load: the SavedModel message of a path.

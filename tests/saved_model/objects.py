@@ -19,7 +19,7 @@ RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
 
 
 def scaler(tf):
-    """A module with variables, a constant, a function of fixed arguments and one of any."""
+    """Return a module with variables, a constant, a function of fixed arguments and one of any."""
     model = tf.Module()
     model.v = tf.compat.v2.Variable([2.0, 3.0], name="weights")
     model.parts = [tf.compat.v2.Variable(5, trainable=False), tf.Module()]
@@ -39,7 +39,7 @@ def scaler(tf):
 
 
 class Counter:
-    """Makes a class of modules with a method that is a function and changes a variable."""
+    """Creator of a class of modules with a method that is a function and changes a variable."""
 
     def __new__(cls, tf):
         class Counted(tf.Module):
@@ -55,7 +55,7 @@ class Counter:
 
 
 def lookups(tf, vocabulary):
-    """A module with a table of given entries, one of a file's lines, and one with buckets."""
+    """Return modules with tables: of given entries, of a file's lines, and with buckets."""
     lookup, model = tf.lookup, tf.Module()
     ids = tf.constant([5, 7], tf.int64)
     lines = lookup.TextFileInitializer(
@@ -80,7 +80,7 @@ def lookups(tf, vocabulary):
 
 
 def write(tf, directory):
-    """Writes all models."""
+    """Write all models."""
     with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default():
         vocabulary = os.path.join(folder, "words.txt")
         with open(vocabulary, "w") as file:
@@ -103,7 +103,7 @@ def write(tf, directory):
 
 
 def use(tf, directory):
-    """What the models in a directory answer."""
+    """Return the outputs of the models in a directory."""
     load = tf.compat.v2.saved_model.load
     found = {}
     with tf.Graph().as_default(), tf.Session() as session:
@@ -141,7 +141,7 @@ def use(tf, directory):
 
 
 def use_v1(tf, directory):
-    """What the signature of a model gives programs without the objects."""
+    """Return a model's output by its signature, without the objects."""
     with tf.Graph().as_default(), tf.Session() as session:
         signature = tf.saved_model.load(session, ["serve"], directory).signature_def[
             "serving_default"
@@ -151,7 +151,7 @@ def use_v1(tf, directory):
 
 
 def use_lookups(tf, directory):
-    """What tables answer programs with the objects, and those without."""
+    """Return tables' outputs for programs with the objects, and for those without."""
     keys = ["a", "x", "q", "b"]
     with tf.Graph().as_default(), tf.Session() as session:
         results = tf.compat.v2.saved_model.load(directory).find(tf.constant(keys))

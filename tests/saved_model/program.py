@@ -1,4 +1,4 @@
-"""What the programs of this folder do with their arguments. Runs under Python 3.7 as well."""
+"""Command line of the programs of this folder. Runs under Python 3.7 as well."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
 
 
 def main(write, use, recorded):
-    """Writes SavedModels, uses them, or, with TensorFlow, records what comes of both.
+    """Write SavedModels, uses them, or, with TensorFlow, record what comes of both.
 
     Args:
       write: a function of a module and a directory that writes there.
-      use: a function of a module and a directory that gives what is there.
+      use: a function of a module and a directory that returns the facts.
       recorded: the file of what comes of both with TensorFlow.
     """
     if sys.argv[1] == "record":
@@ -34,5 +34,5 @@ def main(write, use, recorded):
 
 
 def plain(found):
-    """What was found, as it is when it was written to a file and read again."""
+    """Return facts in the form after writing to a file and reading."""
     return json.loads(json.dumps(found, default=lambda value: value.tolist(), sort_keys=True))

@@ -42,7 +42,7 @@ def save(tf):
 
 
 def use(tf):
-    """What a model is like that is made of it, and how it is trained."""
+    """Return the facts about a model made of it, and its training."""
     model = tf.keras.models.load_model(FOLDER)
     found = {
         "class": type(model).__name__,

@@ -1,4 +1,4 @@
-"""Keras models exported with a graph for each use: what is written, loaded and refused."""
+"""Keras models exported with a graph for each use: files, loading and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def own_session() -> Any:
 
 
 def check(found: Any, wanted: Any = None) -> None:
-    """What was found is, but for the last bits of numbers, what TensorFlow found."""
+    """Check that the facts equal TensorFlow's up to the last bits of numbers."""
     if wanted is None:
         wanted = json.loads(Path(keras_exports.RECORDED).read_text())
     if isinstance(wanted, dict):

@@ -23,7 +23,7 @@ def own_session() -> Any:
 
 
 def check(found: Any) -> None:
-    """What was found is what TensorFlow wrote and answered."""
+    """Check that the facts equal TensorFlow's files and outputs."""
     wanted = json.loads(Path(keras_models.RECORDED).read_text())
     assert found.keys() == wanted.keys()
     for name, model in found.items():

@@ -17,7 +17,7 @@ from stillflow.saved_model.structures import decode
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: Any) -> str:
-    """The directory of the models."""
+    """Return the directory of the models."""
     directory = str(tmp_path_factory.mktemp("models"))
     layer_functions.write(tf, directory)
     tf.keras.backend.clear_session()

@@ -57,7 +57,7 @@ def test_what_tensorflow_writes_is_loaded(tmp_path: Path) -> None:
 
 
 def described(directory: Path) -> Any:
-    """What a model says of its objects, without the names of functions."""
+    """Return a model's description of its objects, without the names of functions."""
     message = SavedModel.FromString((directory / "saved_model.pb").read_bytes())
     graph = message.meta_graphs[0].object_graph_def
     for node in graph.nodes:
@@ -125,7 +125,7 @@ def test_what_optimizers_keep_is_loaded_as_variables(tmp_path: Path, session: tf
 
 
 def _unsaved(tmp_path: Path) -> dict[str, Callable[[], Any]]:
-    """Attempts that TensorFlow refuses, by the words it does that with."""
+    """Attempt saves that TensorFlow rejects, by their messages."""
     save, directory = tf.saved_model.save, str(tmp_path)
     outside = tf.compat.v2.Variable(1.0)
     symbol = tf.placeholder(tf.float32, [])

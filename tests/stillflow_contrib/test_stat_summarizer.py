@@ -10,7 +10,7 @@ import stillflow as tf
 
 
 def traced(fetch: Any, feeds: dict[Any, Any], count: int) -> str:
-    """The tables of a few runs."""
+    """Return the tables of a few runs."""
     summarizer = tf.contrib.stat_summarizer.StatSummarizer()
     with tf.Session() as session:
         for _ in range(count):

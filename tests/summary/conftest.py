@@ -17,7 +17,7 @@ STILLFLOW = [sys.executable, "-m", "stillflow"]
 
 @pytest.fixture(scope="session")
 def logs(tmp_path_factory):
-    """A log folder with something for every plugin."""
+    """Return a log folder with something for every plugin."""
     pytest.importorskip("tensorboard")
     folder = tmp_path_factory.mktemp("logs")
     run = folder / "run"
@@ -30,7 +30,7 @@ def logs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def board(logs):
-    """The address of a TensorBoard that has read the logs."""
+    """Yield the address of a TensorBoard that has read the logs."""
     # While its loader reads, a tag is listed before it has data: asked for them, the server fails.
     flags = ["--port", "0", "--host", "127.0.0.1", "--reload_task=blocking", "--reload_interval=0"]
     command = [*STILLFLOW, "tensorboard", "--logdir", logs, *flags]

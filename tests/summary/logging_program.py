@@ -1,4 +1,4 @@
-"""Trains a little and writes all that TensorBoard can show into the folder that it is told."""
+"""Program that trains a little and writes all that TensorBoard can show into a folder."""
 
 import os
 import sys

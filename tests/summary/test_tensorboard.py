@@ -125,7 +125,7 @@ _FLAGS = [
 
 @pytest.fixture(scope="session")
 def page(ask, board):
-    """A page of a headless Chromium."""
+    """Yield a page of a headless Chromium."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     names = ("chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, names)), None)

@@ -1,4 +1,4 @@
-"""What the `tensorboard` package builds in graphs; plugins.json is what TensorFlow 1.15.5 gave."""
+"""Graphs of the `tensorboard` package; plugins.json has the results of TensorFlow 1.15.5."""
 
 from __future__ import annotations
 

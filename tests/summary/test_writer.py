@@ -195,7 +195,7 @@ def test_waiting_events_are_flushed_in_time(tmp_path):
 
 @pytest.fixture
 def told(monkeypatch):
-    """The errors that are logged."""
+    """Return the errors that are logged."""
     found = []
     monkeypatch.setattr(event_file_writer.logging, "error", found.append)
     return found

@@ -15,7 +15,7 @@ from stillflow.testing.strategies import NamedDistribution, generate_for_strateg
 
 
 def results(case):
-    """The names of a class's tests, and what came of them."""
+    """Return the names of a class's tests, and what came of them."""
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(case)
     names = sorted(test.id().rpartition(".")[2] for test in suite)
     result = unittest.TestResult()

@@ -1,4 +1,4 @@
-"""What tests import as tensorflow.python.framework.test_util."""
+"""Module that tests import as tensorflow.python.framework.test_util."""
 
 from __future__ import annotations
 

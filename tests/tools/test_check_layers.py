@@ -84,7 +84,7 @@ def test_a_module_without_a_layer_is_named(check_layers, tmp_path):
 
 
 def _declared_hooks():
-    """The hooks of the package: name -> the module and the variable that hold it."""
+    """Yield the hooks of the package: name -> the module and the variable that hold it."""
     for path in sorted((ROOT / "src").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if not re.search(r"\bHook\(", text):

@@ -29,7 +29,10 @@ X = np.array([[1.0, 2.0]], np.float32)
 
 @pytest.fixture
 def model(tmp_path):
-    """A trained linear layer: a checkpoint and its graph; gives the folder and what it answers."""
+    """Return a trained linear layer: a checkpoint and its graph.
+
+    Gives the folder and what it answers.
+    """
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None, 2], name="x")
         w = tf.get_variable("w", initializer=[[2.0], [3.0]])

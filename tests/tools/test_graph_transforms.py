@@ -1,4 +1,7 @@
-"""Transformed graphs compute what they computed; what Stillflow lacks is refused by name."""
+"""Transformed graphs: they compute the same.
+
+Unsupported transforms raise errors with their names.
+"""
 
 from __future__ import annotations
 

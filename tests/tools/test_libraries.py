@@ -23,7 +23,7 @@ def libraries():
 
 @pytest.fixture
 def out(tmp_path, libraries):
-    """A library of two files, one of which ends its process in the middle."""
+    """Return a library of two files, one of which ends its process in the middle."""
     tests = {
         "test_plain.py": (
             "import sys\n"

@@ -1,4 +1,4 @@
-"""Installing beside newer torch and NumPy leaves both as they are."""
+"""Installation next to newer torch and NumPy, which stay unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def newer_packages() -> ModuleType:
 
 
 def wheel(folder: Path, requirements: list[str]) -> Path:
-    """A wheel with nothing in it but what it requires."""
+    """Return a wheel with nothing in it but what it requires."""
     path = folder / "stillflow-0.0.1-py3-none-any.whl"
     info = "stillflow-0.0.1.dist-info/"
     asked = "".join(f"Requires-Dist: {requirement}\n" for requirement in requirements)

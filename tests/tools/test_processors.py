@@ -27,7 +27,7 @@ def processors() -> ModuleType:
 
 @pytest.fixture
 def is_a(processors: ModuleType, monkeypatch: pytest.MonkeyPatch):
-    """Sets what the processor is; nothing is started."""
+    """Set what the processor is; nothing is started."""
 
     def pretend(vendor: str, flags: set[str], torch: str = "AVX2") -> None:
         monkeypatch.setattr(processors.sys, "platform", "linux")

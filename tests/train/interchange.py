@@ -20,7 +20,7 @@ FEED = [[1.0, 2.0, 3.0], [-1.0, 0.5, 0.0]]
 
 
 def build(tf):
-    """A model on two devices: a variable in parts, one of each kind, a loop."""
+    """Return a model on two devices: a variable in parts, one of each kind, a loop."""
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     with tf.device("/cpu:0"):
         parts = tf.get_variable(
@@ -42,7 +42,7 @@ def build(tf):
 
 
 def write(tf, directory):
-    """Writes checkpoints of both formats, a graph, a frozen graph, a SavedModel and events."""
+    """Write checkpoints of both formats, a graph, a frozen graph, a SavedModel and events."""
     config = tf.ConfigProto(device_count={"CPU": 2})
     with tf.Graph().as_default() as graph, tf.Session(config=config) as session:
         x, out, step = build(tf)
@@ -81,13 +81,13 @@ def write(tf, directory):
 
 
 def run(session):
-    """What the model answers, and how far it was trained."""
+    """Return the model's outputs, and its training state."""
     out, step = session.run(["out:0", "global_step:0"], {"x:0": FEED})
     return [out.tolist(), int(step)]
 
 
 def read(tf, directory):
-    """What is found in these files."""
+    """Return the contents of these files."""
     config = tf.ConfigProto(device_count={"CPU": 2})
     found = {}
     for name in ("v1", "v1_sharded", "v2", "v2_sharded"):

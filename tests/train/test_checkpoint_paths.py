@@ -9,7 +9,7 @@ import stillflow as tf
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A directory "models" in the current one, with a checkpoint `m` of a variable that is 1."""
+    """Return a directory "models" in the current one, with a checkpoint `m` of a variable of 1."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models").mkdir()
     tf.get_variable("v", initializer=1.0)

@@ -16,7 +16,7 @@ import pytest
 
 import stillflow as tf
 
-_LIMIT = 90  # seconds; what takes longer is ended
+_LIMIT = 90  # seconds; slower processes are stopped
 
 PROGRAM = """
 import json, os, sys
@@ -108,7 +108,7 @@ class Task:
         self._timer.start()
 
     def wait(self):
-        """Waits for its end; gives what it has printed, and its last complaints."""
+        """Wait for its end; give what it has printed, and its last complaints."""
         self.process.wait()
         return self._out.read_text(), self._err.read_text()[-4000:]
 
@@ -120,7 +120,7 @@ class Task:
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts programs with arguments; ends them at the end."""
+    """Start programs with arguments; ends them at the end."""
     started = []
 
     def start(program, *arguments):

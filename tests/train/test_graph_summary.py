@@ -1,4 +1,4 @@
-"""What needs what in a GraphDef; a part of it as one node."""
+"""Dependencies in a GraphDef; a part of it as one node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stillflow.train import graph_summary
 
 
 def chain() -> tf.GraphDef:
-    """a -> b -> c -> d -> e, and f that needs b alone."""
+    """Return a -> b -> c -> d -> e, and f that needs only b."""
     graph = tf.GraphDef()
     for name, source in zip("abcde", ["", *"abcd"]):
         graph.node.add(name=name, op="Identity", input=[source] if source else [])

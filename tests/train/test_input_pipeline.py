@@ -31,7 +31,7 @@ def numbers_in_batches(names, epochs, size=10, threads=2):
 
 
 def run_to_the_end(batch, take):
-    """Runs the pipeline until its input ends; gives the threads."""
+    """Run the pipeline until its input ends; give the threads."""
     with tf.Session() as sess:
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         coord = tf.train.Coordinator()

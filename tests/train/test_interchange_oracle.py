@@ -1,4 +1,4 @@
-"""What Stillflow writes TensorFlow reads, and the other way round: all files of a model."""
+"""Interchange with TensorFlow in both directions: all files of a model."""
 
 from __future__ import annotations
 

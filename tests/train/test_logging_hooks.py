@@ -1,4 +1,4 @@
-"""What hooks write into the log."""
+"""Log lines of hooks."""
 
 from __future__ import annotations
 

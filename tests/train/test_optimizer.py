@@ -1,4 +1,4 @@
-"""What all optimizers share: arguments, slots, variables of every kind, refusals."""
+"""Common parts of optimizers: arguments, slots, variables of every kind, errors."""
 
 import numpy as np
 import pytest

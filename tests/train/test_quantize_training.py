@@ -9,7 +9,7 @@ import stillflow as tf
 
 
 def rewrite(build, num_bits=8):
-    """The graph that `build` makes, rewritten; its nodes by name."""
+    """Return the graph that `build` makes, rewritten; its nodes by name."""
     with tf.Graph().as_default() as graph:
         build()
         result = tf.train.do_quantize_training_on_graphdef(graph.as_graph_def(), num_bits)

@@ -1,4 +1,4 @@
-"""Copies of files whose addresses are gone."""
+"""Copies of files whose addresses no longer work."""
 
 from __future__ import annotations
 

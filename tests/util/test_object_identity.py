@@ -15,7 +15,7 @@ from stillflow.util.object_identity import (
 
 
 class _Thing:
-    """Something that can be referred to weakly."""
+    """Object with weak references."""
 
 
 def test_equal_objects_are_several_members():

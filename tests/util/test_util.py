@@ -26,7 +26,7 @@ from stillflow.util import (
 
 @pytest.fixture
 def warned(monkeypatch):
-    """The warnings of deprecated functions, each as one text."""
+    """Return the warnings of deprecated functions, each as one text."""
     texts = []
     monkeypatch.setattr(tf_logging, "warning", lambda text, *args: texts.append(text % args))
     monkeypatch.setattr(deprecation, "_PRINTED_WARNING", {})

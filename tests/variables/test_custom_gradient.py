@@ -1,4 +1,4 @@
-"""Functions that compute anew for their gradients, and the variables behind tensors."""
+"""Recomputation for gradients, and the variables behind tensors."""
 
 from __future__ import annotations
 

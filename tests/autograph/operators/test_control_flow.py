@@ -1,4 +1,4 @@
-"""Statements as functions, and what they refuse."""
+"""Statements as functions, and what they reject."""
 
 from __future__ import annotations
 

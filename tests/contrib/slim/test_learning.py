@@ -1,4 +1,4 @@
-"""The training loop of slim: how it ends, and how it begins anew."""
+"""Training loop of slim: its end, and its restart."""
 
 from __future__ import annotations
 

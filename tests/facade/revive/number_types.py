@@ -1,4 +1,4 @@
-"""What NumPy's operators gave before NumPy 2; run under NumPy 1 it prints number_types.json."""
+"""Results of NumPy's operators before NumPy 2; run under NumPy 1 it prints number_types.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs called of protobuf; run under TensorFlow 1.15.5 it prints old_protobuf.txt."""
+"""Calls of protobuf in programs; run under TensorFlow 1.15.5 it prints old_protobuf.txt."""
 
 import numpy as np
 import tensorflow as tf

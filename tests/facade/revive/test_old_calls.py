@@ -76,7 +76,7 @@ def test_functions_of_groups_see_the_columns_of_the_groups(launcher):  # noqa: F
 
 @pytest.mark.parametrize("argument", ["'log_dir'", "flag_name='log_dir'"])
 def test_a_flag_of_absl_may_be_the_programs(launcher, argument):  # noqa: F811
-    """TensorFlow 1.15.5 refuses it, its earlier versions did not load absl.logging."""
+    """TensorFlow 1.15.5 raises an error for it, its earlier versions did not load absl.logging."""
     out, _ = launcher.program(f"""
         import tensorflow as tf
         tf.app.flags.DEFINE_string({argument}, default_value="logs", docstring="Where to log.")

@@ -44,7 +44,7 @@ def old_module(file: descriptor_pb2.FileDescriptorProto, imports: str = "", used
 
 @pytest.fixture
 def program(launcher):  # noqa: F811
-    """A program that uses messages of two old modules."""
+    """Return a program that uses messages of two old modules."""
     color = descriptor_pb2.FileDescriptorProto(name="color.proto", package="old")
     paint = color.message_type.add(name="Paint")
     kind = paint.enum_type.add(name="Kind")

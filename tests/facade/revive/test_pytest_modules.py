@@ -49,7 +49,7 @@ def test_test_modules_are_repaired_as_other_modules_are(tmp_path):
     assert "FAILED test_old.py::test_new" in launched
     plain = run(tmp_path)
     assert "FAILED test_old.py::Case::test_method" in plain
-    # The code that pytest keeps beside the tests is not mixed up.
+    # The code that pytest keeps next to the tests is not confused.
     assert "1 failed, 2 passed" in run(tmp_path, "-m", "stillflow")
 
 

@@ -7,7 +7,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def parts(**tensors):
-    """The tensors that ragged ones are made of, by name; dense ones as they are."""
+    """Return the tensors that ragged ones are made of, by name; dense ones as they are."""
     found = {}
     for name, tensor in tensors.items():
         if not hasattr(tensor, "nested_row_splits"):

@@ -1,4 +1,4 @@
-"""tf.saved_model: signatures, what builders write and loaders read, and what they refuse."""
+"""tf.saved_model: signatures, written and loaded models, and errors."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def saved_simply(tf):
 
 @program
 def seeds_of_reloaded_functions(tf):
-    """A function that is loaded has the seed of the graph in which it is loaded."""
+    """Return a function that is loaded has the seed of the graph in which it is loaded."""
 
     def reloaded(path, seed):
         with tf.Graph().as_default() as graph:

@@ -21,7 +21,7 @@ WORDS = [
 
 
 def sparse(words, as_item):
-    """A row of elements for each word; those without any have no place."""
+    """Return a row of elements for each word; those without any have no place."""
     places = [(row, column) for row, word in enumerate(words) for column in range(len(word))]
     items = np.array([as_item(letter) for word in words for letter in word])
     if items.dtype.kind == "S":

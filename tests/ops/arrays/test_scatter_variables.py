@@ -1,4 +1,4 @@
-"""Scattering into variables: which rows change, in what order, and what is refused."""
+"""Scattering into variables: the changed rows, their order, and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ in_order: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def expected(name: str) -> np.ndarray:
-    """The updates taken one after the other."""
+    """Return the updates taken one after the other."""
     value = START.copy()
     for row, update in zip(ROWS, UPDATES, strict=True):
         value[row] = in_order[name](value[row], update)

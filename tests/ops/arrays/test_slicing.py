@@ -1,4 +1,4 @@
-"""`tensor[...]`: as numpy slices, whatever is known when the graph is built."""
+"""`tensor[...]`: as numpy slices, for any facts known when the graph is built."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def parts(size: int) -> st.SearchStrategy[Any]:
 
 @st.composite
 def indices(draw: Any) -> tuple[Any, ...]:
-    """An index for `X`: some axes, perhaps an ellipsis, and new axes in between."""
+    """Return an index for `X`: some axes, perhaps an ellipsis, and new axes in between."""
     used = draw(st.integers(0, 3))
     chosen = [draw(parts(size)) for size in X.shape[:used]]
     if draw(st.booleans()):
@@ -40,7 +40,7 @@ def indices(draw: Any) -> tuple[Any, ...]:
 
 
 def with_tensors(index: tuple[Any, ...], feeds: dict[Any, int]) -> tuple[Any, ...]:
-    """The index with every number in a placeholder."""
+    """Return the index with every number in a placeholder."""
 
     def tensor(number: int | None) -> Any:
         if number is None:

@@ -1,4 +1,4 @@
-"""Distinct integers, how often each occurs, and those of one vector that another one lacks."""
+"""Distinct integers, their counts, and those of one vector that are not in another."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Arguments that must end in an error, or in a plain result, and in nothing else.
 
-A `Case` is an op with its inputs and attributes, and what is to happen. The tables beside this
-module hold the kinds of arguments that crashed TensorFlow 1.15 or made it read foreign memory, as
-its security advisories tell, and more of each kind.
+A `Case` is an op with its inputs and attributes, and the expected outcome. The tables next to this
+module hold the kinds of arguments that crashed TensorFlow 1.15 or made it read foreign memory,
+according to its security advisories, and more of each kind.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ class Case:
       op: the op's type.
       args: the inputs, in signature order.
       attrs: the attributes.
-      shape: of the first output (all zeros) where the arguments are to be taken; None where they
-        are to be refused.
+      shape: of the first output (all zeros) for valid arguments; None for an error.
     """
 
     op: str

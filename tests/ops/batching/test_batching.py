@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 
 def at_once(session, fetches, feeds):
-    """What runs in threads of their own give, or raise."""
+    """Return the results, or errors, of runs in threads of their own."""
     found = [None] * len(feeds)
 
     def run(number):
@@ -143,7 +143,7 @@ def test_runs_are_refused_when_too_many_batches_wait():
 
     with tf.Session() as session:
         threads = [threading.Thread(target=run, args=(session, n)) for n in range(3)]
-        for thread in threads:  # one is computed, one waits, one is refused
+        for thread in threads:  # one is computed, one waits, one fails
             thread.start()
         assert refused.wait(20)
         go_on.set()
@@ -189,7 +189,7 @@ def test_time_limits_end_what_waits_for_a_batch():
     with tf.Session() as session:
         with pytest.raises(tf.errors.DeadlineExceededError):
             session.run(y, {x: [1]}, options=options)
-        found = at_once(session, y, [{x: [4]}, {x: [5]}])  # what was given up is not in the batch
+        found = at_once(session, y, [{x: [4]}, {x: [5]}])  # the cancelled run is not in the batch
     assert sorted(rows[0] for (rows,) in found) == [5, 6]
 
 

@@ -1,4 +1,4 @@
-"""Critical sections: what runs of several threads do one after the other."""
+"""Critical sections: the operations of several threads run one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contexts of loops: what they are written as, what may leave them, what refusals leave."""
+"""Contexts of loops: their messages, their exits, the effects of errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many elements are worked on at a time."""
+"""Numbers of elements that are processed at a time."""
 
 from __future__ import annotations
 

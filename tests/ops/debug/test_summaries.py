@@ -1,4 +1,4 @@
-"""What debug ops record; numbers of TensorFlow 1.15.5."""
+"""Records of debug ops; numbers of TensorFlow 1.15.5."""
 
 from __future__ import annotations
 

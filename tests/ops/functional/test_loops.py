@@ -1,4 +1,4 @@
-"""Branches and loops as functions: what runs, and gradients of those that were imported."""
+"""Branches and loops as functions: execution, and gradients of imported ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs random calls for as long as one likes: `python -m tests.ops.fuzzing --seconds 600`.
+"""Run of random calls for any time: `python -m tests.ops.fuzzing --seconds 600`.
 
 Each operation runs in a process of its own, with bounded memory, so that a crash is a finding.
 """

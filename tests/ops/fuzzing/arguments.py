@@ -49,7 +49,7 @@ class Arguments:
     """The arguments of one call.
 
     Attributes:
-      inputs: for each argument an array, a maker of a tensor, or a list of these.
+      inputs: for each argument an array, a function that makes a tensor, or a list of these.
       attrs: the attributes by name.
       known: whether the graph knows the arrays' values, or only their types.
       types: the types of the type attributes.
@@ -63,7 +63,7 @@ class Arguments:
         self.inputs = self._from_sample() or self._anything()
 
     def _from_sample(self) -> list[Any] | None:
-        """A sample with some changes; None where there is none, or now and then."""
+        """Return a sample with some changes; None where there is none, or now and then."""
         if self.card.samples_part is None or self.rng.random() < 0.3:
             return None
         samples = [s for s in self.card.samples_part() if isinstance(s, Sample)]
@@ -186,7 +186,7 @@ class Arguments:
         }[kind]()
 
     def build(self, graph: Any) -> tuple[Any, dict[Any, Any], list[Any]]:
-        """Adds the call to a graph; gives the outcome, the feeds and what runs before."""
+        """Add the call to a graph; return the outcome, the feeds and the prerequisites."""
         feeds: dict[Any, Any] = {}
         before: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""Which operations random calls are made of."""
+"""Choice of operations for random calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SKIPPED = {"Abort", "PyFunc", "PyFuncStateless", "EagerPyFunc"}
 
 
 def operations() -> list[str]:
-    """The op types that random calls are made of."""
+    """Return the op types that random calls are made of."""
     return sorted(
         name
         for name, card in cards.load_all().items()

@@ -38,12 +38,12 @@ class Fault(Exception):
 
 
 def case(card: Card, seed: object) -> tuple[Arguments, str]:
-    """The arguments of a case, and how to repeat it."""
+    """Return the arguments of a case, and how to repeat it."""
     return Arguments(random.Random(f"{seed}/{card.name}"), card), f"{card.name} seed {seed}"
 
 
 def check(card: Card, seed: object) -> str:
-    """Builds and runs one random call; gives "built", "ran", or where it failed.
+    """Build and run one random call; give "built", "ran", or where it failed.
 
     Raises:
       Fault: if the outcome is no value and no clear error, or takes too long.
@@ -116,5 +116,5 @@ def _check_text(error: BaseException, text: str, when: str) -> None:
 
 
 def describe(arguments: Arguments) -> str:
-    """The call, to repeat by hand."""
+    """Return the call, to repeat by hand."""
     return f"  known={arguments.known} attrs={arguments.attrs}\n  inputs={arguments.inputs}"[:1500]

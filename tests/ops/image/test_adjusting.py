@@ -22,7 +22,7 @@ def run(function: str, images: np.ndarray, number: float) -> np.ndarray:
 
 
 def by_wheel(pixel: np.ndarray, delta: float) -> list[np.float32]:
-    """A pixel of another hue: around the circle of which each sixth has a middle channel."""
+    """Return a pixel of another hue: around the circle of which each sixth has a middle channel."""
     single = np.float32
     order = {(0, 1, 2): 0, (1, 0, 2): 1, (1, 2, 0): 2, (2, 1, 0): 3, (2, 0, 1): 4, (0, 2, 1): 5}
     places = tuple(int(place) for place in np.argsort(-pixel, kind="stable"))

@@ -19,7 +19,7 @@ SOURCES = np.array([1, 0, 1, 1, 0, 0], np.int32)
 def formula(
     image: np.ndarray, box: np.ndarray, size: tuple[int, int], outside: float
 ) -> np.ndarray:
-    """A crop, pixel by pixel."""
+    """Return a crop, pixel by pixel."""
     crop = np.full((*size, image.shape[2]), outside, np.float32)
     single = np.float32
 
@@ -76,7 +76,7 @@ def test_many_large_crops_are_shared_out_among_threads() -> None:
 
 
 def crop_places(start: np.float32, end: np.float32, pixels: int, wanted: int) -> list[np.float32]:
-    """Where the pixels of a crop lie along one dimension."""
+    """Return the places of a crop's pixels along one dimension."""
     one = np.float32(pixels - 1)
     if wanted == 1:
         return [np.float32(0.5 * np.float64(start + end) * one)]

@@ -21,7 +21,7 @@ def glimpses(size, **options):
 
 
 def shown(size):
-    """What is to be seen, one pixel after the other; NaN where there is no image."""
+    """Return the visible pixels, one after the other; NaN outside of the image."""
     result = np.full((6, *size, 2), np.nan, np.float32)
     for number, (down, across) in enumerate(OFFSETS):
         top, left = int(down - size[0] / 2), int(across - size[1] / 2)

@@ -15,7 +15,7 @@ LOWEST = np.finfo(np.float32).min
 
 
 def boxes_and_scores(kind, seed):
-    """Random ones, and what makes them special."""
+    """Return random boxes and scores, with the special property `kind`."""
     rng = np.random.RandomState(seed)
     boxes, scores = rng.rand(2, 40, 4).astype(np.float32)
     scores = scores[:, 0].copy()

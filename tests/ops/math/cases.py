@@ -50,12 +50,12 @@ REDUCTIONS = _words("Sum Prod Mean Max Min EuclideanNorm")
 
 
 def storage(dtype: str) -> str:
-    """The type of the arrays that hold values of `dtype`: numpy has no bfloat16 of its own."""
+    """Return the numpy type of arrays with values of `dtype`: numpy itself has no bfloat16."""
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def values(dtype: str, reals: Any = ANYWHERE, special: bool = False, extremes: bool = False) -> Any:
-    """A vector of values of an element type.
+    """Return a vector of values of an element type.
 
     Args:
       reals: the values of floating-point types.

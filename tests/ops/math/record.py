@@ -16,7 +16,7 @@ PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded.npz")
 
 
 def main() -> None:
-    """Runs every case that has a kernel for the CPU and writes all results to one file.
+    """Run every case that has a kernel for the CPU and write all results to one file.
 
     The file holds one flat array for each element type, and an index of where each result is.
     """
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def compute(tf: Any, op: str, dtype: str, inputs: Any, attrs: Any) -> Any:
-    """The result of one op, None if TF has no kernel for the type."""
+    """Return the result of one op, None if TF has no kernel for the type."""
     given = {key: tf.as_dtype(v) if key == "DstT" else v for key, v in attrs.items()}
     with tf.Graph().as_default() as graph, tf.device("/cpu:0"):
         try:
@@ -61,7 +61,7 @@ def compute(tf: Any, op: str, dtype: str, inputs: Any, attrs: Any) -> Any:
 
 
 def tensor(tf: Any, value: Any, dtype: str) -> Any:
-    """A constant, in the type of the case where numpy holds that in a wider one."""
+    """Return a constant, in the type of the case where numpy holds that in a wider one."""
     if isinstance(value, list):
         return [tensor(tf, item, dtype) for item in value]
     constant = tf.constant(value)

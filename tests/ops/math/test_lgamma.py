@@ -9,7 +9,7 @@ import stillflow as tf
 
 
 def stated_error():
-    """The largest error, in units in the last place, that the library of the kernel states.
+    """Return the largest error, in units in the last place, that the library of the kernel states.
 
     SLEEF's vector loops are within 1.0; without them it is lgammaf of the C library, for which
     glibc's manual gives 7 on x86-64.

@@ -72,7 +72,7 @@ def tensor(value: Any, dtype: str) -> Any:
 
 
 def differing(name: str, case: Case) -> str:
-    """What is wrong in a case, empty if nothing is."""
+    """Return the difference in a case, empty if there is none."""
     op, dtype, inputs, _ = case
     want, got = expected(name), computed(case)
     if want.dtype != got.dtype or want.shape != got.shape:

@@ -1,4 +1,4 @@
-"""Segment reductions: what they refuse, and how they treat what is missing."""
+"""Segment reductions: their errors, and missing segments."""
 
 from __future__ import annotations
 

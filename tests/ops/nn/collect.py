@@ -1,4 +1,4 @@
-"""Writes the samples of the cards of nn and quantized ops, in all their types, for `record.py`.
+"""Collection of samples of nn and quantized ops' cards, in all types, for `record.py`.
 
 python -m tests.ops.nn.collect
 """
@@ -35,7 +35,7 @@ def cards() -> Iterator[Card]:
 
 
 def plain(value: Any, dtype: DType | None) -> Any:
-    """An argument as an array of numbers, in the type that its op takes."""
+    """Return an argument as an array of numbers, in the type that its op takes."""
     array = np.asarray(value)
     if array.dtype.names:
         return array[array.dtype.names[0]]
@@ -45,7 +45,7 @@ def plain(value: Any, dtype: DType | None) -> Any:
 
 
 def cases_of(card: Card, sample: Sample) -> Iterator[tuple[list[Any], dict[str, str]]]:
-    """The arguments as they are, and with each type attribute in each type it may have."""
+    """Yield the arguments as they are, and with each type attribute in each type it may have."""
     arguments = list(zip(card.signature.inputs, sample.args, strict=True))
     own = {}
     for arg, value in arguments:

@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def compute(tf: Any, case: Any, inputs: Any) -> Any:
-    """The outputs, None if TF has no kernel for the types or the device."""
+    """Return the outputs, None if TF has no kernel for the types or the device."""
     attrs = {
         key: tf.as_dtype(value["type"]) if isinstance(value, dict) else value
         for key, value in case["attrs"].items()

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def places(size: int, window: int, stride: int, padding: str, rate: int = 1) -> list[list[int]]:
-    """The inputs that each window sees along one dimension; those in the padding are -1."""
+    """Return the inputs that each window sees along one dimension; those in the padding are -1."""
     reach = (window - 1) * rate + 1
     before = 0
     count = (size - reach) // stride + 1
@@ -35,7 +35,7 @@ def windows(
 
 
 def slide(image, size, stride, padding, function, channels, rate=1, fill=0.0) -> np.ndarray:
-    """`function` of every window."""
+    """Apply `function` to every window."""
     found = {at: function(part) for at, part in windows(image, size, stride, padding, rate, fill)}
     rows, columns = (max(at[axis] for at in found) + 1 for axis in range(2))
     result = np.zeros((len(image), rows, columns, channels), np.float64)

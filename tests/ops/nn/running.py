@@ -18,7 +18,7 @@ def image(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def with_and_without_loops(function: Callable[[], Any]) -> tuple[Any, Any]:
-    """What a function gives with the loops in C, and what without them."""
+    """Return a function's results with the native loops, and without."""
     found = function()
     with mock.patch.object(native, "library", lambda: None):
         return found, function()

@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Writer:
-    """Collects arrays; `put` gives what to remember of one."""
+    """Writer of arrays; `put` returns the reference to one."""
 
     def __init__(self) -> None:
         self.parts = {}  # type: Any
@@ -38,7 +38,7 @@ class Reader:
     """A file that `Writer` wrote.
 
     Attributes:
-      cases: dictionaries, with what `Writer.put` gave in place of arrays.
+      cases: dictionaries, with the results of `Writer.put` instead of arrays.
     """
 
     def __init__(self, path: str) -> None:

@@ -17,7 +17,7 @@ BIAS = RANDOM.normal(size=[4])
 
 
 def fused(kind: Any, data_format: str, filter_format: str, mode: str) -> np.ndarray:
-    """The result in the order NHWC."""
+    """Return the result in the order NHWC."""
     images, filter, side = (tf.constant(x, kind) for x in (IMAGES, FILTER, SIDE))
     strides = [1, 2, 1, 1]
     if data_format == "NCHW":

@@ -1,4 +1,4 @@
-"""Whether the right class is among the best: with the loop in C and without."""
+"""InTopK with the native loop and without."""
 
 from __future__ import annotations
 

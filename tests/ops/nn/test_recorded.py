@@ -28,7 +28,7 @@ OFF_BY_ONE |= {
 
 
 def is_left_out(case: Any, index: int) -> bool:
-    """Whether TF leaves an output unwritten."""
+    """Return True if TF leaves an output unwritten."""
     if case["op"].startswith("FusedBatchNormGrad"):
         return False
     is_given = not case["attrs"].get("is_training", True)
@@ -68,7 +68,7 @@ def computed(case: Any, feed: bool) -> list[Any]:
 
 
 def differing(case: Any, feed: bool) -> list[str]:
-    """What is wrong in a case."""
+    """Return the differences in a case."""
     wrong = []
     for index, (got, place) in enumerate(zip(computed(case, feed), case["outputs"], strict=True)):
         if is_left_out(case, index):

@@ -19,7 +19,7 @@ def batch(first, count):
 
 
 def values(parts):
-    """What elements hold, as lists of Python's values."""
+    """Return elements as lists of Python's values."""
     return [
         tuple(part.tolist() if hasattr(part, "tolist") else part for part in element)
         for element in zip(*elements_lib.stacked(parts), strict=True)

@@ -10,7 +10,7 @@ import stillflow as tf
 
 
 def number_in_error(make):
-    """The number in the name of a queue that is closed, after several plans have met it."""
+    """Return the number in the name of a queue that is closed, after several plans have met it."""
     with tf.Graph().as_default(), tf.Session() as session:
         queue = make()
         session.run(queue.close())

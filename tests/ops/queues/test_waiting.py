@@ -1,4 +1,4 @@
-"""What waits in a queue, and what ends the wait."""
+"""Waits in a queue, and their ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def blocked(sess, op):
-    """Runs `op` in a thread that is sure to wait; gives the thread and where its error goes."""
+    """Run `op` in a thread that is sure to wait; give the thread and where its error goes."""
     errors = []
 
     def run():
@@ -184,7 +184,7 @@ def test_threads_share_a_queue_and_each_element_comes_once():
 
 
 def limited(sess, fetches):
-    """Runs what would wait for ever if it waited for itself."""
+    """Run what would wait for ever if it waited for itself."""
     return sess.run(fetches, options=tf.RunOptions(timeout_in_ms=20_000))
 
 

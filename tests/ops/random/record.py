@@ -17,7 +17,7 @@ OLD_PRODUCER = {"RandomCrop": 7, "RandomPoisson": 24}
 
 
 def main() -> None:
-    """Runs every case in a session of its own and writes all values to one file."""
+    """Run every case in a session of its own and write all values to one file."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
@@ -44,13 +44,13 @@ def main() -> None:
 
 
 def portable(value: Any) -> np.ndarray:
-    """The value in a type that numpy itself has."""
+    """Return the value in a type that numpy itself has."""
     array = np.asarray(value)
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def build(tf: Any, op_type: str, inputs: list, attrs: dict) -> list:
-    """Adds the operation to the default graph; returns its outputs."""
+    """Add the operation to the default graph; return its outputs."""
     from tensorflow.core.framework import attr_value_pb2
     from tensorflow.python.framework import op_def_registry
 

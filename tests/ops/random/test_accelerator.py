@@ -1,4 +1,4 @@
-"""What is drawn on accelerators is what is drawn on the host; here the device is the CPU."""
+"""Draws on accelerators: equal to those on the host; here the device is the CPU."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ extern "C" void blocks(long long n, const long long* number, long long low, long
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """The kernel, as a function of tensors of the CPU."""
+    """Return the kernel, as a function of tensors of the CPU."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("there is no C++ compiler")

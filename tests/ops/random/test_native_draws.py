@@ -34,7 +34,7 @@ DRAWS = {
 
 @pytest.fixture
 def plain(monkeypatch):
-    """Calls a function with no loop at hand."""
+    """Return calls a function with no loop at hand."""
 
     def call(function, *args):
         with monkeypatch.context() as patch:

@@ -37,7 +37,7 @@ NORMALS_OF_GPUS = 3e-7  # by the device's logarithm, sine and cosine
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where work is divided into shards, TF's one thread of the recording makes one."""
+    """Use one shard: work is divided as by the recording's single thread."""
     for module in (binomial, bounded_normal, categorical):
         monkeypatch.setattr(module, "host_threads", lambda: 1)
 

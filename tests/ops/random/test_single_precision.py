@@ -11,7 +11,7 @@ from stillflow.ops.random.single_precision import log_of_unit, sin_cos
 
 
 def close_to(values: np.ndarray, exact: np.ndarray) -> bool:
-    """Whether values are within six tenths of a unit in the last place of the exact ones."""
+    """Return True if values are within six tenths of a unit in the last place of the exact ones."""
     spacing = np.spacing(np.abs(values)).astype(np.float64)
     return bool((np.abs(values.astype(np.float64) - exact) <= 0.85 * spacing).all())
 

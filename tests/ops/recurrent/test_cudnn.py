@@ -1,4 +1,4 @@
-"""Whole recurrent networks on CPUs: gradients, lengths, dropout, refusals."""
+"""Whole recurrent networks on CPUs: gradients, lengths, dropout, errors."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def problem(loss, sparse=(), dense=(), shrinkage=0.0, labels=LABELS):
 
 
 def trained(loss, steps, order, **columns):
-    """The weights and state after some steps."""
+    """Return the weights and state after some steps."""
     state, weights = np.zeros((4, 4), np.float32), np.zeros(3, np.float32)
     for _ in range(steps):
         made = problem(loss, **columns)

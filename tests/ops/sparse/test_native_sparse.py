@@ -23,14 +23,14 @@ def _run(build: Callable[[], Any]) -> list[Any]:
 
 
 def _fed(value: Any) -> Any:
-    """A tensor whose value no plan knows beforehand."""
+    """Return a tensor whose value no plan knows beforehand."""
     value = np.asarray(value)
     return tf.placeholder_with_default(value, [None] * value.ndim)
 
 
 @pytest.fixture
 def same(monkeypatch) -> Callable[[Callable[[], Any]], list[Any]]:
-    """Runs a graph with the loops and without, and compares; skips where they were not built."""
+    """Run a graph with the loops and without, and compares; skips where they were not built."""
     if native.library() is None:
         pytest.skip("the loops in C were not built")
 

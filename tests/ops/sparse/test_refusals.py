@@ -1,4 +1,4 @@
-"""What sparse kernels say of operands that do not fit."""
+"""Errors of sparse kernels for operands that do not fit."""
 
 from __future__ import annotations
 

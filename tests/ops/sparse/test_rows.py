@@ -1,4 +1,4 @@
-"""What two sets of rows share, however they are ordered."""
+"""Common rows of two sets, in any order."""
 
 from __future__ import annotations
 

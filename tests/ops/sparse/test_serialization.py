@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def dense(rng, dtype):
-    """A matrix [6, 5] with zeros, and a row without anything else."""
+    """Return a matrix [6, 5] with zeros, and a row without anything else."""
     found = rng.randint(0, 3, (6, 5)) * (np.arange(6)[:, None] != 2)
     return found.astype(str).astype(object) if dtype is tf.string else found.astype(dtype)
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("either_way")
 
 
 def histogram(values):
-    """The histogram in a summary, serialized again."""
+    """Return the histogram in a summary, serialized again."""
     (value,) = Summary.FromString(histogram_summary(b"tag", values, "h")).value
     assert value.tag == "tag"
     return value.histo.SerializeToString()

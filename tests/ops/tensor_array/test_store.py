@@ -1,4 +1,4 @@
-"""What a TensorArray keeps and refuses during a run."""
+"""Content of a TensorArray during a run, and its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forests: the order of new leaves, and what is refused."""
+"""Forests: the order of new leaves, and errors."""
 
 from __future__ import annotations
 

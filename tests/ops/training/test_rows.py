@@ -33,13 +33,13 @@ def _states(slots: int, *shape: int) -> list[torch.Tensor]:
 def _named(
     scalars: dict[str, float], dtype: torch.dtype = torch.float32, **tensors: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """A rule's arguments; double precision takes the numbers that single precision knows."""
+    """Return a rule's arguments; double precision takes the numbers that single precision knows."""
     numbers = {name: torch.tensor(value).to(dtype) for name, value in scalars.items()}
     return {**numbers, **tensors}
 
 
 def _updated_one_by_one(rule, states, rows, grad, scalars, flags):
-    """Updates double-precision states; returns the rounding allowed for each number, by state.
+    """Update double-precision states; return the rounding allowed for each number, by state.
 
     The numbers are of size 1 and every rule adds to them, which allows an epsilon an update. FTRL
     multiplies the difference of two roots by var / lr, and a root may be an epsilon off: the one of

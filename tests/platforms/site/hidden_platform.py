@@ -2,13 +2,12 @@
 
     make test-platforms
 
-starts each Python with `sitecustomize.py` of this folder. Modules that the system lacks cannot be
+starts each Python with `sitecustomize.py` of this folder. Modules missing on the system cannot be
 imported by stillflow and its tests, functions and constants are missing from `os`, `signal`,
-`mmap`, `select`, `socket` and `time`, and `sys.platform` and `os.name` say where we are. The
-standard library and other packages still see this machine: they have their own tests. On
-"Windows", a file that is open or mapped cannot be replaced or removed, text files get "\\r\\n"
-unless they say otherwise, directories cannot be opened and symbolic links cannot be made. `/proc`
-is Linux's alone.
+`mmap`, `select`, `socket` and `time`, and `sys.platform` and `os.name` have the system's values.
+The standard library and other packages still see this machine: they have their own tests. On
+"Windows", a file that is open or mapped cannot be replaced or removed, text files get "\\r\\n" by
+default, directories cannot be opened and symbolic links cannot be made. `/proc` is Linux's alone.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ _SAYS = {
 
 
 def is_ours(frame: FrameType | None) -> bool:
-    """Return True for code of the package and of its tests, whoever has called it."""
+    """Return True for code of the package and of its tests, with any caller."""
     return _is_our_name(frame.f_globals.get("__name__")) if frame is not None else False
 
 
@@ -79,7 +78,7 @@ def _hidden_names(platform: str, module: str) -> frozenset[str]:
 
 
 def _disguise(module: ModuleType, hidden: frozenset[str], says: dict[str, Any]) -> type:
-    """A class for a module that shows our code another face."""
+    """Return a class for a module that shows our code another face."""
     plain = ModuleType.__getattribute__
 
     class Disguised(ModuleType):
@@ -94,7 +93,7 @@ def _disguise(module: ModuleType, hidden: frozenset[str], says: dict[str, Any]) 
 
 
 def _open_files() -> set[str]:
-    """The paths of the files that this process holds open or has mapped."""
+    """Return the paths of the files that this process holds open or has mapped."""
     found = set()
     for number in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Hides from each process that the tests start what `$STILLFLOW_TEST_PLATFORM` names lacks."""
+"""Hiding of features that `$STILLFLOW_TEST_PLATFORM` does not have, in each test process."""
 
 import os
 

@@ -1,7 +1,7 @@
 """Calls of functions whose bodies use what several tasks of a cluster have.
 
-What is expected is what TensorFlow 1.15 gives for the same programs, but for the gradients, which
-it refuses there.
+The expected values are TensorFlow 1.15's for the same programs, except the gradients, which it does
+not support there.
 """
 
 from __future__ import annotations

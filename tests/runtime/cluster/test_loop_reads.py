@@ -1,4 +1,4 @@
-"""Variables that a loop reads at each turn and nobody changes are read once."""
+"""Variables that a loop reads in each iteration and nobody changes: one read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 @pytest.fixture
 def copies(monkeypatch):
-    """How many values plans copied."""
+    """Return a list with the number of values that plans copied."""
     found = []
     plain = emit.clone
     monkeypatch.setattr(emit, "clone", lambda value: found.append(value) or plain(value))

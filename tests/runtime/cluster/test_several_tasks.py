@@ -1,4 +1,4 @@
-"""Runs that several tasks do together: servers of one process, which talk over their ports."""
+"""Distributed runs: servers of one process, which communicate over their ports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cluster():
 
 @pytest.fixture
 def target(cluster):
-    """The first worker, as it was when it was started."""
+    """Yield the first worker, as it was when it was started."""
     tf.Session.reset(cluster[0])
     with tf.Graph().as_default():
         yield cluster[0]
@@ -70,7 +70,7 @@ def test_strings_keep_zeros_at_their_ends_from_task_to_task(target):
 
 
 def training(target, device):
-    """The losses of a few steps on batches of several sizes."""
+    """Return the losses of a few steps on batches of several sizes."""
     with tf.Graph().as_default(), tf.Session(target) as session:
         with tf.device(device):
             x = tf.placeholder(tf.float32, [None, 2])
@@ -270,7 +270,7 @@ def test_errors_name_the_task_and_the_operation(target):
 
 
 def blocking(session, fetch, **kwargs):
-    """Runs in a thread what waits; gives the thread, and where its error will be."""
+    """Run in a thread what waits; give the thread, and where its error will be."""
     errors = []
 
     def run():
@@ -287,7 +287,7 @@ def blocking(session, fetch, **kwargs):
 
 @pytest.fixture
 def empty(target):
-    """A value that waits for a queue of the parameter server."""
+    """Return a value that waits for a queue of the parameter server."""
     with tf.device(PS):
         queue = tf.FIFOQueue(1, tf.float32, shapes=[()], shared_name="barrier")
         taken = queue.dequeue()

@@ -1,4 +1,4 @@
-"""What comes over a connection is checked before it is believed."""
+"""Checks of data received over a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apple's GPU, which is simulated: what runs there, what cannot, and what is said of it."""
+"""Apple's GPU, simulated: operations that run there, those that cannot, and the messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def apple(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def places(*tensors: tf.Tensor) -> list[str]:
-    """The types of devices on which a session computes tensors."""
+    """Return the types of devices on which a session computes tensors."""
     with tf.Session() as session:
         session.run(tensors)
         found = [session._placement.device_of(tensor.op) for tensor in tensors]

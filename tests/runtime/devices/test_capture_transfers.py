@@ -1,4 +1,4 @@
-"""Moves to and from a device that become a matter of the captured part between them."""
+"""Transfers to and from a device that become a part of the captured code between them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def host(*names, result="h"):
 
 
 def part(guard=()):
-    """Takes `x_there`, gives `y` and `z`."""
+    """Return a part from `x_there` to `y` and `z`."""
     step = Step("call", None, ["y", "z"], ["x_there"], (), print, [Name("x_there")])
     captured = Captured(Part([step], {"y", "z"}, set(), MEMORY, {}), CUDA)
     return Step("call", None, ["y", "z"], ["x_there"], guard, captured, [Name("x_there")])
 
 
 def kinds(steps, kept, roots=None):
-    """What is left, and what the captured part takes and gives."""
+    """Return the remaining steps, and the captured part's inputs and outputs."""
     left = take_ends(steps, kept, {"x": FED} if roots is None else roots, MEMORY)
     (taken,) = [step for step in left if isinstance(step.function, Captured)]
     return [step.kind for step in left], (taken.inputs, taken.outputs)

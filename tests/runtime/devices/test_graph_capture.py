@@ -17,7 +17,7 @@ NO_ROOM = (0, 1 << 30)
 
 @pytest.fixture
 def replays(cuda, monkeypatch):
-    """The graphs that ran, one entry for each replay."""
+    """Yield the graphs that ran, one entry for each replay."""
     found = []
     replay = torch.cuda.CUDAGraph.replay
 
@@ -32,7 +32,7 @@ def replays(cuda, monkeypatch):
 
 
 def chain(x, times=8):
-    """A few operations, enough to be captured."""
+    """Return a few operations, enough to be captured."""
     for _ in range(times):
         x = tf.tanh(x * 0.5 + 0.1)
     return x
@@ -194,7 +194,7 @@ def test_what_waits_for_the_device_parts_a_graph(replays):
 
 
 def summaries_of_training(numbers):
-    """Steps of a training, with histograms of variables and halves, and scalars."""
+    """Return steps of a training, with histograms of variables and halves, and scalars."""
     w = tf.Variable(numbers.reshape(4, -1), name="w")
     b, none = tf.Variable(tf.zeros([0, 3])), tf.Variable(numbers[8:16])
     loss = tf.reduce_mean(tf.square(tf.matmul(tf.ones([3, 4]), w))) + tf.reduce_sum(none)
@@ -223,7 +223,7 @@ def test_summaries_do_not_part_a_graph(replays):
 
 
 def same(mine, plain):
-    """Whether summaries are the same but for the rounding of sums."""
+    """Return True if summaries are the same but for the rounding of sums."""
     assert [value.tag for value in mine.value] == [value.tag for value in plain.value]
     for a, b in zip(mine.value, plain.value, strict=True):
         assert a.histo.bucket == b.histo.bucket
@@ -260,7 +260,7 @@ def test_a_traced_run_is_a_graph_that_tells_when_it_was_where(replays):
 
 
 def nodes_of(trace):
-    """What ran on the GPU."""
+    """Return the kernels that ran on the GPU."""
     (device,) = [each for each in trace.step_stats.dev_stats if each.device.endswith("GPU:0")]
     return device.node_stats
 

@@ -1,4 +1,4 @@
-"""What would hold up a device, found by running it."""
+"""Operations that would wait for a device, found by running it."""
 
 from __future__ import annotations
 

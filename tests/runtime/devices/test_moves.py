@@ -34,7 +34,7 @@ def moved(monkeypatch):
 
 
 def train(op, feeds, steps=2):
-    """Runs some steps; gives the devices of the variables by name."""
+    """Run some steps; give the devices of the variables by name."""
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         for _ in range(steps):
@@ -77,7 +77,7 @@ def test_a_recurrent_net_keeps_its_counters_on_the_host(moved):
     step = tf.train.AdamOptimizer().minimize(tf.reduce_sum(outputs[:, -1] ** 2))
     places = train(step, {x: np.ones((4, 7, 12), np.float32)})
     assert set(places.values()) == {"cuda"}
-    assert {op for op, target in moved if target == "cuda"} == {"Transpose"}  # what is fed
+    assert {op for op, target in moved if target == "cuda"} == {"Transpose"}  # the feed
 
 
 def test_towers_share_weights_on_the_host(moved):
@@ -112,7 +112,7 @@ def test_shapes_are_read_without_moving_what_has_them(moved):
     flat = tf.reshape(y, [tf.shape(y)[0] * 3])
     with tf.Session() as session:
         assert session.run([tf.shape(y), flat], {x: np.ones((4, 3))})[1].shape == (12,)
-    assert moved == [("Square", "cuda"), ("Reshape", "cpu")]  # what is fetched comes back
+    assert moved == [("Square", "cuda"), ("Reshape", "cpu")]  # the fetch comes back
 
 
 def test_a_value_is_moved_once_for_all_that_take_it(moved):

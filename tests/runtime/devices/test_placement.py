@@ -1,4 +1,4 @@
-"""Where operations are placed, and what is refused."""
+"""Placement of operations, and its errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CPU, GPU = (f"/job:localhost/replica:0/task:0/device:{kind}:0" for kind in ("CPU
 
 
 def placed(device, config=None, names=(CPU,)):
-    """The device of an operation, in a session that has devices of these names."""
+    """Return the device of an operation, in a session that has devices of these names."""
     there = [DeviceAttributes(name, "?", 0, 1) for name in names]
     graph = tf.Graph()
     with graph.as_default(), tf.device(device):
@@ -85,7 +85,7 @@ def test_the_whole_graph_is_placed_unless_only_what_runs_is_asked_for():
 
 
 def log_of_two_runs(capfd, session_type):
-    """What a session says of a graph that grows after its first run: stdout and stderr, by line."""
+    """Return a session's output for a graph that grows after its first run: stdout and stderr."""
     config = tf.ConfigProto(log_device_placement=True, device_count={"GPU": 0})
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [], name="x")
@@ -167,7 +167,7 @@ def test_threads_of_a_session_place_their_operations_at_the_same_time() -> None:
 
 @pytest.mark.parametrize("count", [0, -4])
 def test_a_session_without_processors_is_refused(count):
-    """As by TensorFlow 1.15.5, which looks when the session is made."""
+    """Expect an error, as from TensorFlow 1.15.5 at the session's creation."""
     config = tf.ConfigProto(device_count={"CPU": count})
     with tf.Session(config=config) as sess, pytest.raises(tf.errors.NotFoundError) as raised:
         sess.list_devices()

@@ -1,4 +1,4 @@
-"""Runs that a debugger watches give what other runs give, one operation after the other."""
+"""Watched runs, which give the values of other runs, one operation after the other."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-# In a process of its own: torch's worker threads keep to what holds where they are started.
+# In a process of its own: torch's worker threads keep the mode in which they are started.
 FLUSHED = """
 import numpy as np
 import stillflow as tf

@@ -19,7 +19,7 @@ _PATIENCE = 30  # seconds until a child that hangs is killed
 
 
 def succeeds_in_child(work: Callable[[], bool]) -> bool:
-    """Whether a forked process finds the work done well."""
+    """Return True if a forked process finds the work done well."""
     child = os.fork()
     if child == 0:
         signal.alarm(_PATIENCE)

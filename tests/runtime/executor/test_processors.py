@@ -1,4 +1,4 @@
-"""How many threads there are to use, by how long those of the process wait."""
+"""Number of threads to use, from the time that those of the process wait."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Machine:
         self.processors = Processors(most, lambda: self.waited, lambda: self.now)
 
     def run(self, seconds):
-        """Uses as many threads as it is told; those without a processor wait. Returns how many."""
+        """Use the set number of threads, some of which wait for a processor; return the number."""
         used = []
         for _ in range(round(seconds / 0.01)):
             used.append(self.processors.count())

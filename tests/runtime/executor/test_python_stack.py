@@ -11,7 +11,7 @@ from stillflow.runtime.executor import python_stack
 
 
 def adding(count):
-    """A function with so many locals that calls another, which has some as well, for each."""
+    """Return a function with many locals that calls another one like it for each."""
     lines = [f"    x{i} = add(x{i - 1})" for i in range(1, count)]
     others = "; ".join(f"y{i} = {i}" for i in range(150))
     scope = {}

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 @pytest.fixture
 def together(monkeypatch):
-    """How many elements were computed at once."""
+    """Return a list with the numbers of elements computed at once."""
     lengths = []
     compute = RowPlan.__call__
 

@@ -1,4 +1,4 @@
-"""What programs are told that run out of memory, or make operations in their loop."""
+"""Messages for programs that run out of memory, or make operations in their loop."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ with tf.Session() as sess:
 
 
 def said_by(program: str, folder) -> str:
-    """What a program prints that limits its memory."""
+    """Return the output of a program that limits its memory."""
     (folder / "hungry.py").write_text(program)
     return subprocess.run(
         [sys.executable, "hungry.py"], cwd=folder, capture_output=True, text=True, check=True,

@@ -25,7 +25,7 @@ def two_threads():
 
 @pytest.fixture
 def settings(two_threads, monkeypatch):
-    """The numbers of threads that are asked for on a machine that does nothing else."""
+    """Return the numbers of threads that are asked for on a machine that does nothing else."""
     asked = []
     monkeypatch.setattr(threads, "_processors", lambda most: SimpleNamespace(count=lambda: most))
     monkeypatch.setattr(torch, "set_num_threads", asked.append)

@@ -1,6 +1,6 @@
 """Small programs whose plans are recorded in `plans/`, a file each.
 
-python -m tests.runtime.explain.programs            # write them anew; look at what changed
+python -m tests.runtime.explain.programs            # write them again; check the differences
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
 
 
 def explained(name: str) -> str:
-    """The plan of a program as text."""
+    """Return the plan of a program as text."""
     with tf.Graph().as_default(), tf.Session() as session:
         fetches, feeds = PROGRAMS[name]()
         lines = session.explain(fetches, feeds).splitlines()

@@ -1,4 +1,4 @@
-"""Sums of products over the turns of a loop: added up in place, where that changes nothing else."""
+"""Sums of products over the iterations of a loop: accumulated in place, without other effects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RIGHT = RNG.randn(TURNS, 3, 5, 6).astype(np.float32)
 
 @pytest.fixture
 def in_place(monkeypatch):
-    """The names of variables that loops write into, one set for each loop that is compiled."""
+    """Return the names of variables that loops write into, one set for each compiled loop."""
     from stillflow.runtime.loops import code
 
     found = []
@@ -33,7 +33,7 @@ def in_place(monkeypatch):
 
 
 def summed(start, multiply, turns=TURNS, left=LEFT, right=RIGHT, also=None):
-    """The loop `sum += multiply(left[i], right[i])`."""
+    """Return the loop `sum += multiply(left[i], right[i])`."""
     left, right = tf.constant(left), tf.constant(right)
 
     def turn(i, total):

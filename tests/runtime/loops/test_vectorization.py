@@ -20,7 +20,7 @@ WEIGHT = RNG.rand(4, 5).astype(np.float32)
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """How many loops ran all their turns at once."""
+    """Return a list that counts the loops whose iterations ran all at once."""
     done = []
     put = vectorization.Batch._put
     monkeypatch.setattr(

@@ -25,7 +25,7 @@ def run(fetches, feeds):
 
 @pytest.fixture
 def shares(monkeypatch):
-    """What the loop said, if it was asked."""
+    """Return the results of the native loop, if it was called."""
     found = []
     share = hits.share
 

@@ -1,4 +1,4 @@
-"""A ReLU and what stands before it are one step, with the values of single operations."""
+"""ReLU fused with its producer, with the values of single operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("graph", "either_way")
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The joined functions that plans call, in their order."""
+    """Return the fused functions that plans call, in their order."""
     found = []
 
     def note(name):
@@ -43,7 +43,7 @@ def run(fetches, feeds=None):
 
 
 def expected(x, bias, way):
-    """The result, and the gradients of image and bias."""
+    """Return the result, and the gradients of image and bias."""
     result = np.maximum(x.astype("d") + bias, 0)
     passed = way * (result > 0)
     return result, passed, passed.reshape(-1, bias.size).sum(0)

@@ -22,7 +22,7 @@ SHAPES = [(), (0,), (3,), (3,), (2, 5), (70, 300), (1200, 1000)]
 
 @pytest.fixture
 def joined(monkeypatch):
-    """The calls of `restoring.restore`, and what they gave back."""
+    """Return the calls of `restoring.restore`, and what they gave back."""
     results = []
     function = restoring.restore
 

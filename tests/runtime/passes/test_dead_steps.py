@@ -1,4 +1,4 @@
-"""What a run leaves out because nobody takes it, and what it must not leave out."""
+"""Dead steps of a run, and steps that are not dead."""
 
 from __future__ import annotations
 
@@ -110,4 +110,4 @@ def test_what_is_taken_for_its_shape_alone_is_not_brought_to_a_device(monkeypatc
     with simulated_cuda(), tf.Session() as session:
         assert session.run(rows, {x: [[1.0, 2.0, 3.0]]}) == 1
         assert session.run(tf.transpose(x), {x: [[1.0, 2.0, 3.0]]}).shape == (3, 1)
-    assert moved == [("Transpose", "cuda"), ("Transpose", "cpu")]  # what is fetched comes back
+    assert moved == [("Transpose", "cuda"), ("Transpose", "cpu")]  # the fetch comes back

@@ -12,7 +12,7 @@ from stillflow.runtime.passes import dropout_masks
 
 @pytest.fixture
 def masks(monkeypatch):
-    """The draws of masks that were made in one step."""
+    """Return the draws of masks that were made in one step."""
     made = []
 
     def keep_mask(draws, rate):
@@ -29,7 +29,7 @@ def run(fetches, feeds=None):
 
 
 def expected(x, rate, seed):
-    """By draws of the same stream, which nothing is joined with."""
+    """Return the result by draws of the same stream, without fusion."""
     with tf.Graph().as_default():
         tf.set_random_seed(1)
         draws = run(tf.random_uniform(x.shape, seed=seed))

@@ -20,7 +20,7 @@ SHAPE = np.array([5, 4])
 
 @pytest.fixture
 def loops(monkeypatch):
-    """The loops that ran, by name."""
+    """Return the loops that ran, by name."""
     ran = []
 
     def note(name):
@@ -40,7 +40,7 @@ def loops(monkeypatch):
 
 
 def fed(value):
-    """A placeholder to which `run` feeds a value."""
+    """Return a placeholder to which `run` feeds a value."""
     value = np.asarray(value)
     tensor = tf.placeholder(value.dtype, [None] * value.ndim)
     tf.add_to_collection("fed", (tensor, value))
@@ -62,7 +62,7 @@ def run(*fetches):
 
 
 def ran(way, *names):
-    """The loops that are to run: without a GPU all, with one those that read ids."""
+    """Return the loops that are to run: without a GPU all, with one those that read ids."""
     there = ("elements_unlike", "lookups") if gpu_count() else names
     return [name for name in names if name in there and way == "native"]
 

@@ -28,7 +28,7 @@ def normalized_by_constants(x, source):
 
 
 def moving_average(x, source):
-    """The image; its mean goes into a variable in the same step."""
+    """Return the image; its mean goes into a variable in the same step."""
     average = tf.Variable(tf.zeros([5]), use_resource=True)
     mean = tf.reduce_mean(x, [0, 1, 2])
     with tf.control_dependencies([tf.assign_sub(average, (average.value() - mean) * 0.1)]):

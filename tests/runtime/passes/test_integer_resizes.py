@@ -12,7 +12,7 @@ from stillflow.ops.image import resizing
 
 @pytest.fixture
 def taken(monkeypatch):
-    """The types of the images that are resized."""
+    """Yield the types of the images that are resized."""
     found = []
     resize = resizing._RESIZE["ResizeBilinear"]
 

@@ -20,7 +20,7 @@ VALUES = np.linspace(-1, 1, 12).reshape(3, 4).astype("f")
 
 @pytest.fixture
 def notices(monkeypatch):
-    """What was said; each reason is new."""
+    """Return the messages; each reason is new."""
     found = []
     monkeypatch.setattr(joined.logging, "warning", found.append)
     joined._notice.cache_clear()
@@ -35,7 +35,7 @@ def compile_at_once(monkeypatch):
 
 @pytest.fixture
 def clusters(monkeypatch):
-    """How often each function that was to be compiled has run."""
+    """Return the number of runs of each function that was to be compiled."""
     monkeypatch.setattr(joined, "_missing", lambda: "")
     compile_at_once(monkeypatch)
     counts = []
@@ -55,7 +55,7 @@ def clusters(monkeypatch):
 
 
 def perceptron():
-    """A loss, and what trains it."""
+    """Return a loss, and what trains it."""
     x = tf.placeholder(tf.float32, [3, 4], name="x")
     w = tf.get_variable("w", initializer=np.ones((4, 2), "f"))
     loss = tf.reduce_sum(tf.square(tf.tanh(tf.matmul(x, w))))

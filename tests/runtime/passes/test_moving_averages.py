@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 @pytest.fixture
 def updates(monkeypatch):
-    """Counts the variables of each update that is made."""
+    """Return a list of the number of variables of each update."""
     counts = []
     rule, gradient = groups.GROUP_RULES["MovingAverage"]
 

@@ -34,7 +34,7 @@ def normalized(form, depthwise=False, variance=(0.5, 2.0), later=tf.nn.relu, bia
 
 @pytest.fixture
 def calls(monkeypatch):
-    """How often a normalization of its own runs."""
+    """Return the number of runs of a separate normalization."""
     found = []
     infer = batch_norm.infer
     monkeypatch.setattr(batch_norm, "infer", lambda *given: found.append(1) or infer(*given))
@@ -49,7 +49,7 @@ def test_constants_of_a_normalization_go_into_the_convolution(calls, form, depth
         x, y, z = normalized(form, depthwise, bias=bias)
         folded = session.run(z, {x: images})
         assert not calls
-        _, apart = session.run([y, z], {x: images})  # what is fetched stays what it is
+        _, apart = session.run([y, z], {x: images})  # fetched values stay unchanged
         assert calls
     np.testing.assert_allclose(folded, apart, rtol=1e-5, atol=1e-5)
 

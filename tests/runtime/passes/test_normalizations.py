@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("graph", "either_way")
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What each normalization and each gradient of one was given besides its own arguments."""
+    """Return the additional arguments of each normalization and each gradient of one."""
     found = []
 
     def note(name, own):
@@ -46,7 +46,7 @@ def run(fetches, feeds=None):
 
 
 def alone(tensors, feeds):
-    """The values of tensors when nothing can be joined, since all is given back."""
+    """Return the values of tensors when nothing can be joined, since all is given back."""
     operations = tf.get_default_graph().get_operations()
     floats = [t for op in operations for t in op.outputs if t.dtype == tf.float32]
     wanted = [*floats, *tensors]

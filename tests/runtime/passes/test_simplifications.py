@@ -46,7 +46,7 @@ def ran(monkeypatch):
 
 
 def taken(way):
-    """Whether the long way is taken: it always is where there is a GPU."""
+    """Return True if the general kernel is used: always where there is a GPU."""
     return way == "long" or gpu_count() > 0
 
 
@@ -57,7 +57,7 @@ def run(fetches, feed):
 
 
 def rows_unless(flags, x, width):
-    """What `safe_embedding_lookup_sparse` does with rows that had no id."""
+    """Zero the rows without ids, like `safe_embedding_lookup_sparse`."""
     column = tf.reshape(flags, [-1, 1])
     return tf.where(tf.tile(column, [1, width]), tf.zeros_like(x), x)
 
@@ -165,7 +165,7 @@ def test_a_number_of_rows_that_cannot_be_is_refused(way):
 
 
 def model(optimizer, combiner):
-    """A wide and deep model of two columns, ids of one of which are several or none."""
+    """Return a wide and deep model of two columns, ids of one of which are several or none."""
     columns = [tf.feature_column.categorical_column_with_identity(name, 20) for name in "ab"]
     rng = np.random.RandomState(1)
     feed = {tf.placeholder(tf.int64, [None, 3]): rng.randint(-1, 4, (16, 3)) for _ in columns}
@@ -205,13 +205,13 @@ def test_ids_out_of_range_are_refused_by_name():
 
 
 def matrix_of_ids():
-    """A sparse matrix whose shape is fed, and its parts."""
+    """Return a sparse matrix whose shape is fed, and its parts."""
     parts = [tf.placeholder(tf.int64, shape) for shape in ([None, 2], [None], [2])]
     return tf.SparseTensor(*parts), parts
 
 
 def reshaped_for_a_lookup(given, form):
-    """The reshaping before a lookup: to the product of all sizes but the last, or to `rows, -1`."""
+    """Return the reshape before a lookup: to the product of sizes but the last, or `rows, -1`."""
     if form == "product":
         shape = given.dense_shape
         rows = tf.reduce_prod(tf.slice(shape, [0], [1]))

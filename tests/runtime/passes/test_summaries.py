@@ -1,4 +1,4 @@
-"""Summaries that are merged: put together as they are, their histograms counted together."""
+"""Merged summaries: concatenated, with histograms counted together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NUMBERS = np.random.RandomState(0).randn(5000).astype("f")
 
 @pytest.fixture
 def together(monkeypatch):
-    """The tags of histograms that one step counts."""
+    """Return the tags of histograms that one step counts."""
     found = []
     make = TaggedHistograms.__init__
 
@@ -37,7 +37,7 @@ def values(content):
 
 
 def is_their_merge(merged, parts, feeds=None):
-    """Whether a merge gives what its parts give one by one."""
+    """Return True if a merge gives what its parts give one by one."""
     whole = tf.Summary()
     for part in run(parts, feeds):
         whole.MergeFromString(part)

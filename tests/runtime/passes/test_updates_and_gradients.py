@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 @pytest.fixture
 def counted(monkeypatch):
-    """Counts the calls of a module's function."""
+    """Return a list that counts the calls of a module's function."""
     calls = []
 
     def count(module, name):

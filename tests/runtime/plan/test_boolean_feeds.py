@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 @pytest.fixture
 def known(monkeypatch):
-    """What the plans that were made know of what is fed, by name."""
+    """Return the facts that the plans know about feeds, by name."""
     found = []
     make = plan.make_plan
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 @pytest.fixture
 def ran(monkeypatch):
-    """Steps of the plans that are made during a test, by the name of their operation."""
+    """Return steps of the plans that are made during a test, by the name of their operation."""
     steps = {}
     function = emit.Emitter.function
 

@@ -1,4 +1,4 @@
-"""What plans know of stacks without asking them."""
+"""Known contents of stacks in plans."""
 
 from __future__ import annotations
 

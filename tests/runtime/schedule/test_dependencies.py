@@ -1,4 +1,4 @@
-"""What has to wait for what, while one after the other is done."""
+"""Dependencies among steps, while one after the other is done."""
 
 from __future__ import annotations
 

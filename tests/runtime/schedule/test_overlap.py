@@ -39,7 +39,7 @@ def slow(monkeypatch):
 
 @pytest.fixture
 def threads(monkeypatch):
-    """The threads in which histograms were counted."""
+    """Return the threads in which histograms were counted."""
     found = []
 
     def noting(count):

@@ -1,4 +1,4 @@
-"""Reads and writes of a variable that nothing orders come as TensorFlow's executor makes them.
+"""Unordered reads and writes of a variable: in the order of TensorFlow's executor.
 
 What TensorFlow answers is on record in the golden programs `runtime/unordered_variables`.
 """
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def model():
-    """A number that a model computes; it is 1 if the model's weights are as they began."""
+    """Return a number that a model computes; it is 1 if the model's weights are as they began."""
     weights = tf.Variable(tf.ones([2, 2]), name="weights")
     return tf.reduce_mean(tf.matmul(tf.random_uniform([2, 2]) * 0.0 + 0.5, weights))
 

@@ -1,4 +1,4 @@
-"""Runs beside other threads of the program: feeds of one moment, and turns for those threads."""
+"""Runs concurrent with other threads of the program: feeds of one moment, slots for the threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stillflow.runtime.session.interpreter_lock import Turns, in_turns
 
 @pytest.fixture
 def other_thread():
-    """A thread of the program that waits."""
+    """Yield a thread of the program that waits."""
     done = threading.Event()
     thread = threading.Thread(target=done.wait)
     thread.start()
@@ -28,7 +28,7 @@ def other_thread():
 
 @pytest.fixture
 def sleeps(monkeypatch):
-    """A clock that sleeping sets forward, by the length or by what `sleeps` says next."""
+    """Return a clock that sleeping sets forward, by the length or by what `sleeps` says next."""
     found, now = [], [100.0]
 
     def sleep(seconds):

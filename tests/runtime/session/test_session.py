@@ -1,4 +1,4 @@
-"""Sessions: feeding, fetching, nesting, what they refuse."""
+"""Sessions: feeding, fetching, nesting, errors."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_an_interactive_session_places_what_it_runs():
 
 
 def test_fed_text_is_fetched_as_it_was_fed(session):
-    """TensorFlow 1.15.5 gives bytes for what is computed, and what was fed for what was fed."""
+    """Compare with TensorFlow 1.15.5: bytes for computed values, and the feeds for feeds."""
     mode = tf.placeholder_with_default("train", [])
     copy, words = tf.identity(mode), tf.placeholder(tf.string)
     assert session.run(mode) == b"train"

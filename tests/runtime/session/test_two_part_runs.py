@@ -1,4 +1,4 @@
-"""Runs that take batches: the rest runs by a plan for the shapes of what was taken."""
+"""Runs that dequeue batches: the rest runs by a plan for the shapes of these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.runtime.plan import plan
 
 @pytest.fixture
 def made(monkeypatch):
-    """What fed tensors are relied on to look like, one entry for each plan of the test's graph."""
+    """Return the facts about fed tensors, one entry for each plan of the test's graph."""
     plans = []
     old = plan.make_plan
 

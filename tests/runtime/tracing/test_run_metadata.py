@@ -1,4 +1,4 @@
-"""What traced runs tell: times by operation, the graph that ran, costs."""
+"""Reports of traced runs: times by operation, the graph that ran, costs."""
 
 from __future__ import annotations
 

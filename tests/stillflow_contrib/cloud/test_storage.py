@@ -33,7 +33,7 @@ def test_nothing_to_set_up_is_fine() -> None:
 
 @pytest.fixture
 def storage(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    """The arguments with which fsspec makes file systems of Google's storage."""
+    """Yield the arguments with which fsspec makes file systems of Google's storage."""
     made: list[dict[str, Any]] = []
 
     class Storage(fsspec.implementations.memory.MemoryFileSystem):

@@ -71,7 +71,7 @@ def test_constraints_are_heeded_after_the_given_steps() -> None:
 
 
 def _least(matrix: np.ndarray, objective: np.ndarray) -> float:
-    """The least expected objective of pairs of candidates that meet one constraint."""
+    """Return the least expected objective of pairs of candidates that meet one constraint."""
     shares = np.linspace(0, 1, 2001)
     return min(
         (share * objective[a] + (1 - share) * objective[b])

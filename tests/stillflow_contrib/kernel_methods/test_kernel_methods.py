@@ -1,4 +1,4 @@
-"""What random features approximate, and the hinge loss of labels that are no classes."""
+"""Approximations of random features, and the hinge loss of labels that are no classes."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_it_trains_evaluates_and_exports(tmp_path: Path) -> None:
     )
     result, exported = experiment.train_and_evaluate()
     assert result["global_step"] == 4
-    # Each step halves what the weight, at first 0, lacks of 2.
+    # Each step halves the distance of the weight, at first 0, from 2.
     np.testing.assert_allclose(result["loss"], 2.5 * (2 * 0.5**4) ** 2, rtol=1e-5)
     assert exported == [(bytes(tmp_path / "export" / "mine"), 4)]
 

@@ -1,4 +1,4 @@
-"""What a metric function is called with."""
+"""Arguments of a metric function."""
 
 from __future__ import annotations
 

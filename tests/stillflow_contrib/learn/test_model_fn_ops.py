@@ -1,4 +1,4 @@
-"""What a model function of `tf.contrib.learn` must return for each mode."""
+"""Results of a model function of `tf.contrib.learn` for each mode."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_every_optimizer_descends(name, use_resource):
 
 
 def _descend_in_double_precision(v, rate, epsilon, steps):
-    """The loss of `test_every_optimizer_descends` after steps of Shampoo, and what rounding allows.
+    """Return the loss of `test_every_optimizer_descends` after steps of Shampoo, and the tolerance.
 
     A step is off by the rate times the square root of its size times the products' condition times
     the precision (as in the golden `shampoo_iterative`), and the loss by twice its own root times

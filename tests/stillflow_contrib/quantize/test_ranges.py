@@ -18,7 +18,7 @@ VALUES = np.array([[-1.0, 2.0, 0.5], [3.0, -4.0, 0.25]], np.float32)
 
 
 def ranges_after(build: Any, values: Any = VALUES, **settings: Any) -> list[Any]:
-    """The ranges after a step, and what the step gave."""
+    """Return the ranges after a step, and what the step gave."""
     with tf.Graph().as_default(), tf.Session() as session:
         rounded = build(tf.constant(values), **settings)
         session.run(tf.global_variables_initializer())

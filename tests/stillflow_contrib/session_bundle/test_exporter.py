@@ -15,7 +15,7 @@ MANIFEST = protos.file("tensorflow/contrib/session_bundle/manifest.proto")
 
 
 def ready(folder: Path, **options: object) -> tuple[exporter.Exporter, tf.Session]:
-    """An exporter of a model with a variable, an asset and signatures."""
+    """Return an exporter of a model with a variable, an asset and signatures."""
     (folder / "words.txt").write_text("a b")
     asset = tf.constant(str(folder / "words.txt"), name="words")
     with tf.device("/cpu:0"):
@@ -38,7 +38,7 @@ def ready(folder: Path, **options: object) -> tuple[exporter.Exporter, tf.Sessio
 
 
 def unpacked(meta_graph: object, key: str, kind: str) -> object:
-    """The only message in a collection."""
+    """Return the only message in a collection."""
     (packed,) = meta_graph.collection_def[key].any_list.value  # type: ignore[attr-defined]
     message = MANIFEST[kind]() if kind in MANIFEST else getattr(protos, kind)()
     assert packed.Unpack(message)

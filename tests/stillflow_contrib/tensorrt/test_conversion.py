@@ -1,4 +1,4 @@
-"""TensorRT is refused by name, when it is asked for and not before."""
+"""TensorRT: an error with its name, when it is requested and not before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of errors in converted code: its lines of the program, and which class they keep.
+"""Errors in converted code: their texts with lines of the program, and their classes.
 
 TensorFlow shows lines inside of it as well, which are left out here, and copies that it made.
 """
@@ -15,7 +15,7 @@ _LIBRARY = re.compile(r"tensorflow_core|(?:src|packages)/stillflow/|^/tmp/tmp\w+
 
 
 class WithMessage(Exception):
-    """Takes what any exception takes."""
+    """Exception with the arguments of any exception."""
 
 
 class WithInit(Exception):
@@ -29,7 +29,7 @@ class OfValue(ValueError):
 
 
 def told(function, *args):
-    """What calling something raises, without lines of libraries, folders and line numbers."""
+    """Return the error of a call, without lines of libraries, folders and line numbers."""
     try:
         function(*args)
     except Exception as error:

@@ -12,7 +12,7 @@ from tests.golden.registry import Run, program
 
 
 def _converted(tf, function, *feeds, **kwargs):
-    """Runs of a function of one int32 scalar."""
+    """Run of a function of one int32 scalar."""
     x = tf.placeholder(tf.int32, [], name="x")
     y = tf.autograph.to_graph(function, **kwargs)(x)
     return Run({"y": y}, [{x: value} for value in feeds], steps=len(feeds))
@@ -61,7 +61,7 @@ def if_for_its_effects(tf):
 @program
 def early_return(tf):
     def f(x):
-        """Returns from several places."""
+        """Return from several places."""
         if x > 10:
             return x
         x = x + 1

@@ -7,7 +7,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def _running(tf, fetch, steps, feed=None):
-    """What a pipeline gives in some steps, once its threads run."""
+    """Return a pipeline's results in some steps, while its threads run."""
 
     def call(session):
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])

@@ -1,4 +1,4 @@
-"""Datasets as GraphDefs, and what is refused where the last prefetching is to have slack."""
+"""Datasets as GraphDefs, and the errors where the last prefetching is to have slack."""
 
 from __future__ import annotations
 

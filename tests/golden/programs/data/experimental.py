@@ -164,7 +164,7 @@ def random_numbers_of_nested_datasets(tf):
 
 @program
 def shuffles_in_a_cycle(tf):
-    """The order of datasets that follow each other at one place of an interleaving."""
+    """Return the order of datasets that follow each other at one place of an interleaving."""
 
     def inner(x):
         def number(y):

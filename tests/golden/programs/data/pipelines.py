@@ -9,7 +9,7 @@ _STEPS = 6
 
 
 def _runs(tf, dataset, steps=_STEPS):
-    """A run for each of the first elements, and two starts."""
+    """Return a run for each of the first elements, and two starts."""
     iterator = dataset.make_initializable_iterator()
     element = iterator.get_next()
     runs = [Run({"element": element}, setup=[iterator.initializer])]

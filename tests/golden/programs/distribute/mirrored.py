@@ -18,12 +18,12 @@ def mirrored(tf, **options):
 
 
 def two_cpus(tf):
-    """A session with the devices that the programs name."""
+    """Return a session with the devices that the programs name."""
     return tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}))
 
 
 def computed(tf, setup, steps, **fetches):
-    """What a session of two CPUs gives: `fetches`, after each of `steps`."""
+    """Return the values of `fetches` in a session of two CPUs, after each of `steps`."""
     result = {}
     with two_cpus(tf) as session:
         session.run(setup)
@@ -39,7 +39,7 @@ def described(value):
 
 
 def without_names(error):
-    """An error without the names of classes, which belong to one implementation."""
+    """Return an error without the names of classes, which belong to one implementation."""
     return dict(error, message=re.sub("<[^>]*>", "<...>", error["message"]))
 
 

@@ -25,7 +25,7 @@ def mirrored(tf):
 
 
 def watcher(tf, seen):
-    """A hook that notes how graphs look and what losses are."""
+    """Return a hook that notes how graphs look and what losses are."""
 
     class Watch(tf.train.SessionRunHook):
         def begin(self):

@@ -13,7 +13,7 @@ def mirrored(tf):
 
 
 def two_cpus(tf):
-    """A session with the devices that the programs name."""
+    """Return a session with the devices that the programs name."""
     return tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}))
 
 

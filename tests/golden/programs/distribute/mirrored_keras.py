@@ -19,7 +19,7 @@ def mirrored(tf):
 
 
 def two_cpus(tf):
-    """A session with the devices that the programs name."""
+    """Return a session with the devices that the programs name."""
     return tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}))
 
 
@@ -143,7 +143,7 @@ ROUNDING = "Keras averages float32 losses in double precision"
 
 
 def own_session(tf):
-    """Lets Keras run in a session with the devices that the programs name."""
+    """Make Keras run in a session with the devices that the programs name."""
     tf.keras.backend.set_session(two_cpus(tf))
 
 

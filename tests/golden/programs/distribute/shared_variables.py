@@ -25,7 +25,7 @@ def described(value):
 
 
 def train_step(tf, optimizer, sparse=False):
-    """A replica's step of a small model, and its variables."""
+    """Return a replica's step of a small model, and its variables."""
     step_number = tf.train.get_or_create_global_step()
     w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
     b = tf.Variable([0.5], name="b")

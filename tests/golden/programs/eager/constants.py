@@ -1,4 +1,4 @@
-"""Eager execution: which Python values become which tensors, and what is refused."""
+"""Eager execution: tensors for Python values, and the errors for others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ REFUSED = {
 
 
 def _tried(function, *args, **kwargs):
-    """What a tensor holds, or why there is none."""
+    """Return a tensor's value, or the error."""
     try:
         tensor = function(*args, **kwargs)
     except Exception as error:

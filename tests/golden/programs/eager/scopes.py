@@ -10,7 +10,7 @@ from tests.golden.registry import eagerly, internal_module, program, raised
 
 
 def _shown(value):
-    """A value without what differs from one process to the next."""
+    """Return a value without what differs from one process to the next."""
     if isinstance(value, (list, tuple)):
         return [_shown(item) for item in value]
     return value.numpy() if hasattr(value, "numpy") else value
@@ -134,7 +134,7 @@ def aligned_losses(tf):
 
 @program
 def pruned_functions(tf):
-    """A function that only results keep alive leaves out what they do not need."""
+    """Return a function that only results keep alive leaves out what they do not need."""
 
     def compute(tf):
         calls = []
@@ -169,7 +169,7 @@ def savers(tf):
         base = saveable_object.BaseSaverBuilder.SaveableObject
 
         class Doubled(base):
-            """Keeps half of what a variable holds."""
+            """Layer that keeps half of a variable's value."""
 
             def __init__(self):
                 spec = saveable_object.BaseSaverBuilder.SaveSpec(v / 2.0, "", "half")

@@ -7,7 +7,7 @@ from tests.golden.registry import eagerly, program, raised
 
 
 def _text(tensor):
-    """What is shown of a tensor, without its number."""
+    """Return the text of a tensor, without its number."""
     shown = repr(tensor)
     return f"{shown.partition('id=')[0]}{shown.partition(', ')[2]}"
 
@@ -139,7 +139,7 @@ def _read_twice(tf):
 
 @program
 def tensors_for_lists(tf):
-    """A tensor stands for the list of its rows where an operation takes several."""
+    """Return a tensor stands for the list of its rows where an operation takes several."""
 
     def compute(tf):
         raw, words = tf.raw_ops, tf.constant(["a", "b"])

@@ -1,4 +1,4 @@
-"""What random models of layers and of feature columns found to differ."""
+"""Differences found by random models of layers and of feature columns."""
 
 from __future__ import annotations
 

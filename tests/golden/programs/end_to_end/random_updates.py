@@ -1,4 +1,4 @@
-"""What random updates of variables found to differ."""
+"""Differences found by random updates of variables."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def placeholder(tf, value, name):
 
 
 def built(tf, make, features, labels, mode):
-    """The graph of a mode, from placeholders."""
+    """Return the graph of a mode, from placeholders."""
     tf.set_random_seed(7)
     if mode != "infer":
         tf.train.create_global_step()
@@ -145,7 +145,7 @@ def built(tf, make, features, labels, mode):
 
 
 def golden(name, make, features, labels, modes=MODES, learn=True, **options):
-    """Registers a program for each mode's graph, and one that trains.
+    """Register a program for each mode's graph, and one that trains.
 
     `make(tf, config)` gives the estimator.
     """
@@ -266,7 +266,7 @@ golden(
 
 
 def with_head(head, labels, features=None, name=None, modes=MODES, learn=True):
-    """A baseline estimator with a head of the given function of `tf`."""
+    """Record a baseline estimator with a head of the given function of `tf`."""
     golden(
         "head_of_" + (name or head.__name__),
         lambda tf, config: tf.estimator.BaselineEstimator(
@@ -311,7 +311,7 @@ CENSUS = {"age": AGE, "job": JOB}
 
 
 def census(tf):
-    """A number, its intervals, and words, as columns of a wide model."""
+    """Return a number, its intervals, and words, as columns of a wide model."""
     column = tf.feature_column
     age = column.numeric_column("age")
     words = column.categorical_column_with_vocabulary_list("job", ["cook", "smith", "clerk"])
@@ -412,7 +412,7 @@ def multi_label_of_sparse_labels(tf):
 
 
 def without_object(error):
-    """What was raised, without the object that the message shows."""
+    """Return the error, without the object that the message shows."""
     return error["class"], error["message"].partition(" Given: ")[0]
 
 

@@ -17,7 +17,7 @@ WORDS = np.array([b"cook", b"smith", b"clerk", b"cook", b"nurse"])
 
 
 def tensors(tf):
-    """The features of one example, and what they are fed with at each step."""
+    """Return the features of one example, and what they are fed with at each step."""
     words = tf.placeholder(tf.string, [2], name="words")
     age = tf.placeholder(tf.float32, [1, 1], name="age")
     weight = tf.placeholder(tf.float32, [1, 1], name="weight")
@@ -44,7 +44,7 @@ def tensors(tf):
 
 
 def finished(tf, model, train_op, hooks, feeds, **facts):
-    """The run of a graph that trains."""
+    """Return the run of a graph that trains."""
     for hook in hooks:
         hook.begin()
     updates = [hook.before_run(None).fetches for hook in hooks]

@@ -56,7 +56,7 @@ def whole(tf, features, labels):
 
 
 def apart(tf, build):
-    """Calls it; variables are resources in there, as the estimators want it from then on."""
+    """Return calls it; variables are resources in there, as the estimators want it from then on."""
     tf.enable_resource_variables()
     try:
         return build()
@@ -65,7 +65,7 @@ def apart(tf, build):
 
 
 def rounded(by_column):
-    """What is known of columns, no more exactly than it was computed."""
+    """Return values by column in single precision, in which they were computed."""
     return {name: np.float32(value) for name, value in by_column.items()}
 
 
@@ -103,7 +103,7 @@ def learned(tf, make, features, labels, size, explain):
 
 
 def served(tf, path, features):
-    """What a SavedModel predicts."""
+    """Return the predictions of a SavedModel."""
     with tf.Graph().as_default(), tf.Session() as session:
         loaded = tf.saved_model.loader.load(session, ["serve"], path)
         signature = loaded.signature_def["predict"]
@@ -115,7 +115,7 @@ def served(tf, path, features):
 
 
 def golden(name, make, features, labels, modes=MODES, size=60, explain=False, learn=True):
-    """Registers a program for each mode's graph, and one that trains.
+    """Register a program for each mode's graph, and one that trains.
 
     `make(tf, **options)` gives the estimator.
     """

@@ -473,7 +473,7 @@ def transformers_of_syntax_trees(tf):
     seen = []
 
     class Renamed(transformer.Base):
-        """Adds a prefix to names, notes what is around each, and leaves assertions out."""
+        """Transformer that prefixes names, records the context of each, and drops assertions."""
 
         def visit_Name(self, node):
             around = [getattr(entity, "name", "lambda") for entity in self.enclosing_entities]

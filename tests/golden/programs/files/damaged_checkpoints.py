@@ -132,7 +132,7 @@ def damaged_indexes(tf):
 
 
 def crc32c(content):
-    """The checksum of a block, as files hold it."""
+    """Return the checksum of a block, as files hold it."""
     crc = 0xFFFFFFFF
     for byte in content:
         crc ^= byte

@@ -7,7 +7,7 @@ from tests.golden.registry import Run, eagerly, internal_module, program, raised
 
 
 def _function(tf):
-    """The internal module that has Defun."""
+    """Return the internal module that has Defun."""
     return internal_module(tf, "functional.defun", "python.framework.function")
 
 

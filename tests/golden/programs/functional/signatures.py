@@ -1,4 +1,4 @@
-"""What functions take: signatures, names of arguments, variables among them; wrapped graphs."""
+"""Signatures of functions: names of arguments and variables; wrapped graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAMES = r"__inference_\S*_\d+"
 
 
 def _told(function, *args, **kwargs):
-    """What a call gives, or how it is refused."""
+    """Return the result of a call, or its error."""
     try:
         value = function(*args, **kwargs)
         return value.numpy() if hasattr(value, "numpy") else str(value)

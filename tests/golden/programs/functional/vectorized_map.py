@@ -1,4 +1,4 @@
-"""tf.vectorized_map: values, shapes and refusals; its nodes are not TensorFlow's."""
+"""tf.vectorized_map: values, shapes and errors; its nodes are not TensorFlow's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes of the wrong kind, and in which order calls are refused."""
+"""Attributes of the wrong kind, and the order of a call's checks."""
 
 from __future__ import annotations
 

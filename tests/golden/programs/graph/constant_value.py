@@ -1,4 +1,4 @@
-"""What is known to Python code that builds a graph: constants, but nothing computed of them."""
+"""Values known to Python code that builds a graph: constants, but nothing computed of them."""
 
 from __future__ import annotations
 

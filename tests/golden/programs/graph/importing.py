@@ -6,7 +6,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def small_graph(tf):
-    """A GraphDef with a placeholder, a constant and two ops."""
+    """Return a GraphDef with a placeholder, a constant and two ops."""
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [None, 2], name="x")
         w = tf.constant([[1.0], [2.0]], name="w")

@@ -1,4 +1,4 @@
-"""Names of what is made after a graph came in: imported nodes use up names, but not scopes.
+"""Names of new nodes after an import: imported nodes use up names, but not scopes.
 
 Every way in is followed by every way of making new names; what is compared are the
 names, types and inputs of all nodes.
@@ -59,7 +59,7 @@ def into_a_scope_that_is_there(tf, meta):
 
 
 def over_scopes_that_are_open(tf, meta):
-    """The names of scopes in which nothing was made are in use for Python, and free for nodes."""
+    """Use names of scopes in which nothing was made: used for Python, and free for nodes."""
     with tf.name_scope("x"), tf.name_scope("scope"):
         pass
     tf.constant(1.0, name="scope/inner")
@@ -191,7 +191,7 @@ WAYS_OUT = (operations, scopes, variables, savers, layers, training, control_flo
 
 
 def named(tf, enter, meta, makers):
-    """The nodes of a graph, with their inputs, in the order in which they were made."""
+    """Return the nodes of a graph, with their inputs, in the order in which they were made."""
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(1)
         enter(tf, meta)

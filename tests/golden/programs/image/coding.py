@@ -63,7 +63,7 @@ def jpeg_files(tf):
             values[name] = {}
             for way, image in dict(images, shape=shape).items():
                 if (name, way) == ("truncated.jpg", "recovered"):
-                    continue  # what is made up depends on the version of libjpeg
+                    continue  # the rest depends on the version of libjpeg
                 try:
                     values[name][way] = _digest(session.run(image, {contents: data}))
                 except tf.errors.InvalidArgumentError as error:

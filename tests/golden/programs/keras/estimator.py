@@ -31,7 +31,7 @@ def input_fn(tf, features, labels, epochs=None):
 
 
 def in_folder(tf, act):
-    """The facts that `act` finds with a folder; Keras' session is left behind."""
+    """Return the facts that `act` finds with a folder; Keras' session is left behind."""
     folder = tempfile.mkdtemp()
     with tf.Graph().as_default():
         try:
@@ -47,7 +47,7 @@ def numbers(found):
 
 
 def trained(tf, optimizer, features=None, labels=Y, fit=False):
-    """What an estimator of a model finds while it is trained, used and trained on."""
+    """Return an estimator's results in training, use and further training."""
     features = {"seen": X} if features is None else features
 
     def act(folder):

@@ -222,7 +222,7 @@ def old_forms(tf):
 
 @program
 def dense_keys_that_are_fed(tf):
-    """The keys of the first run make the table; later ones say nothing."""
+    """Return the keys of the first run make the table; later ones say nothing."""
     empty = tf.placeholder(tf.int64, [])
     table = tf.contrib.lookup.MutableDenseHashTable(
         tf.int64, tf.float32, -1.0, empty_key=empty, deleted_key=tf.constant(-1, tf.int64) - 1)
@@ -243,7 +243,7 @@ def dense_keys_that_are_fed(tf):
 
 
 def read_again(tf, graph):
-    """Writes a graph to a MetaGraph and reads it; tells the entry of its saveable objects."""
+    """Write a graph to a MetaGraph and read it; tell the entry of its saveable objects."""
     meta = tf.train.export_meta_graph(graph=graph)
     entries = list(meta.collection_def["saveable_objects"].node_list.value)
     with tf.Graph().as_default():

@@ -7,7 +7,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def trained(tf, fetches, feeds, wrt=(), **options):
-    """Outputs, and the gradients of their squares with respect to all variables."""
+    """Return outputs, and the gradients of their squares with respect to all variables."""
     flat = [t for t in tf.contrib.framework.nest.flatten(fetches) if t.dtype.is_floating]
     loss = tf.add_n([tf.reduce_sum(t * t) for t in flat])
     gradients = tf.gradients(loss, list(wrt) + tf.trainable_variables())

@@ -1,4 +1,4 @@
-"""Cells of recurrent networks: variables, one step, gradients, wrappers, refusals."""
+"""Cells of recurrent networks: variables, one step, gradients, wrappers, errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def one_step(tf, cell, size=3):
-    """A step of a cell from a state that is not zero, with its gradients."""
+    """Return a step of a cell from a state that is not zero, with its gradients."""
     x = tf.placeholder(tf.float32, [2, size])
     state = cell.zero_state(2, tf.float32)
     flat = [s + 0.25 * (i + 1) for i, s in enumerate(tf.contrib.framework.nest.flatten(state))]

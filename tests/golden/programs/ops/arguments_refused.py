@@ -1,4 +1,4 @@
-"""What ops refuse: shapes known while the graph is built, and shapes that only a run tells."""
+"""Errors of ops: for shapes known during graph construction, and at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odd operands of arrays, strings and sparse tensors: what comes of them, and what is refused."""
+"""Odd operands of arrays, strings and sparse tensors: results and errors."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def splits_of_several_logits(tf):
 
 
 def grown(tf, pruning, complexity=0.0, old=True):
-    """Grows three layers at each step; gives what is fetched and what grows."""
+    """Grow three layers at each step; return the fetches and the training op."""
     handle, create = ensemble(tf)
     zeros = tf.zeros([50], tf.int32)
     states = tf.raw_ops.BoostedTreesGetEnsembleStates(tree_ensemble_handle=handle)

@@ -6,7 +6,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def functions(tf):
-    """The module, which programs import from inside of TensorFlow."""
+    """Return the module, which programs import from inside of TensorFlow."""
     if tf.__name__ == "stillflow":
         from stillflow.ops import collective as module
     else:

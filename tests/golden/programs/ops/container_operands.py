@@ -1,4 +1,4 @@
-"""Odd operands of barriers, queues, tables and tensor arrays, and what these refuse."""
+"""Odd operands of barriers, queues, tables and tensor arrays, and their errors."""
 
 from __future__ import annotations
 

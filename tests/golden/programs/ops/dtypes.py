@@ -100,7 +100,7 @@ def half_precision_layers(tf):
 
 
 def scattered(tf, name, kinds, use_resource):
-    """The variable after an operation that names a row twice, for each type."""
+    """Return the variable after an operation that names a row twice, for each type."""
     fetches = {}
     for kind in kinds:
         start = tf.constant([[1, 2], [3, 4], [5, 6]], dtype=getattr(tf, kind))

@@ -9,7 +9,7 @@ X = np.array([[-2.5, -1.0, -0.3], [0.2, 1.0, 3.5]], np.float32)
 
 
 def weighted(tf, y):
-    """A scalar in which every element of y counts differently."""
+    """Return a scalar in which every element of y counts differently."""
     weights = tf.reshape(tf.range(1.0, tf.to_float(tf.size(y)) + 1.0), tf.shape(y))
     return tf.reduce_sum(y * weights)
 
@@ -243,7 +243,7 @@ def casts_and_types(tf):
 
 @program
 def newer_diagonals(tf):
-    """Of the main diagonal; for others TensorFlow builds gradients of other shapes."""
+    """Use the main diagonal; for others TensorFlow builds gradients of other shapes."""
     raw = tf.raw_ops
     x, square, of_any = (tf.placeholder(tf.float32, s) for s in ([2, 3], [2, 3, 3], None))
     part = raw.MatrixDiagPartV2(input=square, k=0, padding_value=0.0)

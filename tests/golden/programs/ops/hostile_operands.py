@@ -26,7 +26,7 @@ def parsed(tf, text):
 
 
 def imports(tf, text):
-    """What importing a graph raises, in a graph of its own."""
+    """Return the error of importing a graph into a new graph."""
     with tf.Graph().as_default():
         return raised(tf.import_graph_def, parsed(tf, text), name="")
 
@@ -118,7 +118,7 @@ def steps_of_zero(tf):
 
 @program
 def labels_that_are_blanks(tf):
-    """The last class ends the labels of a sequence."""
+    """Return the last class ends the labels of a sequence."""
     runs = []
     logits = np.float32([[[0.5, 0.1, 0.4]]] * 5)
     for labels in ([0, 1], [0, 2], [0, 2, 2]):

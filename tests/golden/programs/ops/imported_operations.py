@@ -12,7 +12,7 @@ MIXED = np.float32([[1, -2, np.nan], [np.inf, 0, -np.inf]])
 
 
 def _attribute(tf, value):
-    """The attribute that holds a value."""
+    """Return the attribute that holds a value."""
     made = tf.AttrValue()
     if isinstance(value, (list, tuple)):
         made.list.s.extend(text.encode() for text in value)
@@ -32,7 +32,7 @@ def _attribute(tf, value):
 
 
 def _node(tf, kind, *inputs, **attrs):
-    """The operation of an imported node."""
+    """Return the operation of an imported node."""
     graph = tf.GraphDef()
     node = graph.node.add(name="node", op=kind)
     given = {}
@@ -50,7 +50,7 @@ def _seen(tf, kind, value, **attrs):
 
 
 def _each(tensors):
-    """A run of tensors one by one, by name: their values or errors."""
+    """Return a run of tensors one by one, by name: their values or errors."""
 
     def call(session):
         found = {}

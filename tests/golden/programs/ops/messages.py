@@ -104,7 +104,7 @@ def there_and_back(tf, message, kinds, counts, dtypes=DTYPES):
 
 @program
 def repeated(tf):
-    # What TF fills enums up with is whatever stands in its memory.
+    # TF fills enums from uninitialized memory.
     found = there_and_back(tf, "Many", [kind for kind in KINDS if kind != "enum"], [3, 0, 1, 4])
     found["enums"] = there_and_back(tf, "Many", ["enum", "int32"], [3, 3])
     return Run(found)

@@ -1,4 +1,4 @@
-"""What kernels give for numbers that are not finite."""
+"""Results of kernels for non-finite numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def least_squares(tf):
 
 @program
 def matrices_without_inverse(tf):
-    """A first pivot that is not a number is refused; others are not seen."""
+    """Invert matrices: a first pivot of NaN raises an error; others do not."""
     return [Run({"inverse": tf.matrix_inverse(tf.constant(MATRICES[1]))}, fails=True),
             Run({"inverse": tf.matrix_inverse(tf.constant(MATRICES[2]))}),
             Run({"solved": tf.matrix_solve(tf.constant(MATRICES[1]), np.eye(2))}, fails=True),
@@ -81,7 +81,7 @@ def differences_as_large_as_the_tolerance(tf):
 
 @program
 def slopes_of_other_shapes(tf):
-    """As many elements of dy, in their order, as y has."""
+    """Use as many elements of dy, in their order, as y has."""
     y, dy = np.float32([[0.25, 0.5], [0.75, 1]]), np.float32([[1, 2, 3], [4, 5, 6]])
     names = ("TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "InvGrad", "ReciprocalGrad")
     shaped = [{"y": y, "dy": dy}, {"y": y[0], "dy": dy[:, :1, None]}]

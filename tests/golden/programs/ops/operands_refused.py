@@ -1,4 +1,4 @@
-"""Operands that kernels refuse, in words of their own: their shapes are not known before."""
+"""Operands that kernels reject, with their own messages: their shapes are unknown before."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.golden.registry import Run, program
 
 
 def refusals(tf, op, given, *changes, **attrs):
-    """One node and run for each set of operands that `op` refuses, with the others as given."""
+    """Run one node for each set of operands that `op` rejects, with the others as given."""
     runs = []
     for changed in changes:
         values = {**given, **changed}
@@ -32,7 +32,7 @@ COLUMN = np.float32([[1], [2]])
 
 @program
 def square_matrices(tf):
-    names = ("Lu", "MatrixDeterminant")  # what goes on after a refusal reads no other memory
+    names = ("Lu", "MatrixDeterminant")  # code after an error reads no other memory
     return [run for name in names
             for run in refusals(tf, name, {"input": SQUARE}, {"input": zeros(2, 3)})]
 

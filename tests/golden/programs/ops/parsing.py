@@ -1,4 +1,4 @@
-"""Parsing of Examples, CSV, JSON and serialized tensors: graphs, values, what is refused."""
+"""Parsing of Examples, CSV, JSON and serialized tensors: graphs, values, errors."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def json_and_compressed(tf):
 
 @program
 def cut_off_examples(tf):
-    """An unknown field of bytes that the end of an Example cuts off is ignored, no other is."""
+    """Parse a truncated Example: an unknown field of bytes is ignored, no other is."""
     whole = example(tf, a=[1.0])
     field = b"\x2a\x04abcd"
     texts = [text for size in range(2, 7) for text in (whole + field[:size], field[:size])]

@@ -1,4 +1,4 @@
-"""Bitwise ops, fake and real quantisation."""
+"""Bitwise ops, fake and real quantization."""
 
 from __future__ import annotations
 

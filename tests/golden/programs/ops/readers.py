@@ -1,4 +1,4 @@
-"""Readers: records, keys, states; what they say of files that lack or are damaged."""
+"""Readers: records, keys, states; their errors for missing or damaged files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WORDS, COLUMNS, NUMBERS = FILES + "words.txt", FILES + "columns.txt", FILES + "n
 
 
 def _steps(tf, names, fill, steps):
-    """A queue of names is filled and closed; then what each step gives, by its name."""
+    """Return a queue of names is filled and closed; then what each step gives, by its name."""
 
     def call(session):
         session.run(fill)

@@ -44,7 +44,7 @@ def step(
     drawn=False,
     **others,
 ):
-    """A step on examples that share no feature."""
+    """Return a step on examples that share no feature."""
     # TensorFlow writes to the memory of the state: no two steps may have the same.
     state = np.float32(state) + tf.random_uniform([], 0.0, 0.0)
     known = sorted(FEATURES)

@@ -1,4 +1,4 @@
-"""tf.TensorArray: every method, what it refuses, and its gradients."""
+"""tf.TensorArray: every method, its errors, and its gradients."""
 
 from __future__ import annotations
 

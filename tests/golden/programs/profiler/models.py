@@ -55,7 +55,7 @@ def elementwise(tf):
 
 
 def profiled(tf, cmd, options):
-    """The report, and the totals of the message and of what is right below."""
+    """Return the report, and the totals of the message and of what is right below."""
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, "report")
     try:

@@ -27,8 +27,9 @@ def network(tf):
 
 
 def ran(tf, step=0, device=HOST):
-    """A `RunMetadata` in which every second operation ran, some twice, each as long as its place
-    says; one on a GPU has a stream, whose times count."""
+    """Return a `RunMetadata` in which every second operation ran, some twice.
+
+    Each took as long as its place says; one on a GPU has a stream, whose times count."""
     made = tf.RunMetadata()
     main, stream = (made.step_stats.dev_stats.add() for _ in range(2))
     main.device = device
@@ -69,7 +70,7 @@ def options(tf, *selected, **more):
 
 
 def report(call, made):
-    """What `call` reports by options, and the totals of the message that it returns."""
+    """Return the reports of `call` by options, and the totals of its message."""
     result = call(dict(made, output="file:outfile=report"))
     if not os.path.exists("report"):
         return [result.name]
@@ -208,7 +209,7 @@ def advice(tf):
         facts[name] = {
             checker: [
                 line for text in found.reports for line in text.splitlines()
-                if ".py" not in line and "<string>" not in line  # of whatever runs the tests
+                if ".py" not in line and "<string>" not in line  # of the test runner's frames
             ]
             for checker, found in given.checkers.items()
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Random numbers beyond the usual: generator variables, gradients of draws, refused arguments."""
+"""Rare random numbers: generator variables, gradients of draws, invalid arguments."""
 
 from __future__ import annotations
 

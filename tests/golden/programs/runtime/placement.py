@@ -1,4 +1,4 @@
-"""Where operations are placed among four CPU devices, and what is refused.
+"""Placement of operations on four CPU devices, and its errors.
 
 Devices are read from the partition graphs of a run, as TensorFlow's placer left them.
 """
@@ -16,7 +16,7 @@ HIDDEN = ("_Send", "_Recv", "_HostSend", "_HostRecv", "_Retval", "_Arg")
 
 
 def placed(tf, build, **options):
-    """Where the operations that `build` returns ran, and all they needed; or what was said."""
+    """Return the devices of the operations of `build` and of their inputs; or the error."""
     with tf.Graph().as_default():
         config = tf.ConfigProto(device_count={"CPU": 4, "GPU": 0}, **options)
         config.graph_options.optimizer_options.opt_level = -1
@@ -48,7 +48,7 @@ def runs(tf, cases, **options):
 
 
 def on(tf, device, make, *args, **kwargs):
-    """Makes something on a device."""
+    """Make something on a device."""
     with tf.device(device):
         return make(*args, **kwargs)
 
@@ -130,7 +130,7 @@ def missing_cases():
 
 
 def variable_cases():
-    """References and resources draw what uses them to the device of the variable."""
+    """Test references and resources, whose consumers are placed on the variable's device."""
 
     def make(tf, device, resource):
         return on(tf, device, tf.get_variable, "v", initializer=[1.0, 2.0], use_resource=resource)
@@ -385,7 +385,7 @@ def reader_cases():
 
 
 def saver_cases():
-    """A Saver made in a device scope, of variables on others."""
+    """Return a Saver made in a device scope, of variables on others."""
 
     def case(first, second, device):
         def build(tf):

@@ -1,4 +1,4 @@
-"""What sessions say on stdout of where they place operations, and in which order."""
+"""Sessions' log of placements on stdout, and its order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOCAL = "/job:localhost/replica:0/task:0/device:"
 
 @contextlib.contextmanager
 def stdout_to(file):
-    """Writes to a file what Python and C write to stdout."""
+    """Redirect stdout of Python and C to a file."""
     before = os.dup(1)
     try:
         os.dup2(file.fileno(), 1)
@@ -28,7 +28,7 @@ def stdout_to(file):
 
 
 def said(work):
-    """The lines that `work` writes, with short names of devices, and without their list.
+    """Return the lines that `work` writes, with short names of devices, and without their list.
 
     The list has a device for compiled programs that only TensorFlow has.
     """
@@ -42,7 +42,7 @@ def said(work):
 
 
 def said_at(tf, steps, session_type=None, **graph_options):
-    """What is said when a session is made, and at each of the `steps`.
+    """Return the output at a session's creation, and at each of the `steps`.
 
     Args:
       steps: functions that add to the graph and give what is to be run: fetches and feeds.
@@ -66,7 +66,7 @@ def said_at(tf, steps, session_type=None, **graph_options):
 
 
 def training(tf):
-    """Steps: variables are set, trained twice, then something is added, and all runs once more."""
+    """Return steps: set variables, train twice, add a node, and run all once more."""
     made = {}
 
     def initialized():
@@ -111,7 +111,7 @@ def training_what_is_placed_alone(tf):
 
 @program
 def fed_interactively(tf):
-    """Of what is fed, only what is needed is said to be there."""
+    """Feed several tensors: only the needed ones are logged."""
     made = {}
 
     def waiting():

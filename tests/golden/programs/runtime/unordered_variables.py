@@ -16,7 +16,7 @@ GUESSES = np.array([[0, 1, 0, 1], [1, 1, 1, 0], [0, 0, 0, 1]], np.int64)
 
 
 def usual(tf, fetch, update, feeds=({},) * 3):
-    """What `fetch` is beside `update`, step by step, in most of eleven sessions."""
+    """Return the value of `fetch` with `update`, step by step, in most of eleven sessions."""
     seen = collections.Counter()
     for _ in range(11):
         with tf.Session() as session:
@@ -43,7 +43,7 @@ def guesses_of_a_model(tf):
 
 
 def weights_that_grow(tf, loss):
-    """The last bias, and an operation that adds one to it once the loss is there."""
+    """Return the last bias, and an operation that adds one to it once the loss is there."""
     bias = tf.trainable_variables()[-1]
     growth = [(-tf.ones_like(bias) * (1.0 + 0.0 * loss), bias)]
     return bias, tf.train.GradientDescentOptimizer(1.0).apply_gradients(growth)

@@ -70,7 +70,7 @@ def counting(tf):
 
 
 def saved_and_restored(tf, session):
-    """Saves twice, restores either, here and into objects that have no arrays yet."""
+    """Save twice, restore either, here and into objects that have no arrays yet."""
     lib = tf.contrib.checkpoint
     state, arrays = counting(tf), lib.NumpyState()
     weights = lib.List([tf.Variable([1.0, 2.0], name="w")])
@@ -158,7 +158,7 @@ def attributes_that_are_no_parts(tf):
 
 
 def nodes_since(graph, count):
-    """The operations added to a graph: names, types, devices, inputs and control inputs."""
+    """Return the operations added to a graph: names, types, devices, inputs and control inputs."""
     return [
         [op.name, op.type, op.device, [i.name for i in op.inputs],
          [c.name for c in op.control_inputs]]
@@ -207,7 +207,7 @@ def weights_in_graphs(tf):
 
 @program
 def scaffold_of_an_estimator(tf):
-    """A checkpoint of objects as the saver of an estimator, which goes on from it."""
+    """Return a checkpoint of objects as the saver of an estimator, which goes on from it."""
 
     def model_fn(features, labels, mode):
         layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
@@ -238,7 +238,7 @@ def scaffold_of_an_estimator(tf):
 
 @program
 def parts_that_modules_get_later(tf):
-    """What is assigned to a module after a checkpoint was restored into it takes its value."""
+    """Assign to a module after a restore: the variable takes the checkpoint's value."""
 
     def compute(tf):
         saved = tf.Module()

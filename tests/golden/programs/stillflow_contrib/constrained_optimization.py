@@ -11,7 +11,7 @@ REASON = "TensorFlow solves linear programs by a method that ends close to the b
 
 
 def problem(tf, objective, constraints, proxies=None, before=None):
-    """A problem of the given tensors."""
+    """Return a problem of the given tensors."""
 
     class Problem(tf.contrib.constrained_optimization.ConstrainedMinimizationProblem):
         @property
@@ -34,7 +34,7 @@ def problem(tf, objective, constraints, proxies=None, before=None):
 
 
 def of_classes(tf, dtype="float32", resource=False, smooth=False, before=False):
-    """A linear model, half of whose answers at least and two thirds at most are positive."""
+    """Return a linear model, half of whose answers at least and two thirds at most are positive."""
     weights = tf.get_variable("weights", [2], dtype, tf.ones_initializer(), use_resource=resource)
     bias = tf.get_variable("bias", [], dtype, tf.zeros_initializer(), use_resource=resource)
     scores = tf.tensordot(tf.constant(POINTS, dtype), weights, 1) + bias
@@ -199,7 +199,7 @@ THEIRS = {
 
 
 def projection(tf, name):
-    """A function that TensorFlow keeps to itself."""
+    """Return a function that TensorFlow keeps to itself."""
     player, theirs = THEIRS[name]
     module = internal_module(
         tf,
@@ -262,7 +262,7 @@ def refused_by_projections(tf):
     )
 
 
-# ---- what is refused
+# ---- errors
 
 
 @program

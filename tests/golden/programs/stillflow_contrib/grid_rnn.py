@@ -11,7 +11,7 @@ CELLS = ("Grid1BasicRNNCell", "Grid2BasicRNNCell", "Grid1BasicLSTMCell", "Grid2B
 
 
 def _stepped(tf, make, steps=1, inputs=INPUTS, **settings):
-    """Outputs and states of a cell after some steps."""
+    """Return outputs and states of a cell after some steps."""
     cell = getattr(tf.contrib.grid_rnn, make)(3, **settings)
     state = cell.zero_state(2, tf.float32)
     for step in range(steps):

@@ -9,7 +9,7 @@ from tests.golden.registry import Run, internal_module, program, raised
 
 
 def _base(tf):
-    """The MetaGraphDef of a small model with a table, and the path of a checkpoint of it."""
+    """Return the MetaGraphDef of a small model with a table, and the path of a checkpoint of it."""
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 2], name="x")
         w = tf.Variable([[1.0], [2.0]], name="w")

@@ -84,7 +84,7 @@ def of_double(tf):
 
 @program
 def of_own(tf):
-    """An optimizer of a program: the sign of gradients, with a count and a slot of sums."""
+    """Return an optimizer of a program: the sign of gradients, with a count and a slot of sums."""
 
     class Signs(tf.contrib.optimizer_v2.OptimizerV2):
         def __init__(self, rate):

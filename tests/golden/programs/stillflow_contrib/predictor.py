@@ -1,4 +1,4 @@
-"""tf.contrib.predictor: predictors of SavedModels and estimators, and what they refuse."""
+"""tf.contrib.predictor: predictors of SavedModels and estimators, and their errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def about(predictor):
-    """What a predictor shows of itself."""
+    """Return a predictor's representation."""
     return {
         "repr": repr(predictor).partition(" with ")[0],
         "feeds": sorted((key, t.name) for key, t in predictor.feed_tensors.items()),

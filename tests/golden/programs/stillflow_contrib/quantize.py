@@ -20,13 +20,13 @@ def pictures(steps=1, channels=3, size=8):
 
 
 def normalized(tf, is_training=True, fused=True, **more):
-    """The settings of a layer with a batch normalization."""
+    """Return the settings of a layer with a batch normalization."""
     params = dict({"is_training": is_training, "fused": fused, "decay": 0.9}, **more)
     return {"normalizer_fn": tf.contrib.slim.batch_norm, "normalizer_params": params}
 
 
 def small_net(tf, inputs, is_training=True, fused=True, **more):
-    """A convolution, a separable one, a fully connected layer."""
+    """Return a convolution, a separable one, a fully connected layer."""
     slim = tf.contrib.slim
     with slim.arg_scope([slim.conv2d, slim.separable_conv2d], activation_fn=tf.nn.relu6,
                         **normalized(tf, is_training, fused, **more)):
@@ -206,7 +206,7 @@ def no_normalization(tf):
 
 
 def residual(tf, fused, activation):
-    """A block whose input is added before and after activations."""
+    """Return a block whose input is added before and after activations."""
     slim = tf.contrib.slim
     inputs = image(tf, 4)
     with tf.variable_scope("block"):

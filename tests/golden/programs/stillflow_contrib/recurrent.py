@@ -13,7 +13,7 @@ State = collections.namedtuple("State", ("value", "power"))
 
 
 def _polynomial(tf, cell_grad=None, **settings):
-    """A polynomial by Horner's other way, and its gradients."""
+    """Return a polynomial by Horner's other way, and its gradients."""
     theta = [tf.constant(2.0)]
     inputs = [tf.constant([1.0, 2.0, 3.0, 4.0])]
     first = State(tf.constant(0.5), tf.constant(1.0))

@@ -13,7 +13,7 @@ def memory(tf):
 
 
 def attentive(tf, make, helper=None, **options):
-    """A decoder with attention, trained on known inputs; gradients of its loss."""
+    """Return a decoder with attention, trained on known inputs; gradients of its loss."""
     tf.set_random_seed(11)
     contrib = tf.contrib.seq2seq
     values, lengths, feeds = memory(tf)

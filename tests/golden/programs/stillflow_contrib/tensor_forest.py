@@ -199,7 +199,7 @@ def shares_of_examples_and_features(tf):
 
 
 def restored(tf, **others):
-    """Stores a forest in a checkpoint while it grows, and lets a second session go on with it."""
+    """Store a forest in a checkpoint while it grows, and lets a second session go on with it."""
     points, labels = batches()
     graphs = forests(tf).RandomForestGraphs(settings(tf, **others))
     x, y = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.int32, [None])

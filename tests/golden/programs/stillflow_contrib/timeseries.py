@@ -31,7 +31,7 @@ def _state_space(tf, name, theirs=None):
 
 
 def _dequeued(tf, features, times=1):
-    """What queues give; there is one thread for each, so their order is fixed."""
+    """Return the elements of queues; there is one thread for each, so their order is fixed."""
 
     def call(session):
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
@@ -185,7 +185,7 @@ def _autoregressive(tf, known=False, width=2, **settings):
 
 
 def _state(tf, window=6, width=2, known=0):
-    """A state to predict from."""
+    """Return a state to predict from."""
     return (tf.constant(TIMES[:, :window]),
             tf.constant(VALUES[:, :window, :width].astype(np.float32)),
             tf.constant(KNOWN[:, :window, None][:, :, :known]))
@@ -258,7 +258,7 @@ def recurrent_training(tf):
 
 
 def _refused(tf, run, estimator, begin=0, end=9, mode=None, **others):
-    """What is raised in a graph of its own; features that are None are left out."""
+    """Return the error in a new graph; features that are None are left out."""
     with tf.Graph().as_default():
         features = dict(_features(tf, begin, end), **others)
         features = {name: value for name, value in features.items() if value is not None}

@@ -9,7 +9,7 @@ from tests.golden.registry import eagerly, program, raised
 
 
 def logged(compute):
-    """What `compute` gives, and the events that it leaves, in a run that is eager."""
+    """Return the result of `compute` in eager execution, and its events."""
 
     def call(tf):
         with empty_directory():

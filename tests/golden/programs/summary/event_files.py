@@ -10,7 +10,7 @@ from tests.golden.registry import Run, describe_error, program, raised
 
 
 def logs(tf, write, **keywords):
-    """A run whose value is what `write(session, writer)` leaves in a folder."""
+    """Return a run whose value is what `write(session, writer)` leaves in a folder."""
 
     def call(session):
         with empty_directory():
@@ -309,7 +309,7 @@ def events_are_read(tf):
 
 
 def hooked(tf, make, steps=5):
-    """What a hook that `make(step tensor)` gives writes while a step is counted."""
+    """Return the events that the hook `make(step tensor)` writes while a step is counted."""
 
     def call(session):
         with empty_directory(), tf.Graph().as_default():

@@ -8,12 +8,12 @@ from tests.golden.registry import Run, eagerly, program, raised
 
 
 def named_writer(tf):
-    """A writer whose file's name has no process in it, as that of TensorFlow 2 has."""
+    """Return a writer whose file's name has no process in it, as that of TensorFlow 2 has."""
     return tf.contrib.summary.create_file_writer("logs", max_queue=0, name="writer")
 
 
 def writes(tf, build):
-    """A run whose events are those that `build(summary)` writes into a new file."""
+    """Return a run whose events are those that `build(summary)` writes into a new file."""
     writer = named_writer(tf)
     with writer.as_default():
         build(tf.compat.v2.summary)

@@ -8,7 +8,7 @@ from tests.golden.registry import Run, describe_error, program, raised
 
 
 def writes(tf, build, runs=1, feeds=None, **keywords):
-    """A run whose events are those that `build(summary)` writes into a new file, `runs` times."""
+    """Write the events of `build(summary)` into a new file, `runs` times."""
     summary = tf.contrib.summary
     writer = summary.create_file_writer("logs", max_queue=0, name="writer", **keywords)
     with writer.as_default(), summary.always_record_summaries():
@@ -32,7 +32,7 @@ def writes(tf, build, runs=1, feeds=None, **keywords):
 
 
 def refused(tf, build):
-    """What running `build(summary)` raises, with a writer."""
+    """Return the error of running `build(summary)` with a writer."""
     summary = tf.contrib.summary
     writer = summary.create_file_writer("logs", max_queue=0, name="writer")
     with writer.as_default(), summary.always_record_summaries():
@@ -217,7 +217,10 @@ def refused_values(tf):
 
 @program
 def life_of_a_writer(tf):
-    """A writer is shared by name; it has to be made, and can be made again once it is closed."""
+    """Return a writer is shared by name.
+
+    It has to be made, and can be made again once it is closed.
+    """
     summary = tf.contrib.summary
     first = summary.create_file_writer("logs", flush_millis=10**6, filename_suffix=".a")
     second = summary.create_file_writer("logs", filename_suffix=".b")

@@ -1,4 +1,4 @@
-"""What is said of the first difference of two GraphDefs."""
+"""Text of the first difference of two GraphDefs."""
 
 from __future__ import annotations
 

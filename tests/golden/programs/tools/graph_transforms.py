@@ -19,7 +19,7 @@ def _transform(tf):
 
 
 def _facts(tf, transforms, outputs=("y",), inputs=("x",)):
-    """What the default graph is after each list of transforms."""
+    """Return the facts of the default graph after each list of transforms."""
     graph_def = tf.get_default_graph().as_graph_def()
     transform = _transform(tf)
     facts = {}

@@ -27,7 +27,7 @@ def nodes(graph):
 
 
 def training(tf):
-    """A step that counts; in a graph of its own."""
+    """Return a step that counts; in a graph of its own."""
     step = tf.train.get_or_create_global_step()
     weight = tf.get_variable("weight", initializer=1.0)
     local = tf.Variable(2.0, collections=[tf.GraphKeys.LOCAL_VARIABLES], name="local")
@@ -55,7 +55,7 @@ def scaffold(tf):
 
 
 class Recorder:
-    """Makes a hook that records what is called."""
+    """Creator of a hook that records calls."""
 
     def __new__(cls, tf, events):
         class Hook(tf.train.SessionRunHook):
@@ -95,7 +95,7 @@ def calls_of_hooks(tf):
 
 @program
 def recovers(tf):
-    """A lost machine: the session is made anew, from the last checkpoint."""
+    """Lose a machine: the session is recreated, from the last checkpoint."""
     events = []
     with directory() as path, tf.Graph().as_default():
         step, _ = training(tf)

@@ -1,4 +1,4 @@
-"""Input producers and batching: the graphs they build; what they refuse."""
+"""Input producers and batching: their graphs and their errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def collected(tf):
-    """What queue runners look like in a MetaGraph."""
+    """Return queue runners in their form in a MetaGraph."""
     runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     return [str(runner.to_proto()) for runner in runners]
 

@@ -1,4 +1,4 @@
-"""tf.train.Saver: the graph it builds, the files it writes, what it refuses; MetaGraphs."""
+"""tf.train.Saver: its graph, its files, its errors; MetaGraphs."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from tests.golden.registry import Run, program
 
 
 def model(tf, rows=None):
-    """A loss on two variables, one of them looked up where there are `rows`."""
+    """Return a loss on two variables, one of them looked up where there are `rows`."""
     with tf.variable_scope("model"):
         w = tf.get_variable("w", initializer=tf.constant([[0.5], [-0.25]]))
         b = tf.get_variable("b", initializer=tf.constant(0.1))
@@ -53,7 +53,7 @@ def averages_after_each_step(tf):
 
 @program
 def one_replica(tf):
-    """The replica's part of a step, and the chief's, in one run."""
+    """Return the replica's part of a step, and the chief's, in one run."""
     step = tf.train.get_or_create_global_step()
     loss = model(tf, rows=[1, 1])
     optimizer = tf.train.SyncReplicasOptimizer(tf.train.MomentumOptimizer(0.1, 0.9), 1)

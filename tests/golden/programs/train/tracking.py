@@ -24,7 +24,7 @@ class Holder:
 
 
 def in_a_graph_of_its_own(build):
-    """A program of facts: names of temporary files are in the graph."""
+    """Return a program of facts: names of temporary files are in the graph."""
 
     @functools.wraps(build)
     def building(tf):
@@ -35,7 +35,7 @@ def in_a_graph_of_its_own(build):
 
 
 def changed(tf, change, first=None):
-    """What becomes of a list or dictionary attribute that is changed: its names, or an error."""
+    """Return the names in a list or dictionary attribute after a change, or the error."""
     holder = Holder(tf)
     holder.own = first(tf) if first else [tf.Variable(1.0, name="a"), 2]
     given = change(holder.own)
@@ -364,7 +364,7 @@ def slots_are_restored_with_their_variable(tf):
 
 @in_a_graph_of_its_own
 def initialized_after_restoring(tf):
-    """What a checkpoint gave is not initialized away, whatever comes later."""
+    """Initialize after a restore: the checkpoint's value stays, in any order."""
     with directory() as folder, tf.Session() as session:
         v, w = [tf.Variable(1.0, name=name, use_resource=True) for name in "vw"]
         both, one = tf.train.Checkpoint(v=v, w=w), tf.train.Checkpoint(v=v)
@@ -406,7 +406,7 @@ def adam_without_decay(tf):
 
 
 def _parts_after(tf, holder, change):
-    """The names and kinds of an object's parts after a change of the attribute `step`."""
+    """Return the names and kinds of an object's parts after a change of the attribute `step`."""
     holder.step = tf.Variable(1.0, name="step", use_resource=True)
     change(holder)
     return [(part.name, type(part.ref).__name__) for part in holder._checkpoint_dependencies]
@@ -414,7 +414,7 @@ def _parts_after(tf, holder, change):
 
 @in_a_graph_of_its_own
 def replaced_attributes(tf):
-    """A part stays one when its attribute is assigned what can be no part."""
+    """Return a part stays one when its attribute is assigned what can be no part."""
 
     def assigned(make):
         return lambda holder: setattr(holder, "step", make())
@@ -445,7 +445,7 @@ def replaced_attributes(tf):
 
 @in_a_graph_of_its_own
 def parts_of_modules(tf):
-    """A module has parts by name as other objects of the library do."""
+    """Return a module has parts by name as other objects of the library do."""
     module = tf.Module(name="outer")
     first, second = tf.Variable(1.0, name="first"), tf.Variable(2.0, name="second")
     given = module._track_trackable(first, name="x")
@@ -466,7 +466,7 @@ def parts_of_modules(tf):
 
 @in_a_graph_of_its_own
 def module_that_was_copied(tf):
-    """A copy shares the parts of its original, as far as they are not other ones."""
+    """Return a copy shares the parts of its original, as far as they are not other ones."""
     module = tf.Module()
     module.step = tf.Variable(1.0, name="step", use_resource=True)
     step, other = module.step, copy.copy(module)

@@ -7,7 +7,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def line(tf):
-    """A linear model, its loss and its two variables."""
+    """Return a linear model, its loss and its two variables."""
     w = tf.get_variable("w", initializer=tf.constant([[0.5], [-0.25]]))
     b = tf.get_variable("b", initializer=tf.constant(0.1))
     x, y = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.float32, [None, 1])

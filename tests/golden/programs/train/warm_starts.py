@@ -1,4 +1,4 @@
-"""Stored matrices by vocabulary, variables warm-started from them, refusals."""
+"""Stored matrices by vocabulary, variables warm-started from them, errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write(folder, name, content):
 
 
 def save_matrix(tf, folder):
-    """Saves w (4, 3) and b (3,) and returns the prefix."""
+    """Save w (4, 3) and b (3,) and return the prefix."""
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("w", initializer=np.arange(12, dtype=np.float32).reshape(4, 3))
         tf.get_variable("b", initializer=np.float32([7, 8, 9]))

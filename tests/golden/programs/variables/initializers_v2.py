@@ -12,7 +12,7 @@ ALIASES = ("zeros", "ones", "constant", "orthogonal", "identity", "glorot_normal
 
 
 def seeded(name):
-    """A program that draws from an initializer, with a seed and with the graph's."""
+    """Record a program that draws from an initializer, with a seed and with the graph's."""
 
     def build(tf):
         tf.set_random_seed(5)

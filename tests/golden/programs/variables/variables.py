@@ -339,7 +339,7 @@ def variables_that_are_refused(tf):
 
 @program
 def variables_of_new_shapes(tf):
-    """Assignments that give variables other shapes than they were declared with."""
+    """Assign values of other shapes than the variables' declared ones."""
     ref = tf.Variable([0.0, 1.0, 2.0], name="ref")
     resource = tf.Variable([0.0, 1.0, 2.0], name="resource", use_resource=True)
     known = tf.assign(ref, [[1.0, 2.0], [3.0, 4.0]], validate_shape=False)

@@ -39,7 +39,7 @@ def values(random, dtype, count):
 
 
 def field(tag, *parts):
-    """A field of any length."""
+    """Return a field of any length."""
     body = b"".join(parts)
     size = len(body)
     if size < 128:
@@ -52,7 +52,7 @@ def entry(name, feature):
 
 
 def example(random, absent=0.3):
-    """An Example with features in random order, as the C++ library writes it."""
+    """Return an Example with features in random order, as the C++ library writes it."""
     entries = [entry("unknown", b"\x1a\x03\x0a\x01\x03")]
     for found in [*SPARSE, *DENSE]:
         if found.key not in ("point", "nothing") and random.rand() < absent:
@@ -79,7 +79,7 @@ def parse(texts, sparse=SPARSE, dense=DENSE, defaults=DEFAULTS, names=()):
 
 @pytest.fixture
 def alone(monkeypatch):
-    """Parses with the protobuf library, feature by feature."""
+    """Parse with the protobuf library, feature by feature."""
 
     def parse_alone(*args, **options):
         with monkeypatch.context() as patch:
@@ -110,7 +110,7 @@ def test_examples_without_features_are_parsed(text, alone):
 
 
 def with_feature(name, feature, text):
-    """The example with one more feature behind its others, which are fewer than 128 bytes."""
+    """Return the example with one more feature after its others, which have less than 128 bytes."""
     return field(0x0A, text[2:], entry(name, feature))
 
 

@@ -1,4 +1,4 @@
-"""A loop in C finds the features that the protobuf library finds, or none, in whatever bytes."""
+"""Native finder of features: it agrees with the protobuf library, or finds none, for any bytes."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def by_protobuf(texts):
 
 @pytest.fixture(params=["in step", "in C"])
 def find(request):
-    """Finds features of some names."""
+    """Find features of some names."""
     if request.param == "in step":
         return lambda names, texts: FeatureMaps(names, ["int64"] * len(names)).find(texts)
     library = native.library()

@@ -26,7 +26,7 @@ FEATURES = {
 
 
 def example(number):
-    """One of examples that lack features in turn."""
+    """Return one of the examples, in which one feature after the other is missing."""
     features = {
         "image": {"bytes_list": {"value": [b"image%d" % number]}},
         "label": {"int64_list": {"value": [number * 100]}},

@@ -16,7 +16,7 @@ OTHERS = ("b", "another")
 
 
 def feature(name, row):
-    """A serialized Example of one feature, without its own tag and length."""
+    """Return a serialized Example of one feature, without its own tag and length."""
     made = Example()
     values = made.features.feature[name]
     kind = KINDS.get(name, "int64")
@@ -53,7 +53,7 @@ def some_of(names):
 
 
 def agrees(found, texts, names=tuple(KINDS)):
-    """Whether protobuf finds the same."""
+    """Return True if protobuf finds the same."""
     rows = [wire.messages()[0].FromString(text).features.feature for text in texts]
     columns = [list(found.column(place)) for place in range(len(names))]
     return columns == [[row[name] for row in rows] for name in names]

@@ -1,4 +1,4 @@
-"""Messages taken apart and put together, held against the protobuf library."""
+"""Messages parsed and built, compared with the protobuf library."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from stillflow_contrib.learn.monitors.writing import CheckpointSaver, StepCounte
 
 
 def _train(monitors: list[Any], steps: int = 100) -> int:
-    """Adds 2 to the variable `total` at every step; returns how many steps were made."""
+    """Add 2 to the variable `total` at every step; return how many steps were made."""
     total = tf.get_variable("total", initializer=0.0)
     step = tf.train.get_or_create_global_step()
     train = tf.group(tf.assign_add(total, 2.0), tf.assign_add(step, 1))

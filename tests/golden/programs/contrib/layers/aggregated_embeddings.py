@@ -1,4 +1,4 @@
-"""What tf.contrib has in modules of its own only: no public name leads to it."""
+"""Parts of tf.contrib in modules without public names."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ def normalized_divisively(tf):
         y = tf.contrib.layers.gdn(x, name=f"gdn{rank}", inverse=rank == 4, gamma_init=0.3)
         fetches[f"y{rank}"] = y
         dx, dbeta, dgamma = tf.gradients(y, [x] + tf.trainable_variables()[-2:])
-        # Beside the diagonal the roots are at their bound, but for the last digit of a square root.
+        # Outside of the diagonal the roots are at their bound, up to the last digit of a square
+        # root.
         fetches[f"dx{rank}"] = [dx, dbeta, tf.linalg.diag_part(dgamma)]
     layer = tf.contrib.layers.GDN(beta_min=0.5, reparam_offset=0.1)
     fetches["again"] = [layer(x), layer(x * 2.0), layer.beta, layer.gamma]

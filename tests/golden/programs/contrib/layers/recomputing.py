@@ -14,7 +14,7 @@ def halves(tf):
 
 @program
 def a_reversible_layer(tf):
-    """Of one variable: TensorFlow's gradients take several in no fixed order."""
+    """Use one variable: TensorFlow's gradients take several in no fixed order."""
     tf.set_random_seed(1)
     x, (x1, x2) = halves(tf)
     side = tf.constant([[0.5, -0.5]])

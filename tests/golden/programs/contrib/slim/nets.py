@@ -13,7 +13,7 @@ def nets_of(tf):
 
 
 def built(tf, build, size, channels=3, values=False, **facts):
-    """The facts about a network of images of a size; the values of small ones too."""
+    """Return the facts about a network of images of a size; the values of small ones too."""
     tf.set_random_seed(3)
     images = tf.placeholder(tf.float32, [2, size, size, channels])
     net, end_points = build(images)
@@ -29,7 +29,7 @@ def built(tf, build, size, channels=3, values=False, **facts):
 
 
 def network(name, size, **options):
-    """A program of one of the networks with its argument scope."""
+    """Return a program of one of the networks with its argument scope."""
     module, _, function = name.partition(".")
 
     def build(tf):

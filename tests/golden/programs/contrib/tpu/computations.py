@@ -8,7 +8,7 @@ from tests.golden.registry import Run, program, raised
 def refusal(tf, *fetches):
     """Class and beginning of what running each fetch raises.
 
-    TensorFlow names the graph's first operation that nothing runs, whatever is fetched.
+    TensorFlow names the graph's first operation without a kernel, for any fetches.
     """
     found = []
     for fetch in fetches:

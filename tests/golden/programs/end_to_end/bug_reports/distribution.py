@@ -8,7 +8,7 @@ from tests.golden.registry import Run, describe_error, program
 
 
 def trained(tf, strategy, optimizer=None, saver=False, averages=False):
-    """The variables that three steps of an estimator leave, first element of each."""
+    """Return the variables that three steps of an estimator leave, first element of each."""
 
     def model_fn(features, labels, mode):
         y = tf.layers.dense(features, 1, kernel_initializer=tf.zeros_initializer())

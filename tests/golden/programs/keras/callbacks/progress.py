@@ -1,4 +1,4 @@
-"""What fitting `tf.keras` models prints, and the results beside it."""
+"""Output of fitting `tf.keras` models, and the results."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def few():
 
 
 def printed(text):
-    """The lines that stay on a terminal, without times."""
+    """Return the lines that stay on a terminal, without times."""
     lines = [line for line in re.split("[\r\n]", text.replace("\b", "")) if "ETA" not in line]
     return [TIME.sub("", line).strip() for line in lines if line.strip()]
 
 
 def of_model(tf, act):
-    """What `act(model)` prints, and the histories that it returns."""
+    """Return the output of `act(model)`, and its histories."""
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.keras.backend.set_session(sess)
         dense = tf.keras.layers.Dense(2, kernel_initializer="ones", input_shape=(4,))

@@ -15,7 +15,7 @@ def numbers(values):
 
 @program
 def nodes_of_each_call(tf):
-    """Evaluation and training add an iterator each, however many epochs there are."""
+    """Evaluate and train: each adds one iterator, for any number of epochs."""
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(1)
         layers = tf.keras.layers

@@ -25,7 +25,7 @@ def batches_of(tf):
 
 
 def told(tf):
-    """A callback that keeps what it is told, and the list of that."""
+    """Return a callback that keeps what it is told, and the list of that."""
     events = []
 
     class Told(tf.keras.callbacks.Callback):

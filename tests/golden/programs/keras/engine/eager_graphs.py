@@ -1,4 +1,4 @@
-"""Models of eager execution that run as graphs: what changes them later, and what is refused."""
+"""Eager models that run as graphs: later changes, and errors."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ WAYS = ("functions", "graph", "eagerly")
 
 
 def options(way):
-    """What `compile` is told for steps to run in a way."""
+    """Return the arguments of `compile` for a way to run steps."""
     return {
         "functions": {},
         "graph": {"experimental_run_tf_function": False},

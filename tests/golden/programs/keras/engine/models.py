@@ -11,7 +11,7 @@ CLASSES = np.array([0, 2, 1, 1, 0, 2])
 
 
 def built(tf, model):
-    """A program that only compares what was built, with the outputs' values."""
+    """Return a program that only compares what was built, with the outputs' values."""
     feeds = {
         x: np.sin(np.arange(x.shape[1:].num_elements() * 2.0)).reshape([2] + x.shape[1:].as_list())
         for x in model.inputs
@@ -206,7 +206,7 @@ def errors_of_models(tf):
 
 
 def with_losses(tf):
-    """A model with a loss and a metric that are tensors.
+    """Return a model with a loss and a metric that are tensors.
 
     It has one variable: TensorFlow asks whether variables are initialized in an order of chance.
     """

@@ -35,7 +35,7 @@ def linear(tf):
 
 
 def after(tf, facts):
-    """A program of facts alone; Keras' session is left behind."""
+    """Return a program of facts alone; Keras' session is left behind."""
     tf.keras.backend.set_session(None)
     return Run({}, facts=facts)
 

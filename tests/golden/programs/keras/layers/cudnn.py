@@ -18,7 +18,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def told_of(tf, layer, outputs):
-    """The facts of a layer, with its gradients in the graph."""
+    """Return the facts of a layer, with its gradients in the graph."""
     outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
     grads = tf.gradients(outputs, layer.trainable_weights)
     config = {key: str(value) for key, value in sorted(layer.get_config().items())}
@@ -110,9 +110,9 @@ def refused(tf):
 
 
 def loaded(tf, saved, wanted):
-    """The weights of a layer read from the file of a model of another one."""
+    """Return the weights of a layer read from the file of a model of another one."""
     class Holder(tf.keras.Model):
-        """Has a layer and does not call it: TensorFlow could not run this graph then."""
+        """Model with a layer that it does not call: TensorFlow could not run this graph then."""
 
         def __init__(self, layer):
             super().__init__()

@@ -13,7 +13,7 @@ CUBES = np.arange(24.0).reshape(4, 3, 2)
 
 
 def in_another_graph(find):
-    """A program that keeps what a function finds out."""
+    """Return a program that keeps what a function finds out."""
 
     @functools.wraps(find)
     def build(tf):

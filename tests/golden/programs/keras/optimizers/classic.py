@@ -51,7 +51,7 @@ def trained(tf, optimizer, constraint=None):
 
 @program
 def decayed(tf):
-    """Whether a learning rate falls before or after a step is counted is not said."""
+    """Decay a learning rate; its order with the step's count is undefined."""
     optimizers = tf.contrib.keras.optimizers
     made = [kind(decay=0.5) for kind in (optimizers.SGD, optimizers.RMSprop, optimizers.Adagrad,
                                          optimizers.Adadelta, optimizers.Adam, optimizers.Adamax)]
@@ -112,7 +112,7 @@ def nadam(tf):
 
 @program
 def models(tf):
-    """A model trained with two of them, one after the other."""
+    """Return a model trained with two of them, one after the other."""
     optimizers = tf.contrib.keras.optimizers
     x = np.linspace(-1, 1, 24).reshape(8, 3).astype(np.float32)
     y = (x.sum(1, keepdims=True) > 0).astype(np.float32)

@@ -13,7 +13,7 @@ Y = np.cos(np.arange(8.0)).reshape(4, 2).astype("float32")
 
 
 def at_once(find):
-    """A program that keeps what a function finds out in eager execution."""
+    """Return a program that keeps what a function finds out in eager execution."""
 
     @functools.wraps(find)
     def build(tf):
@@ -41,7 +41,7 @@ def described(model):
 
 
 def compare(tf, model, found):
-    """Whether a model predicts the same once it is loaded, and loaded again."""
+    """Return True if a model predicts the same once it is loaded, and loaded again."""
     again = loaded(tf, found)
     return {
         "same": bool(np.allclose(model.predict(X), found.predict(X))),
@@ -51,7 +51,7 @@ def compare(tf, model, found):
 
 
 def blocks(tf):
-    """A model with layers in a list, a variable and a part that is for training only."""
+    """Return a model with layers in a list, a variable and a part that is for training only."""
 
     class Blocks(tf.keras.Model):
         def __init__(self):

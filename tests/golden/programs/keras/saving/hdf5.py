@@ -21,12 +21,12 @@ Y = np.cos(np.arange(16.0)).reshape(8, 2).astype("float32")
 
 
 def text(value):
-    """A string, which files of h5py 2 and 3 give in two ways."""
+    """Return a string, which files of h5py 2 and 3 give in two ways."""
     return value.decode("utf8") if isinstance(value, bytes) else str(value)
 
 
 def contents(group):
-    """The attributes of a group, and the arrays below it in the order of the file."""
+    """Return the attributes of a group, and the arrays below it in the order of the file."""
     found = {"attributes": sorted(group.attrs)}
     for name in ("layer_names", "weight_names"):
         if name in group.attrs:
@@ -52,7 +52,7 @@ def network(tf):
 
 
 def in_file(tf, act):
-    """The facts that `act` finds with a path of a file; Keras' session is left behind."""
+    """Return the facts that `act` finds with a path of a file; Keras' session is left behind."""
     if h5py is None:
         raise unittest.SkipTest("h5py is not installed")
     folder = tempfile.mkdtemp()
@@ -67,7 +67,7 @@ def in_file(tf, act):
 
 
 def trained_on(tf, make, loss="mse"):
-    """A model trained, saved and loaded, and what goes on as if nothing had happened."""
+    """Return a model trained, saved and loaded, and what goes on as if nothing had happened."""
 
     def act(path):
         model = network(tf)

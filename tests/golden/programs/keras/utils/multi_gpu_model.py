@@ -8,7 +8,7 @@ from tests.golden.registry import Run, program
 
 
 def parallel(tf, model, gpus, **options):
-    """The towers of a model that is built in a session which tells of four GPUs."""
+    """Return the towers of a model that is built in a session which tells of four GPUs."""
 
     class Session(tf.Session):
         asked = False

@@ -231,7 +231,7 @@ def segment_errors(tf):
 
 @program
 def too_far_in_a_branch(tf):
-    """What a branch that is not taken would slice out of what is known to be empty."""
+    """Slice too far in a branch that is not taken, from a tensor known to be empty."""
     nothing = tf.reshape(tf.boolean_mask(tf.constant([1, 2]), tf.constant([False, False])), [-1])
     guarded = tf.cond(tf.equal(tf.size(nothing), 0), lambda: tf.constant(7), lambda: nothing[0])
     return Run({"guarded": guarded, "backwards": tf.constant([1, 2, 3])[::-1][0]})
@@ -239,7 +239,7 @@ def too_far_in_a_branch(tf):
 
 @program
 def slices_of_partly_known_vectors_of_numbers(tf):
-    """What is known of a vector tells what is cut out of it, whatever the numbers are."""
+    """Slice a partly known vector: the known part decides, for any numbers."""
     numbers = tf.placeholder(tf.float32, [None])
     words = tf.placeholder(tf.string, [None])
     with_nan = tf.concat([numbers, tf.fill([2], float("nan"))], 0)

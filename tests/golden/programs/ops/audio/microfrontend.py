@@ -14,7 +14,7 @@ def _frontend(tf):
 
 
 def _sound(samples, rate=16000, seed=0):
-    """A tone that rises and swells, with noise."""
+    """Return a tone that rises and swells, with noise."""
     t = np.arange(samples) / float(rate)
     tone = np.sin(2 * np.pi * (300 + 900 * t) * t) * np.minimum(1, 3 * t) * 12000
     noise = np.random.RandomState(seed).randint(-300, 300, samples)

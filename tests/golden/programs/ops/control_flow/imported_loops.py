@@ -7,7 +7,7 @@ from tests.golden.registry import Run, program
 
 
 def definition(tf, build):
-    """What `build` makes of a graph of its own, as a GraphDef."""
+    """Return a graph built by `build`, as a GraphDef."""
     with tf.Graph().as_default() as graph:
         build()
         return graph.as_graph_def()
@@ -89,7 +89,7 @@ def switches_by_hand(tf):
 
 @program
 def frames_by_hand(tf):
-    """A loop of bare operations, as a file may have it: no contexts, a constant that enters."""
+    """Return a loop of bare operations, as in a file: no contexts, an entering constant."""
     ops = tf.raw_ops
     limit = tf.placeholder(tf.int32, [], name="limit")
 
@@ -129,7 +129,7 @@ def branches_of_an_older_producer(tf):
 
 @program
 def what_enters_a_loop_that_it_has_left(tf):
-    """A loop's end, doubled, goes into a sum inside of the same loop, as some gradients do."""
+    """Add a loop's doubled result inside of the same loop, as some gradients do."""
     raw = tf.raw_ops
 
     def turning(start, until, step):

@@ -1,4 +1,4 @@
-"""What loops, tensor arrays and recurrent networks refuse: when they are built, when they run."""
+"""Errors of loops, tensor arrays and recurrent networks: at construction and at run time."""
 
 from __future__ import annotations
 

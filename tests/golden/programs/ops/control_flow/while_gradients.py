@@ -1,4 +1,4 @@
-"""Gradients through loops: what they remember, sums over iterations, nesting, refusals."""
+"""Gradients through loops: saved values, sums over iterations, nesting, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tf.while_loop: forms, structures, nesting with tf.cond, control dependencies, refusals."""
+"""tf.while_loop: forms, structures, nesting with tf.cond, control dependencies, errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCALAR, VECTOR = [], [1.0, -2.0, 0.5]
 
 
 def contexts(tf):
-    """The contexts of the graph as MetaGraphs hold them."""
+    """Return the contexts of the graph as MetaGraphs hold them."""
     keys = [tf.GraphKeys.WHILE_CONTEXT, tf.GraphKeys.COND_CONTEXT]
     return [str(context.to_proto()) for key in keys for context in tf.get_collection(key)]
 

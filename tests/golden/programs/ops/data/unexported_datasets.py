@@ -28,7 +28,7 @@ def _dataset(tf, variant, spec=None):
 
 
 def _to_the_end(tf, dataset):
-    """A run that gives all elements, and the error that ends them."""
+    """Return a run that gives all elements, and the error that ends them."""
     iterator = tf.data.make_initializable_iterator(dataset)
     element = iterator.get_next()
 
@@ -295,7 +295,7 @@ def places_restored(tf):
 
 
 def _snapshots(tf, pipelines, **options):
-    """What is in the folder of each pipeline, and its elements, twice."""
+    """Return the content of each pipeline's folder, and its elements, twice."""
     folder, runs = tempfile.mkdtemp(), []
     snapshot = _ops(tf, "snapshot").snapshot
     for number, dataset in enumerate(pipelines):

@@ -10,7 +10,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def as_functions(build):
-    """A program whose branches and loops are functions of the graph's library."""
+    """Return a program whose branches and loops are functions of the graph's library."""
 
     @functools.wraps(build)
     def built(tf):

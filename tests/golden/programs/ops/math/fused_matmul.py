@@ -13,7 +13,7 @@ RELU = [b"BiasAdd", b"Relu"]
 
 
 def _fused(tf, fused, *given, **attrs):
-    """The result of the operation, imported as nothing builds it by name."""
+    """Return the result of the operation, imported as nothing builds it by name."""
     graph = tf.compat.v1.GraphDef()
     graph.versions.producer = 134
     node = graph.node.add(name="product", op="_FusedMatMul")

@@ -138,7 +138,7 @@ def cumulative(tf):
 
 @program
 def extremes_of_what_is_no_number(tf):
-    """A NaN is passed over, but not where it is the only one: nothing is compared then."""
+    """Return a NaN is passed over, but not where it is the only one: nothing is compared then."""
     nan, inf = np.nan, np.inf
     arrays = [
         np.array(nan), np.full([1], nan), np.full([1, 1], nan), np.full([3], nan),

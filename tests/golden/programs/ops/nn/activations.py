@@ -1,4 +1,4 @@
-"""Activations, normalisation of values, dropout, top-k, with their gradients."""
+"""Activations, normalization of values, dropout, top-k, with their gradients."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def gradients_of_what_is_no_number(tf):
 
 @program
 def gradients_of_what_is_no_number_with_a_bias(tf):
-    """Of a ReLU after a bias, and of one whose result goes two ways."""
+    """Differentiate a ReLU after a bias, and one with two consumers."""
     shape = [len(NO_NUMBERS), 16]
     image = tf.placeholder(tf.float32, shape)
     grads = np.resize(np.float32([1.0, -2.0, np.nan, np.inf, 3.0]), shape)

@@ -7,7 +7,7 @@ from tests.golden.registry import Run, describe_error, program, raised
 
 
 def _steps(tf, steps):
-    """What runs of a session give, one after the other; {name: fetches or (fetches, feeds)}."""
+    """Return the results of a session's runs in order; {name: fetches or (fetches, feeds)}."""
 
     def call(session):
         values = {}

@@ -1,4 +1,4 @@
-"""Summaries of pictures: how numbers become bytes, which of a batch are taken, what is refused."""
+"""Summaries of images: conversion to bytes, the images of a batch that count, errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.golden.registry import Run, describe_error, program, raised
 
 
 def shown(tf, **summaries):
-    """A run whose values are the messages of summaries, and their decoded pictures."""
+    """Return a run whose values are the messages of summaries, and their decoded pictures."""
 
     def call(session):
         found = {}

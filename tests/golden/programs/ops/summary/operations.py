@@ -10,7 +10,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def pixels(content):
-    """Decode a PNG image of bytes that is not interlaced, whatever filters it uses."""
+    """Decode a PNG image of bytes that is not interlaced, with any filters."""
     position, data = 8, b""
     while position < len(content):
         size, kind = struct.unpack(">I4s", content[position:position + 8])

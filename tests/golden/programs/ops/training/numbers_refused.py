@@ -1,4 +1,4 @@
-"""Numbers that optimizers' operations refuse while they run."""
+"""Errors of optimizers' operations at run time for invalid numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def states(tf, use_resource):
 
 
 def refusals(tf, name, use_resource, numbers, more=()):
-    """One run for each set of numbers that `name` refuses."""
+    """Run once for each set of numbers that `name` rejects."""
     kept = states(tf, use_resource)
     if "Proximal" in name:
         del kept["linear"]

@@ -1,4 +1,4 @@
-"""What variables hold after an index was refused: most operations have changed the rows before."""
+"""Content of variables after an index error: most operations have changed the rows before."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def classes(tf):
-    """A network of a layer, and one of two such networks and a layer between."""
+    """Return a network of a layer, and one of two such networks and a layer between."""
     tfe = tf.contrib.eager
 
     class Inner(tfe.Network):

@@ -17,7 +17,7 @@ def columns(tf):
 
 
 def sparse(tf, places, values):
-    """A SparseTensor of whose shape as little is known as of those that are fed."""
+    """Return a SparseTensor of whose shape as little is known as of those that are fed."""
     unknown = tf.placeholder_with_default
     return tf.SparseTensor(
         unknown(np.int64(places), [None, 2]),

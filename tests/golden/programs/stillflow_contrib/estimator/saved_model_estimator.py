@@ -39,7 +39,7 @@ def linear(tf):
 
 
 def exported(tf, folder, modes=("train", "eval", "infer")):
-    """A SavedModel of a linear model that was trained for two steps."""
+    """Return a SavedModel of a linear model that was trained for two steps."""
     estimator = tf.estimator.Estimator(linear(tf), config=config(tf, os.path.join(folder, "first")))
     estimator.train(input_fn(tf, FEATURES, NUMBERS), steps=2)
     export = tf.estimator.export
@@ -59,7 +59,7 @@ def exported(tf, folder, modes=("train", "eval", "infer")):
 
 
 def in_folder(build):
-    """A program that is given a folder, which it leaves none behind."""
+    """Return a program that is given a folder, which it leaves none behind."""
 
     def made(tf):
         folder = tempfile.mkdtemp()

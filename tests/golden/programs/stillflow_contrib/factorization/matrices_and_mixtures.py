@@ -21,7 +21,7 @@ POINTS = np.concatenate(
 
 
 def sparse(tf, matrix):
-    """As a queue or a parser would give it: nothing is known of it before it runs."""
+    """Return a sparse tensor like a queue's or a parser's: unknown before it runs."""
     places = np.argwhere(matrix).astype(np.int64)
     parts = (places, matrix[tuple(places.T)], np.int64(matrix.shape))
     shapes = ([None, 2], [None], [None])
@@ -227,7 +227,7 @@ def mixture(tf, data, steps=3, **settings):
         data, settings.pop("initial", "random"), 2, 4, **settings
     )
     fetches = {"loss": loss, "initialized": initialized}
-    if not isinstance(data, list):  # scores of several inputs are refused
+    if not isinstance(data, list):  # scores of several inputs raise an error
         fetches["scores"] = scores
     fetches.update({f"assigned_{n}": each for n, each in enumerate(assignments[0])})
     facts = {"variables": [variable.name for variable in tf.global_variables()]}

@@ -25,7 +25,7 @@ def input_fn(tf, x=X, y=Y):
 
 
 def bundle(tf, path):
-    """The files of an export, its nodes, and its signatures."""
+    """Return the files of an export, its nodes, and its signatures."""
     path = path.decode() if isinstance(path, bytes) else path
     meta = tf.MetaGraphDef()
     with open(os.path.join(path, "export.meta"), "rb") as found:

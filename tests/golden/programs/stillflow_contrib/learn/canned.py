@@ -34,7 +34,7 @@ def columns(tf):
 
 
 def tensors(tf, fed=False):
-    """The features; words and ages are fed, lest the number of ids be known."""
+    """Return the features; words and ages are fed, so that the number of ids is unknown."""
     rows = len(AGE)
     words = tf.placeholder(tf.string, [None], name="words") if fed else JOB.tolist()
     job = tf.SparseTensor([[row, 0] for row in range(rows)], words, [rows, 1])
@@ -46,7 +46,7 @@ def tensors(tf, fed=False):
 
 
 def built(tf, estimator, labels, mode):
-    """The graph of a mode, a few steps, and what the model gives."""
+    """Return the graph of a mode, a few steps, and what the model gives."""
     tf.set_random_seed(1)
     tf.train.create_global_step()
     features = tensors(tf, fed=True)
@@ -221,7 +221,7 @@ def iris_flowers(tf):
 
 @program(rtol=1e-3, reason="two hundred steps of training")
 def iris_with_a_validation_monitor(tf):
-    """The tutorial on logging and monitoring of 2016 and 2017."""
+    """Return the tutorial on logging and monitoring of 2016 and 2017."""
     learn = tf.contrib.learn
     data, target = iris_flowers(tf)
     folder = tempfile.mkdtemp()
@@ -259,7 +259,7 @@ def iris_with_a_validation_monitor(tf):
 
 @program(rtol=1e-3, reason="a hundred steps of training")
 def census_of_wide_and_deep(tf):
-    """The tutorial on wide and deep learning of 2016 and 2017."""
+    """Return the tutorial on wide and deep learning of 2016 and 2017."""
     learn = tf.contrib.learn
     folder = tempfile.mkdtemp()
 
@@ -283,7 +283,7 @@ def census_of_wide_and_deep(tf):
 
 @program(rtol=1e-3, reason="a hundred steps of training")
 def houses_of_boston(tf):
-    """The tutorial on input functions of 2016 and 2017."""
+    """Return the tutorial on input functions of 2016 and 2017."""
     learn = tf.contrib.learn
     folder = tempfile.mkdtemp()
     names = ["crim", "rm", "tax"]

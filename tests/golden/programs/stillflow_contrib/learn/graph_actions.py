@@ -12,7 +12,7 @@ from tests.golden.registry import Run, program, raised
 
 
 def _folder(build):
-    """What `build` gives when it is called with a folder, which is gone afterwards."""
+    """Return `build(folder)` of a folder that is removed afterwards."""
     folder = tempfile.mkdtemp()
     try:
         return build(folder)
@@ -21,7 +21,7 @@ def _folder(build):
 
 
 def _line(tf):
-    """A graph that fits a line: the graph, and its tensors by name."""
+    """Return a graph that fits a line: the graph, and its tensors by name."""
     graph = tf.Graph()
     with graph.as_default():
         step = tf.train.get_or_create_global_step()
@@ -62,7 +62,7 @@ class _Told:
 
 
 def _saved(tf, folder):
-    """The last checkpoint; another thread saves more of them while training goes on."""
+    """Return the last checkpoint; another thread saves more of them while training goes on."""
     return os.path.basename(tf.train.latest_checkpoint(folder))
 
 

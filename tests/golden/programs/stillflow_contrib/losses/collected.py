@@ -16,7 +16,7 @@ def collected(tf, fetches, feeds, **facts):
 
 
 def weighted(loss, *args, rows=False, **kwargs):
-    """A loss under each form of weights; `rows`: it has one loss for each row."""
+    """Return a loss under each form of weights; `rows`: it has one loss for each row."""
     forms = WEIGHTS[:5] if rows else WEIGHTS
     return {f"{i}": loss(*args, **({} if w is None else {"weights": w}), **kwargs)
             for i, w in enumerate(forms)}

@@ -12,7 +12,7 @@ EMBEDDINGS = [[0.1, 0.9, 0.3], [0.8, -0.2, 0.4], [0.2, 0.7, -0.1], [-0.5, 0.5, 0
 
 
 def losses_of(tf):
-    """The module: the namespace above does not import it."""
+    """Return the module: the namespace above does not import it."""
     return importlib.import_module(f"{tf.__name__}.contrib.losses").metric_learning
 
 

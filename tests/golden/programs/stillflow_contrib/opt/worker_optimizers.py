@@ -18,7 +18,7 @@ def collections(tf):
 
 
 def model(tf):
-    """A loss on two variables; one that is not trained, local and not."""
+    """Return a loss on two variables; one that is not trained, local and not."""
     w = tf.get_variable("w", initializer=tf.constant([0.5, -0.25]))
     b = tf.get_variable("b", [], initializer=tf.ones_initializer())
     tf.get_variable("fixed", [], trainable=False, collections=[tf.GraphKeys.GLOBAL_VARIABLES])
