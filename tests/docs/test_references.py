@@ -24,7 +24,7 @@ PAGES = sorted(
 # Where a path may begin, and files of a user's, of TensorFlow's, or that commands write.
 FOLDERS = ("", "src", "src/stillflow", "tests", "tests/golden", "benchmarks", "tools", "examples")
 OTHERS = re.compile(
-    r"/tmp/|(?:train|program|setup|types)\.py|(?:requirements|today)\.txt|\w+_grad\.py"
+    r"/tmp/|(?:train|program|setup|types|(?:test_)?model)\.py|(?:requirements|today)\.txt|\w+_grad\.py"
 )
 OURS = re.compile(r"(?:src|tests|tools|docs|benchmarks|examples|graph|ops|runtime|files|facade)/")
 OLD_SPACES = {"tf.models", "tf.nn.seq2seq"}  # namespaces of 0.x

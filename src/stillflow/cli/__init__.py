@@ -19,6 +19,7 @@ COMMANDS = {
     "explain": "run a program and show the plan of each session.run, with times",
     "where": "say which file serves a name of TensorFlow, and which operations it makes",
     "convert": "convert a checkpoint to safetensors or npz, and back",
+    "export": "write a model as a PyTorch module, as ONNX or for torch.export",
     "inspect": "say what is in a checkpoint, graph, SavedModel, TFRecord file or event file",
     "tensorboard": "start TensorBoard, its projector with checkpoints included",
     "freeze_graph": "put a checkpoint's values into a graph as constants",

@@ -104,6 +104,7 @@ class Card(Traits):
         self.kernel_part: Callable[..., Any] | None = None
         self.gradient_part: Callable[..., Any] | None = None
         self.samples_part: Callable[..., Iterator[Any]] | None = None
+        self.torch_source_part: Callable[..., Any] | None = None
         self.place = ("", 0)  # the file and line that made it
 
     @cached_property
@@ -157,6 +158,14 @@ class Card(Traits):
     def kernel(self, part: Part) -> Part:
         """`f(node)` returns the kernel that runs at every step: a callable over the inputs."""
         return self._attach("kernel_part", part)
+
+    def torch_source(self, part: Part) -> Part:
+        """`f(node, *arguments)` gives the op as source over torch; by default its kernel goes out.
+
+        Arguments are `stillflow.export.arguments.Argument`s: as text, expressions of tensors. The
+        answer is an expression, a `Call` of a plain function, `Numbers`, or None for the kernel.
+        """
+        return self._attach("torch_source_part", part)
 
     def gradient(self, part: Part) -> Part:
         """`f(node, *grads)` builds the gradient nodes and gives one tensor or None per input."""

@@ -38,6 +38,16 @@ class Call(NamedTuple):
     kwargs: dict[str, Any]
 
 
+class Numbers(NamedTuple):
+    """An answer of `Card.torch_source`: integers of the host, as Python expressions.
+
+    Attributes:
+      texts: one expression for a scalar, a tuple of them for a vector.
+    """
+
+    texts: str | tuple[str, ...]
+
+
 class Handle(NamedTuple):
     """A kernel's answer for ops that stand for session state: variables, queues, tables."""
 
@@ -58,6 +68,8 @@ class Node:
     is_eager = False
     # Whether it may have to draw the same random numbers a second time, seeded or not.
     draws_again = False
+    # Whether kernels are to be plain functions of PyTorch, which can be written as source.
+    exporting = False
     # Positions of inputs whose gradient nobody wants; a gradient may leave them out.
     skipped: frozenset[int] = frozenset()
 

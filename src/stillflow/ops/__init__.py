@@ -12,6 +12,7 @@ from stillflow.graph.card import load_families
 from stillflow.ops import conversions as conversions
 from stillflow.ops import operators as operators
 
+_SOURCES = f"{__name__}.torch_sources"
 _loaded = False
 
 
@@ -21,6 +22,8 @@ def load_all() -> None:
     if _loaded:
         return
     for module in pkgutil.walk_packages(__path__, __name__ + "."):
+        if module.name.startswith(_SOURCES):  # they add to cards, for exporters alone
+            continue
         importlib.import_module(module.name)
     _loaded = True
 

@@ -10,15 +10,15 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from stillflow import errors
-from stillflow.files import wire
 from stillflow.files.failures import os_errors
 from stillflow.files.filesystem import open_file
+from stillflow.files.graph_files import from_text, read_graph, require_whole
 from stillflow.files.kinds import Kind
 from stillflow.graph import dtypes
 from stillflow.graph.card import find
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.graph.trust import effects_of
-from stillflow.protos import GraphDef, MetaGraphDef, SavedModel
+from stillflow.protos import MetaGraphDef, SavedModel
 
 Report = dict[str, Any]
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
@@ -31,45 +31,6 @@ def describe_graph(kind: Kind) -> Report:
     if isinstance(message, MetaGraphDef):
         return {"message": "MetaGraphDef", **_meta_graph(message)}
     return {"message": "GraphDef", **graph_report(message)}
-
-
-def read_graph(path: str) -> Any:
-    """Return the GraphDef or MetaGraphDef in a file, binary or text.
-
-    Raises:
-      InvalidArgumentError: If there is neither.
-    """
-    with open_file(path) as file, os_errors(path):
-        content = file.read()
-    if not content:
-        raise errors.invalid_argument(f"{path} is an empty file")
-    for kind in (GraphDef, MetaGraphDef):
-        for parse in (kind.FromString, _from_text(kind)):
-            try:
-                message = parse(content)
-            except (DecodeError, text_format.ParseError, UnicodeDecodeError, RecursionError):
-                continue
-            if _is_plausible(message):
-                return message
-    _refuse_cut_off(path, content, MetaGraphDef, "graph")  # both begin alike
-    raise errors.invalid_argument(
-        f"{path} is no GraphDef and no MetaGraphDef, neither binary nor text"
-    )
-
-
-def _refuse_cut_off(path: str, content: bytes, kind: Any, what: str) -> None:
-    if wire.is_cut_off(content, kind):
-        raise errors.data_loss(f"{path} is the beginning of a {what}; the rest is cut off")
-
-
-def _from_text(kind: Any) -> Any:
-    return lambda content: text_format.Parse(content.decode(), kind())
-
-
-def _is_plausible(message: Any) -> bool:
-    """Return True if a message is plausible: random bytes often parse too."""
-    graph = message.graph_def if isinstance(message, MetaGraphDef) else message
-    return bool(graph.node) and all(node.name and node.op.isidentifier() for node in graph.node)
 
 
 def _meta_graph(message: Any) -> Report:
@@ -193,12 +154,12 @@ def _read_saved_model(path: str, folder: str) -> Any:
         path = binary if os.path.exists(binary) else os.path.join(folder, "saved_model.pbtxt")
     with open_file(path) as file, os_errors(path):
         content = file.read()
-    for parse in (SavedModel.FromString, _from_text(SavedModel)):
+    for parse in (SavedModel.FromString, from_text(SavedModel)):
         try:
             message = parse(content)
         except (DecodeError, text_format.ParseError, UnicodeDecodeError, RecursionError):
             continue
         if message.meta_graphs:
             return message
-    _refuse_cut_off(path, content, SavedModel, "SavedModel")
+    require_whole(path, content, SavedModel, "SavedModel")
     raise errors.invalid_argument(f"{path} is no SavedModel")

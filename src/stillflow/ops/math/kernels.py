@@ -55,7 +55,9 @@ def element_wise(
 
 def broadcasting_call(node: Node, function: Callable[..., Any]) -> Any:
     """Return a call with all inputs; shapes not known yet are checked when it fails."""
-    if len(node.inputs) != 2 or (is_known(node.dims(0)) and is_known(node.dims(1))):
+    if len(node.inputs) != 2 or node.exporting:
+        return node.call(function, *node.inputs)
+    if is_known(node.dims(0)) and is_known(node.dims(1)):
         return node.call(function, *node.inputs)
 
     def run(x: Any, y: Any) -> Any:

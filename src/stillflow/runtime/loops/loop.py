@@ -198,6 +198,7 @@ def _trace(
 ) -> LoopTracer:
     facts = Facts(outer.facts.resources, {})
     facts.containers = outer.facts.containers
+    facts.exporting = outer.facts.exporting
     tracer = LoopTracer(facts, loop)
     for op in loop.invariants:
         tracer.enter_invariant(outer, op._inputs[0], entered[op], op._outputs, guard)

@@ -40,6 +40,7 @@ class Facts:
         self._arrays: dict[Tensor, np.ndarray] = {}
         self.containers = Containers()
         self.begun: Collection[Operation] = ()  # operations that the plan waits for at its end
+        self.exporting = False  # whether kernels are to be written as source
 
     def dims(self, tensor: Tensor) -> Dims:
         found = self._dims.get(tensor, _UNSEEN)
@@ -197,6 +198,10 @@ class PlanNode(Node):
     def only_begins(self) -> bool:
         """True if the plan waits for this op at its end, and not in place."""
         return self.op in self.facts.begun
+
+    @property
+    def exporting(self) -> bool:  # type: ignore[override]
+        return self.facts.exporting
 
     @property
     def draws_again(self) -> bool:  # type: ignore[override]

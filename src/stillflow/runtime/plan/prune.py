@@ -62,7 +62,9 @@ def _before(op: Operation, fed: set[Tensor]) -> list[Operation]:
 
 def _topological(ops: Sequence[Operation], fed: set[Tensor]) -> list[Operation]:
     places = {op: place for place, op in enumerate(ops)}  # operations of functions share numbers
-    waits = Dependencies([{places[source] for source in _before(op, fed)} for op in ops])
+    waits = Dependencies([  # exporters leave operations out that others only wait for
+        {places[source] for source in _before(op, fed) if source in places} for op in ops
+    ])  # fmt: skip
     ready = waits.free()
     result = []
     while ready:

@@ -1,0 +1,369 @@
+"""The statements of one function of an exported model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stillflow.export import literals
+from stillflow.export.arguments import Argument
+from stillflow.export.capture import Parameter
+from stillflow.export.literals import UnwritableError
+from stillflow.export.problems import Problem
+from stillflow.graph.node import Call, Numbers
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops import torch_sources as torch_sources
+from stillflow.ops.torch_sources.parts import Text
+from stillflow.runtime.plan.facts import PlanNode
+from stillflow.runtime.plan.steps import Guard, Name, Step
+from stillflow.runtime.plan.trace import Tracer
+
+if TYPE_CHECKING:
+    from stillflow.export.torch_writer import ModelWriter
+
+_WIDTH = 100
+# Functions that are written as operators.
+_OPERATORS = {
+    "torch.add": "+", "torch.sub": "-", "torch.mul": "*", "torch.div": "/",
+    "torch.true_divide": "/", "torch.subtract": "-", "torch.multiply": "*",
+    "operator.add": "+", "operator.sub": "-", "operator.mul": "*", "operator.truediv": "/",
+}  # fmt: skip
+
+
+class Names:
+    """Hands out names that are not in use."""
+
+    def __init__(self, taken: Sequence[str] = ()) -> None:
+        self.taken = set(taken)
+
+    def __call__(self, wish: str) -> str:
+        name, number = wish, 1
+        while name in self.taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self.taken.add(name)
+        return name
+
+
+class Body:
+    """The lines of one function: `forward`, or a loop.
+
+    Attributes:
+      lines: what was written.
+      problems: the operations that have no source.
+    """
+
+    def __init__(self, model: ModelWriter, tracer: Tracer, depth: int = 2) -> None:
+        self.model, self.tracer, self.depth = model, tracer, depth
+        self.wanted = model.wanted
+        self._records: list[tuple[Any, str, str]] = []
+        self.problems: list[Problem] = []
+        self.names = Names(literals.RESERVED)
+        self.local: dict[str, str] = {}  # names of the plan -> expressions
+        self.hosts: dict[str, Numbers] = {}  # names of the plan -> integers of the host
+        self.made: dict[str, str] = {}  # hosts of which there is a tensor, by name
+        self._tensors: dict[str, Tensor] = {}
+        for tensor, value in tracer.values.items():
+            self._tensors.setdefault(value.name, tensor)
+        self._guard: Guard = ()  # of the step that is written
+
+    # ---- lines
+
+    def begin(self) -> None:
+        """Start with no line; what was named keeps its name."""
+        self._records = []
+
+    def line(self, text: str, comment: str = "", guard: Guard = ()) -> None:
+        """Add a line that runs under a guard."""
+        self._records.append((guard or (), text, comment))
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the function, with their `if`s and `else`s."""
+        return _blocks(self._records, 0, self.depth, lambda name: self.local.get(name, name))
+
+    def name_for(self, name: str, op: Operation | None) -> str:
+        """A readable local name for a value: after its operation."""
+        tensor = self._tensors.get(name)
+        wish = name if tensor is None else tensor.op.name
+        if op is not None and tensor is None:
+            wish = op.name
+        parts = [literals.identifier(part).strip("_") for part in wish.split("/")[-2:]]
+        wish = literals.identifier("_".join(filter(None, parts)).lower())
+        found = self.local[name] = self.names(wish)
+        return found
+
+    # ---- values
+
+    def expression(self, name: str) -> str:
+        """The value of a name of the plan as an expression of a tensor."""
+        if name in self.hosts:
+            return self._tensor_of(name)
+        if name in self.local:
+            return self.local[name]
+        parameter = self.model.program.parameters.get(name) if self.is_outer else None
+        if parameter is not None:
+            return self.model.parameter(parameter)
+        if name in self.tracer.constants:
+            value = self.tracer.constants[name]
+            weight = self.model.weights.get(id(value))
+            if weight is not None:
+                return self.model.parameter(weight)
+            if hasattr(value, "value") and isinstance(value.value, torch.Tensor):
+                return self.model.variable(value)
+            made = self.model.constant(value, self._tensors.get(name))
+            self.local[name] = made
+            return made
+        return name
+
+    @property
+    def is_outer(self) -> bool:
+        return self.tracer is self.model.program.tracer
+
+    def _tensor_of(self, name: str) -> str:
+        """The tensor of integers of the host, made where it is first asked for."""
+        if name not in self.made:
+            numbers = self.hosts[name].texts
+            tensor = self._tensors.get(name)
+            dtype = "torch.int32" if tensor is None else str(_torch_type(tensor))
+            text = numbers if isinstance(numbers, str) else literals.sequence_text(numbers, list)
+            made = self.name_for(f"{name} of tensor", None if tensor is None else tensor.op)
+            self.line(f"{made} = torch.tensor({text}, dtype={dtype}, device=self.device)",
+                      guard=self._guard)  # fmt: skip
+            if self._guard:
+                return made
+            self.made[name] = made
+        return self.made[name]
+
+    def argument(self, tensor: Tensor) -> Argument:
+        """An input of an operation, for its card."""
+        name = self.tracer.values[tensor].name
+        known = self._known(tensor, name)
+        number = numbers = None
+        host = self.hosts.get(name)
+        if host is not None:
+            number = host.texts if isinstance(host.texts, str) else None
+            numbers = host.texts if isinstance(host.texts, tuple) else None
+        elif known is not None and known.dtype.kind in "fiu":
+            if known.ndim == 0:
+                number = literals.number_text(known.item())
+            elif known.ndim == 1 and known.dtype.kind in "iu":
+                numbers = tuple(map(str, known.tolist()))
+        return Argument(lambda: self.expression(name), known, number, numbers)
+
+    def _known(self, tensor: Tensor, name: str) -> Any:
+        """The value of a small constant that is no weight, as an array; else None."""
+        known = self.tracer.facts.value(tensor)
+        value = self.tracer.constants.get(name)
+        small = isinstance(value, torch.Tensor) and value.numel() <= literals.MOST_ITEMS
+        if known is not None or not small or id(value) in self.model.weights:
+            return known
+        assert isinstance(value, torch.Tensor)
+        return (value.float() if value.dtype == torch.bfloat16 else value).cpu().numpy()
+
+    # ---- steps
+
+    def step(self, step: Step) -> None:
+        """Write a step; what has no source becomes a problem."""
+        if step.kind == "read" and self.is_outer and step.outputs[0] in self.parameters:
+            return
+        self._guard = step.guard
+        try:
+            getattr(self, f"_{step.kind}")(step)
+        except UnwritableError as error:
+            assert step.op is not None
+            self.problems.append(Problem(step.op, f"has no source outside of Stillflow: {error}"))
+            for name in step.outputs:
+                self.name_for(name, step.op)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        return self.model.program.parameters
+
+    def _call(self, step: Step) -> None:
+        op = step.op
+        assert op is not None
+        answer = self._host_arithmetic(step)
+        part = op.card.torch_source_part
+        if part is not None and answer is None:
+            node = PlanNode(op, self.tracer.facts)
+            answer = part(node, *[self.argument(tensor) for tensor in op._inputs])
+        if isinstance(answer, Numbers):
+            self.hosts[step.outputs[0]] = answer
+            return
+        if isinstance(answer, list):
+            for name, each in zip(step.outputs, answer, strict=True):
+                self._output(step, name, each)
+            return
+        if not step.outputs:
+            return  # it only checks
+        text = self._text_of(step, answer)
+        targets = ", ".join(self.name_for(name, op) for name in step.outputs)
+        self.line(f"{targets} = {text}", op.name, step.guard)
+
+    def _output(self, step: Step, name: str, answer: Any) -> None:
+        """Write one of several outputs that have expressions of their own."""
+        assert step.op is not None
+        if isinstance(answer, Numbers):
+            self.hosts[name] = answer
+        elif name in self.wanted:
+            text = self._text_of(step, answer)
+            self.line(f"{self.name_for(name, step.op)} = {text}", step.op.name, step.guard)
+
+    def _text_of(self, step: Step, answer: Any) -> str:
+        if answer is None:
+            return self.call_text(step.function, step.arguments, step.keywords)
+        if isinstance(answer, Call):
+            return self.call_text(answer.function, answer.args, answer.kwargs)
+        return str(answer)
+
+    def _host_arithmetic(self, step: Step) -> Numbers | None:
+        """The numbers of an operation on integers that the host knows, some in this run only."""
+        op = step.op
+        assert op is not None
+        scalar = op.card.scalar
+        if scalar is None or op._outputs[0].dtype.name not in ("int32", "int64"):
+            return None
+        names = [self.tracer.values[tensor].name for tensor in op._inputs]
+        if not any(name in self.hosts for name in names):
+            return None
+        arguments = [self.argument(tensor) for tensor in op._inputs]
+        lengths = {len(each.numbers) for each in arguments if each.numbers is not None} - {1}
+        if len(lengths) > 1 or any(a.number is None and a.numbers is None for a in arguments):
+            return None
+        if all(each.number is not None for each in arguments):
+            return Numbers(f"({scalar.text.format(*[each.number for each in arguments])})")
+        count = lengths.pop() if lengths else 1
+        columns = [
+            [each.number] * count if each.number is not None
+            else list(each.numbers or ()) * (count if len(each.numbers or ()) == 1 else 1)
+            for each in arguments
+        ]  # fmt: skip
+        return Numbers(tuple(f"({scalar.text.format(*row)})" for row in zip(*columns, strict=True)))
+
+    def call_text(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+        """A call as an expression."""
+        write = self.model.functions.expression
+        name = write(function)
+        operator = _OPERATORS.get(name)
+        if operator and len(args) == 2 and not kwargs:
+            left, right = (self._operand(arg) for arg in args)
+            if right == {"*": "1.0", "/": "1.0", "+": "0.0", "-": "0.0"}[operator]:
+                return left
+            return f"{left} {operator} {right}"
+        texts = [self._written(arg) for arg in args]
+        named = [f"{key}={self._written(value)}" for key, value in kwargs.items()]
+        if name.startswith("torch.Tensor.") and texts:
+            return (
+                f"{texts[0]}.{name.removeprefix('torch.Tensor.')}({', '.join(texts[1:] + named)})"
+            )
+        return f"{name}({', '.join(texts + named)})"
+
+    def _operand(self, arg: Any) -> str:
+        if isinstance(arg, Name):
+            constant = self.tracer.constants.get(str(arg))
+            if (
+                id(constant) not in self.model.weights
+                and isinstance(constant, torch.Tensor)
+                and constant.ndim == 0
+            ):
+                text = literals.number_text(constant.item())
+                if text is not None and constant.dtype not in (torch.bool, torch.complex64):
+                    return f"({text})" if text.startswith("-") else text
+        return self._written(arg)
+
+    def _written(self, arg: Any) -> str:
+        if isinstance(arg, Name):
+            return self.expression(str(arg))
+        if isinstance(arg, (Argument, Text)):
+            return str(arg)
+        if isinstance(arg, Tensor):
+            return self.expression(self.tracer.values[arg].name)
+        if isinstance(arg, torch.device):
+            return "self.device"
+        return self.model.functions.expression(arg)
+
+    def _bool(self, step: Step) -> None:
+        source, target = step.inputs[0], step.outputs[0]
+        if self.is_outer and source in self.model.program.training:
+            self.local[target] = "self.training"
+            return
+        name = self.name_for(target, step.op)
+        self.line(f"{name} = bool({self.expression(source)})", guard=step.guard)
+
+    def _alias(self, step: Step) -> None:
+        value, index = step.outputs
+        for name in (value, index):
+            if name not in self.local:
+                self.name_for(name, step.op)
+        text = self.expression(step.inputs[0])
+        comment = step.op.name if step.op is not None else ""
+        self.line(f"{self.local[value]} = {text}", comment, step.guard)
+        if index in self.model.wanted:
+            made = f"torch.tensor({step.arguments[0]}, dtype=torch.int32, device=self.device)"
+            self.line(f"{self.local[index]} = {made}", guard=step.guard)
+
+    def _flag(self, step: Step) -> None:
+        name = step.outputs[0]
+        if name not in self.local:
+            self.name_for(name, step.op)
+        self.line(f"{self.local[name]} = {step.arguments[0]}", guard=step.guard)
+
+    def _number(self, step: Step) -> None:
+        raise UnwritableError("a counter of a loop")
+
+    def _read(self, step: Step) -> None:
+        self.local[step.outputs[0]] = self.expression(step.inputs[0])
+
+    def _copy(self, step: Step) -> None:
+        self.local[step.outputs[0]] = self.expression(step.inputs[0])
+
+    def _loop(self, step: Step) -> None:
+        from stillflow.export.torch_loops import write_loop
+
+        write_loop(self, step)
+
+
+def _blocks(records: Sequence[Any], place: int, depth: int, name_of: Any) -> list[str]:
+    """Lines of a block; what stands together under one predicate becomes one `if` and `else`.
+
+    Args:
+      records: guard, text and comment of each line.
+      place: the number of predicates around the block.
+      depth: its indentation.
+      name_of: gives the expression of a predicate.
+    """
+    lines: list[str] = []
+    indent = "    " * depth
+    at = 0
+    while at < len(records):
+        guard, text, comment = records[at]
+        if len(guard) == place:
+            full = f"{indent}{text}  # {comment}" if comment else f"{indent}{text}"
+            if comment and len(full) > _WIDTH:
+                lines.append(f"{indent}# {comment}")
+                full = f"{indent}{text}"
+            lines.append(full)
+            at += 1
+            continue
+        name = guard[place][0]
+        end = at
+        while end < len(records) and records[end][0][place : place + 1] in (
+            ((name, True),), ((name, False),),
+        ):  # fmt: skip
+            end += 1
+        yes = [each for each in records[at:end] if each[0][place][1]]
+        no = [each for each in records[at:end] if not each[0][place][1]]
+        for test, part in ((f"if {name_of(name)}:" if yes else "", yes),
+                           ("else:" if yes else f"if not {name_of(name)}:", no)):  # fmt: skip
+            if part:
+                lines.append(f"{indent}{test}")
+                lines += _blocks(part, place + 1, depth + 1, name_of)
+        at = end
+    return lines
+
+
+def _torch_type(tensor: Tensor) -> Any:
+    return getattr(torch, tensor.dtype.base_dtype.torch_name or "float32")

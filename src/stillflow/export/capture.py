@@ -1,0 +1,281 @@
+"""A graph's inference part, pruned, folded and traced: what exporters write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from stillflow.export.problems import ExportError, Problem, explained
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.functions.inlining import inline, is_call
+from stillflow.runtime.loops.frames import find_frames, has_loops
+from stillflow.runtime.passes.dead_steps import drop_unused
+from stillflow.runtime.plan.facts import Facts, PlanNode
+from stillflow.runtime.plan.prune import order
+from stillflow.runtime.plan.steps import Guard, Step, Value
+from stillflow.runtime.plan.trace import Tracer
+from stillflow.runtime.resources import Resources
+
+# Parts of the names of truth placeholders that say whether a model trains.
+_FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+_TRAINING = ("train", "phase", "learning")
+
+
+@dataclass
+class Parameter:
+    """A tensor with a value of its own: a variable, or a weight of a frozen graph.
+
+    Attributes:
+      name: of the variable or constant in TensorFlow.
+      value: its numbers.
+      trainable: whether gradients are for it.
+    """
+
+    name: str
+    value: torch.Tensor
+    trainable: bool
+
+
+@dataclass
+class Program:
+    """What is exported.
+
+    Attributes:
+      graph: where it comes from.
+      inputs: the tensors that callers give, with their local names.
+      outputs: the tensors that they get, with the values that these are.
+      steps: what is computed, in order.
+      parameters: by local name.
+      training: local names of truths that say whether the model trains.
+      tracer: what made the steps; it knows shapes, types and constants.
+    """
+
+    graph: Any
+    inputs: list[tuple[Tensor, str]]
+    outputs: list[tuple[Tensor, Value]]
+    steps: list[Step]
+    tracer: Tracer
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    training: dict[str, Tensor] = field(default_factory=dict)
+
+    def dims(self, tensor: Tensor) -> Dims:
+        """The dimensions of a tensor, as far as they are known."""
+        return self.tracer.facts.dims(tensor)
+
+
+class ExportTracer(Tracer):
+    """Traces as for a plan, but keeps weights apart from numbers that are folded."""
+
+    def __init__(self, facts: Facts, has_variables: bool) -> None:
+        super().__init__(facts)
+        self.moves = None
+        facts.exporting = True
+        self.has_variables = has_variables
+        self.weights: dict[str, Operation] = {}  # constants that stand for variables
+        self.problems: list[Problem] = []
+
+    def fold(self, op: Operation, node: PlanNode, guard: Guard) -> bool:
+        """Compute the op now if it can be; a weight stays, so that it can be trained."""
+        if op.type != "Const" or self.has_variables or not _is_weight(op):
+            return super().fold(op, node, guard)
+        name = self.name("c")
+        value = self.facts.resources.from_array(op._values[0])  # type: ignore[index]
+        self.constants[name] = value
+        self.weights[name] = op
+        self.facts._dims[op._outputs[0]] = tuple(value.shape)
+        self.values[op._outputs[0]] = Value(name, guard, self.memory.borrowed())
+        return True
+
+    def run_once(self, op: Operation, node: PlanNode, guard: Guard) -> None:
+        """Add the step of an op; one that has none is noted, so that all are named at once."""
+        try:
+            super().run_once(op, node, guard)
+        except ExportError:
+            raise
+        except Exception as error:
+            self.problems.append(Problem(op, str(error).partition("\n")[0]))
+            for tensor in op._outputs:
+                self.values.setdefault(tensor, Value(self.name("t"), guard))
+
+
+def _is_weight(op: Operation) -> bool:
+    dtype = op._outputs[0].dtype
+    return bool(dtype.is_floating and op._values[0].ndim > 0)  # type: ignore[index]
+
+
+def capture(resources: Resources, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Program:
+    """Trace the part of a graph between inputs and outputs.
+
+    Args:
+      resources: the state of the session that holds the variables.
+      inputs: tensors that callers will give.
+      outputs: tensors that they want.
+
+    Raises:
+      ExportError: if operations cannot be exported, or placeholders are needed that are no inputs.
+    """
+    graph = outputs[0].graph
+    feeds: dict[Tensor, Dims] = {tensor: tensor._dims for tensor in inputs}
+    switches = _training_switches(outputs, feeds)
+    feeds.update(dict.fromkeys(switches, ()))
+    ops = _needed(outputs, feeds)
+    _require_inputs(ops, feeds)
+    wanted: Sequence[Tensor] = outputs
+    if any(is_call(op) for op in ops):
+        ops, now = inline(ops, feeds, wanted, [])
+        wanted = [now.tensors.get(tensor, tensor) for tensor in wanted]
+        feeds = {now.tensors.get(tensor, tensor): dims for tensor, dims in feeds.items()}
+        ops = _needed(wanted, feeds)
+    _require_exportable(ops, feeds, inputs)
+    facts = Facts(resources, feeds)
+    has_variables = any(op.card.handle == "variable" or _is_variable(op) for op in ops)
+    tracer = ExportTracer(facts, has_variables)
+    names = {tensor: tracer.feed(tensor) for tensor in feeds}
+    tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
+    if tracer.problems:
+        raise explained(tracer.problems, inputs)
+    values = [_value(tracer, tensor) for tensor in wanted]
+    keep = [value.name for value in values]
+    keep += [name for value in values for name, _ in value.guard or ()]
+    fed = list(names.values())
+    program = Program(
+        graph, list(zip(inputs, fed[: len(inputs)], strict=True)),
+        list(zip(outputs, values, strict=True)), drop_unused(tracer.steps, keep, ()), tracer,
+    )  # fmt: skip
+    program.training = dict(zip(fed[len(inputs) :], switches, strict=True))
+    _find_parameters(program, tracer)
+    return program
+
+
+def _value(tracer: Tracer, tensor: Tensor) -> Value:
+    value = tracer.values.get(tensor)
+    if value is None or value.guard is None:
+        raise ExportError(f"{tensor.name} has no value outside of its loop or branch")
+    if tensor.dtype._is_ref_dtype and value.is_handle:
+        return tracer.read(tensor.op, value, value.guard)
+    return value
+
+
+def _is_variable(op: Operation) -> bool:
+    return op.card.gives == "variable"
+
+
+def _needed(tensors: Sequence[Tensor], fed: Any) -> list[Operation]:
+    """The operations that tensors depend on; of control inputs those that tell of branches.
+
+    What else waits for each other, as assertions and updates, is no part of the function.
+    """
+    stack = [tensor.op for tensor in tensors if tensor not in fed]
+    found = set(stack)
+    while stack:
+        op = stack.pop()
+        before = [tensor.op for tensor in op._inputs if tensor not in fed]
+        before += [each for each in op._control_inputs if _is_pivot(each)]
+        for each in before:
+            if each not in found:
+                found.add(each)
+                stack.append(each)
+    return order(found, set(fed))
+
+
+def _is_pivot(op: Operation) -> bool:
+    """Return True for the operations by which branches and loops say that they run."""
+    return op.card.flow is not None and op.type != "NoOp"
+
+
+def placeholders(outputs: Sequence[Tensor]) -> list[Tensor]:
+    """The placeholders that outputs depend on, in the order in which they were made."""
+    ops = _needed(outputs, {})
+    return [op._outputs[0] for op in ops if op.type in ("Placeholder", "PlaceholderV2")]
+
+
+def is_training_switch(tensor: Tensor) -> bool:
+    """Return True for a scalar truth, fed by programs, by whose name they tell a graph to train."""
+    if tensor.op.type not in _FED or tensor.dtype.name != "bool":
+        return False
+    if tensor._dims != () and tensor.op.type == "PlaceholderWithDefault":
+        return False
+    return any(part in tensor.op.name.lower() for part in _TRAINING)
+
+
+def _training_switches(outputs: Sequence[Tensor], fed: Any) -> list[Tensor]:
+    """Scalar truths by which the graph is told to train, and that are no inputs."""
+    tensors = [op._outputs[0] for op in _needed(outputs, fed) if op.type in _FED]
+    return [each for each in tensors if each not in fed and is_training_switch(each)]
+
+
+def _require_inputs(ops: Sequence[Operation], fed: Any) -> None:
+    missing = [
+        op for op in ops
+        if op.type in ("Placeholder", "PlaceholderV2") and op._outputs[0] not in fed
+    ]  # fmt: skip
+    if missing:
+        names = ", ".join(op._outputs[0].name for op in missing)
+        raise ExportError(f"the outputs depend on {names}; add to the inputs what is missing")
+
+
+_BLOCKED = {
+    "runs Python": "runs Python code of the program", "network": "uses the network",
+    "reads files": "reads files", "writes files": "writes files",
+}  # fmt: skip
+_OBJECTS = {
+    "queue": "a queue", "iterator": "an iterator", "dataset": "a dataset", "reader": "a reader",
+    "barrier": "a barrier", "staging area": "a staging area", "mutex": "a mutex",
+    "accumulator": "an accumulator", "summary writer": "a summary writer",
+    "optional": "an optional", "rendezvous": "a transfer", "table": "a table",
+}  # fmt: skip
+
+
+def _require_exportable(ops: Sequence[Operation], fed: Any, inputs: Sequence[Tensor]) -> None:
+    """Raise the error of operations that no exported model can have."""
+    problems = []
+    for op in ops:
+        if all(tensor in fed for tensor in op._outputs) and op._outputs:
+            continue
+        card = op.card
+        kind = card.handle or card.gives
+        if card.effect in _BLOCKED:
+            problems.append(Problem(op, _BLOCKED[card.effect]))
+        elif kind in _OBJECTS:
+            problems.append(Problem(op, f"works on {_OBJECTS[kind]}"))
+        elif card.writes and kind == "variable":
+            problems.append(Problem(op, "changes a variable"))
+    if problems:
+        raise explained(problems, inputs)
+
+
+def _find_parameters(program: Program, tracer: ExportTracer) -> None:
+    """Note what is a variable's value, and what is a weight."""
+    names = {id(state): tensor.op.name for tensor, state in reversed(tracer.facts.handles.items())}
+    trainable = _trainable(program.graph)
+    reads: dict[str, str] = {}
+    handles = [name for name, value in tracer.constants.items() if hasattr(value, "value")]
+    for name in handles:
+        state = tracer.constants[name]
+        known = names.get(id(state), name)
+        if state.value is None:
+            raise ExportError(f"the variable {known} has no value: initialize or restore it")
+        if not isinstance(state.value, torch.Tensor):
+            raise ExportError(f"the variable {known} holds strings")
+        learns = state.value.is_floating_point() and (not trainable or known in trainable)
+        program.parameters[name] = Parameter(known, state.value.detach().cpu(), learns)
+    for step in program.steps:
+        if step.kind == "read" and step.inputs[0] in program.parameters:
+            program.parameters[step.outputs[0]] = program.parameters[step.inputs[0]]
+    del reads
+    used = {name for step in program.steps for name in step.inputs}
+    used.update(value.name for _, value in program.outputs)
+    for name, op in tracer.weights.items():
+        if name in used:
+            value = tracer.constants[name].detach().cpu()
+            program.parameters[name] = Parameter(op.name, value, True)
+
+
+def _trainable(graph: Any) -> set[str]:
+    """Names of the variables that the program trains; empty if it does not say."""
+    found = graph.get_collection("trainable_variables")
+    return {variable.op.name for variable in found if hasattr(variable, "op")}

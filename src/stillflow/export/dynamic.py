@@ -1,0 +1,83 @@
+"""Exported modules as programs of `torch.export`, with sizes that may differ from run to run."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from stillflow.export.problems import ExportError
+from stillflow.graph.operation import Tensor
+from stillflow.runtime.plan.values import from_array
+
+Names = Mapping[str, Mapping[int, str]]  # of dimensions, by input and place
+
+
+def parse_dynamic(texts: list[str]) -> dict[str, dict[int, str]]:
+    """Names of dimensions from a command line: "x:0=batch,height" names the first two of x:0.
+
+    Raises:
+      ExportError: if a text is not of this form.
+    """
+    found: dict[str, dict[int, str]] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        if not equals or not listed:
+            raise ExportError(
+                f"{text!r} does not name dimensions: write x:0=batch or x:0=batch,,time"
+            )
+        name = name if ":" in name else f"{name}:0"
+        found[name] = {place: each for place, each in enumerate(listed.split(",")) if each}
+    return found
+
+
+def dynamic_shapes(fed: Mapping[Tensor, np.ndarray], names: Names) -> tuple[dict[int, Any], ...]:
+    """The dimensions of a module's arguments that may have any size: those the graph leaves open.
+
+    Args:
+      fed: inputs, in order, with samples.
+      names: of dimensions; equal names mean equal sizes.
+    """
+    made: dict[str, Any] = {}
+    shapes = []
+    for tensor, array in fed.items():
+        dims = tensor._dims if tensor._dims is not None else (None,) * array.ndim
+        chosen = names.get(tensor.name, {})
+        shape: dict[int, Any] = {}
+        for place, size in enumerate(dims):
+            if place in chosen:
+                shape[place] = made.setdefault(chosen[place], torch.export.Dim(chosen[place]))
+            elif size is None:
+                shape[place] = torch.export.Dim.AUTO
+        shapes.append(shape)
+    return tuple(shapes)
+
+
+def to_program(
+    model: torch.nn.Module, fed: Mapping[Tensor, np.ndarray], names: Names
+) -> torch.export.ExportedProgram:
+    """The graph that `torch.export` makes of a module.
+
+    Raises:
+      ExportError: if it can make none: the module's Python depends on values.
+    """
+    args = tuple(from_array(array) for array in fed.values())
+    try:
+        with _quiet(), torch.no_grad():
+            return torch.export.export(model, args, dynamic_shapes=dynamic_shapes(fed, names))
+    except Exception as error:  # whatever tracing runs into
+        first = str(error).strip().partition("\n")[0]
+        raise ExportError(
+            f"torch.export cannot trace the module: {type(error).__name__}: {first}"
+        ) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,126 @@
+"""Sessions' graphs as PyTorch modules."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stillflow.export.capture import Program, capture, placeholders
+from stillflow.export.package import write_package
+from stillflow.export.problems import ExportError
+from stillflow.export.torch_writer import Written, to_source
+from stillflow.export.verification import Comparison, compare, sample_inputs
+from stillflow.graph.operation import Operation, Tensor
+
+if TYPE_CHECKING:
+    import torch
+
+_numbers = itertools.count(1)
+
+
+def to_torch(
+    session: Any,
+    inputs: Sequence[Any] | None,
+    outputs: Sequence[Any],
+    path: str | None = None,
+    samples: Mapping[str, Any] | None = None,
+    verify: bool = True,
+    force: bool = False,
+) -> torch.nn.Module:
+    """Write the function between tensors of a graph as a PyTorch module.
+
+        model = stillflow.export.to_torch(session, ["images:0"], ["logits:0"], path="exported")
+        logits = model(torch.zeros(8, 224, 224, 3))
+
+    Args:
+      session: the session, which holds the variables.
+      inputs: tensors or their names, in the order of the module's arguments. None: all placeholders
+        that the outputs depend on.
+      outputs: tensors or their names. The module returns a tensor for one, a tuple for more.
+      path: a folder to write: `model.py`, `model.safetensors` and a test.
+      samples: arrays for the inputs, by name, with which the model is compared.
+      verify: whether the module's outputs are compared with the session's.
+      force: whether a folder that exists is replaced.
+
+    Returns:
+      The module with its weights, in evaluation mode. Its `source` is the text of `model.py`, its
+      `comparison` tells how far its outputs are from the session's.
+
+    Raises:
+      ExportError: if an operation cannot be exported, or outputs differ.
+    """
+    program = capture_of(session, inputs, outputs)
+    written = to_source(program)
+    model = load_module(written)
+    comparison = None
+    if verify:
+        fed = sample_inputs(program, samples)
+        comparison = compare(session, program, fed, lambda *given: model(*given))
+        if not comparison.equal and path is None:
+            raise ExportError(comparison.message)
+    if path is not None:
+        write_package(path, written, comparison, force)
+    if comparison is not None and not comparison.equal:
+        raise ExportError(comparison.message)
+    model.source, model.comparison = written.text, comparison  # type: ignore[assignment]
+    return model
+
+
+def capture_of(session: Any, inputs: Sequence[Any] | None, outputs: Sequence[Any]) -> Program:
+    """The program between tensors of a session's graph."""
+    if not outputs:
+        raise ValueError("name at least one output")
+    wanted = [as_tensor(session.graph, each) for each in outputs]
+    if inputs is None:
+        given = [each for each in placeholders(wanted) if not is_switch(each)]
+    else:
+        given = [as_tensor(session.graph, each) for each in inputs]
+    with session.graph.as_default():
+        return capture(session._get_resources(), given, wanted)
+
+
+def is_switch(tensor: Tensor) -> bool:
+    """Return True for a scalar truth by which a graph is told to train."""
+    from stillflow.export.capture import is_training_switch
+
+    return is_training_switch(tensor)
+
+
+def as_tensor(graph: Any, named: Any) -> Tensor:
+    """A tensor of a graph, from itself, its name, or the name of its operation.
+
+    Raises:
+      ExportError: if the graph has none of that name.
+    """
+    if isinstance(named, Tensor):
+        return named
+    if hasattr(named, "_as_graph_element"):  # a variable
+        return named._as_graph_element()  # type: ignore[no-any-return]
+    try:
+        found = graph.as_graph_element(str(named), allow_tensor=True, allow_operation=True)
+    except (KeyError, ValueError) as error:
+        raise ExportError(f"there is no tensor {named}: {error}") from None
+    if isinstance(found, Operation):
+        if not found._outputs:
+            raise ExportError(f"the operation {named} has no output")
+        return found._outputs[0]
+    return found  # type: ignore[no-any-return]
+
+
+def load_module(written: Written) -> torch.nn.Module:
+    """The module that a source defines, with its weights."""
+    name = f"stillflow_exported_{next(_numbers)}"
+    module = types.ModuleType(name)
+    sys.modules[name] = module  # classes are looked up there
+    exec(compile(written.text, f"<{name}>", "exec"), module.__dict__)
+    model = module.Model()
+    model.load_state_dict(written.tensors)
+    return model.eval()  # type: ignore[no-any-return]
+
+
+__all__ = ["Comparison", "np", "to_torch"]

@@ -1,0 +1,180 @@
+"""A program as the source of an `nn.Module`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from stillflow.export import literals, naming
+from stillflow.export.body import Body, Names
+from stillflow.export.capture import Parameter, Program
+from stillflow.export.functions import FunctionWriter
+from stillflow.export.literals import UnwritableError
+from stillflow.export.problems import explained
+from stillflow.export.torch_template import HEADER, LOADING, MODEL, SCOPE
+from stillflow.graph.operation import Tensor
+
+
+@dataclass
+class Written:
+    """The source of a model, and its numbers.
+
+    Attributes:
+      text: of `model.py`.
+      tensors: of the weights' file, by key of the state dict.
+      names: the TensorFlow variable of each key.
+    """
+
+    text: str
+    tensors: dict[str, torch.Tensor]
+    names: dict[str, str]
+
+
+class ModelWriter:
+    """Writes a program as a module of Python."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.module_names = Names({*literals.RESERVED, "Model", "Scope", "load", "read_tensors"})
+        self.functions = FunctionWriter(self.module_names)
+        self.tensors: dict[str, torch.Tensor] = {}
+        self.names: dict[str, str] = {}
+        self.methods: list[str] = []
+        used = {id(p): p for p in program.parameters.values()}
+        self.keys = naming.keys_of(parameter.name for parameter in used.values())
+        constants = program.tracer.constants
+        self.weights = {
+            id(constants[name]): parameter for name, parameter in program.parameters.items()
+            if isinstance(constants.get(name), torch.Tensor)
+        }  # fmt: skip
+        self.members: dict[str, str] = {}  # key -> the expression that makes it
+        self.constants: dict[int, str] = {}
+        self._alive: list[Any] = []
+        self.wanted = {name for step in program.steps for name in step.inputs}
+        self.wanted.update(value.name for _, value in program.outputs)
+        self._buffer_names = Names([key.partition(".")[0] for key in self.keys.values()])
+
+    # ---- what a module holds
+
+    def parameter(self, parameter: Parameter) -> str:
+        """The expression of a parameter; it becomes a member of the module."""
+        key = self.keys[parameter.name]
+        if key not in self.members:
+            value = parameter.value
+            self.tensors[key] = value
+            self.names[key] = parameter.name
+            dtype = "" if value.dtype == torch.float32 else f", dtype={value.dtype}"
+            empty = f"torch.empty({tuple(value.shape)}{dtype})"
+            self.members[key] = f"nn.Parameter({empty})" if parameter.trainable else empty
+        return f"self.{key}"
+
+    def variable(self, state: Any) -> str:
+        """The expression of the variable behind a handle."""
+        for name, parameter in self.program.parameters.items():
+            if self.program.tracer.constants.get(name) is state:
+                return self.parameter(parameter)
+        raise UnwritableError("a variable")
+
+    def constant(self, value: Any, tensor: Tensor | None) -> str:
+        """The expression of a constant: a buffer, of the file if it is large."""
+        if id(value) in self.constants:
+            return self.constants[id(value)]
+        self._alive.append(value)
+        if not isinstance(value, torch.Tensor):
+            text = self.functions.expression(value)
+            name = self.module_names(f"_{literals.identifier(_op_name(tensor))}")
+            self.functions.definitions[name] = f"{name} = {text}"
+        else:
+            key = self._buffer_names(f"const_{literals.identifier(_op_name(tensor)).strip('_')}")
+            name = f"self.{key}"
+            if value.numel() <= literals.MOST_ITEMS and not value.is_complex():
+                self.members[key] = f"{literals.tensor_text(value)}!"
+            else:
+                self.tensors[key] = value.detach().cpu()
+                self.members[key] = f"torch.empty({tuple(value.shape)}, dtype={value.dtype})"
+        self.constants[id(value)] = name
+        return name
+
+    # ---- the text
+
+    def write(self) -> Written:
+        """Write the module.
+
+        Raises:
+          ExportError: if an operation has no source.
+        """
+        body = Body(self, self.program.tracer)
+        arguments = [self._input(body, tensor, name) for tensor, name in self.program.inputs]
+        for name in self.program.training:
+            body.local[name] = "torch.tensor(self.training)"
+        for step in self.program.steps:
+            body.step(step)
+        results = [body.expression(value.name) for _, value in self.program.outputs]
+        body.line(f"return {results[0] if len(results) == 1 else ', '.join(results)}")
+        if body.problems:
+            raise explained(body.problems, [tensor for tensor, _ in self.program.inputs])
+        return Written(self._text(arguments, body.lines), self.tensors, self.names)
+
+    def _input(self, body: Body, tensor: Tensor, name: str) -> str:
+        wish = literals.identifier(tensor.name.removesuffix(":0").lower())
+        body.local[name] = body.names(wish)
+        return body.local[name]
+
+    def _text(self, arguments: list[str], lines: list[str]) -> str:
+        inputs = [tensor.name for tensor, _ in self.program.inputs]
+        outputs = [tensor.name for tensor, _ in self.program.outputs]
+        if any(re.search(r"\bF\.", line) for line in lines):
+            self.functions.need("import torch.nn.functional as F")
+        header = HEADER.format(
+            imports="".join(f"{each}\n" for each in sorted(self.functions.imports)),
+            inputs=literals.sequence_text(list(map(repr, inputs)), tuple),
+            outputs=literals.sequence_text(list(map(repr, outputs)), tuple),
+        )
+        members, scopes = self._members()
+        model = MODEL.format(
+            inputs=", ".join(inputs) or "nothing",
+            outputs=", ".join(outputs),
+            members="\n".join(["", *members]),
+            arguments=", ".join(["self", *arguments]),
+            lines="\n".join(lines),
+        )
+        parts = [header, *self.functions.definitions.values()]
+        return "\n\n\n".join([*parts, *([SCOPE] if scopes else []), model, LOADING])
+
+    def _members(self) -> tuple[list[str], bool]:
+        """The lines that make parameters, buffers, and the scopes around them."""
+        lines: list[str] = []
+        scopes: set[str] = set()
+        for key, made in self.members.items():
+            *path, name = key.split(".")
+            for end in range(1, len(path) + 1):
+                scope = ".".join(path[:end])
+                if scope not in scopes:
+                    scopes.add(scope)
+                    lines.append(f"        self.{scope} = Scope()")
+            home = ".".join(["self", *path])
+            if made.endswith("!"):
+                lines.append(
+                    f'        {home}.register_buffer("{name}", {made[:-1]}, persistent=False)'
+                )
+            elif made.startswith("torch."):
+                lines.append(f'        {home}.register_buffer("{name}", {made})')
+            else:
+                lines.append(f"        {home}.{name} = {made}")
+        return lines, bool(scopes)
+
+
+def _op_name(tensor: Tensor | None) -> str:
+    return "value" if tensor is None else "_".join(tensor.op.name.split("/")[-2:]).lower()
+
+
+def to_source(program: Program) -> Written:
+    """The source of a program over PyTorch.
+
+    Raises:
+      ExportError: if operations have none.
+    """
+    return ModelWriter(program).write()

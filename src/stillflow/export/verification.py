@@ -1,0 +1,189 @@
+"""Exported models against the session: the same inputs, and how far the outputs are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from stillflow.export.capture import Program
+from stillflow.export.problems import ExportError
+from stillflow.graph.operation import Tensor
+
+TOLERANCE = 1e-4  # of the larger of 1 and the largest value
+_BATCH = 2
+_SIDE = 64  # of images whose size is not known
+
+
+@dataclass
+class Comparison:
+    """Outputs of an exported model beside those of the session.
+
+    Attributes:
+      inputs, outputs: arrays by name, the outputs of the session.
+      differences: the largest difference of each output, over the larger of 1 and its largest
+        value.
+      problems: why outputs cannot be compared.
+    """
+
+    inputs: dict[str, np.ndarray]
+    outputs: dict[str, np.ndarray]
+    differences: dict[str, float] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def largest(self) -> float:
+        """The largest difference of all outputs."""
+        return max(self.differences.values(), default=0.0)
+
+    @property
+    def equal(self) -> bool:
+        """Return True if no difference is above the tolerance."""
+        return not self.problems and not self.largest > TOLERANCE
+
+    @property
+    def message(self) -> str:
+        """The verdict in a sentence."""
+        if self.problems:
+            return f"the exported model differs: {'; '.join(self.problems)}"
+        verdict = "agrees with" if self.equal else "differs from"
+        return (
+            f"the exported model {verdict} the session: largest difference {self.largest:.3g}"
+            f" (tolerance {TOLERANCE:g})"
+        )
+
+
+def sample_inputs(
+    program: Program, samples: Mapping[str, Any] | None = None
+) -> dict[Tensor, np.ndarray]:
+    """Arrays for a program's inputs: those that are given, others from shapes and types.
+
+    Raises:
+      ExportError: if a sample is for no input, or does not fit it.
+    """
+    given = {_with_place(name): value for name, value in (samples or {}).items()}
+    rng = np.random.default_rng(0)
+    found: dict[Tensor, np.ndarray] = {}
+    for tensor, _ in program.inputs:
+        if tensor.name in given:
+            found[tensor] = _fitting(tensor, given.pop(tensor.name))
+        else:
+            found[tensor] = _made_up(tensor, rng)
+    if given:
+        raise ExportError(f"samples are for no input of the model: {', '.join(given)}")
+    return found
+
+
+def _with_place(name: str) -> str:
+    return name if ":" in name else f"{name}:0"
+
+
+def _fitting(tensor: Tensor, value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    dims = tensor._dims
+    fits = dims is None or (
+        len(dims) == array.ndim
+        and all(size is None or size == have for size, have in zip(dims, array.shape, strict=True))
+    )
+    if not fits:
+        raise ExportError(f"the sample for {tensor.name} has shape {list(array.shape)}")
+    if tensor.dtype.name == "string":
+        return array.astype(object)
+    return array.astype(tensor.dtype.base_dtype.as_numpy_dtype)
+
+
+def _made_up(tensor: Tensor, rng: Any) -> np.ndarray:
+    """An array in the shape of an input; sizes that are not known are small."""
+    dims = tensor._dims if tensor._dims is not None else (_BATCH,)
+    rest = _SIDE if len(dims) == 4 else 8
+    shape = tuple(
+        size if size is not None else _BATCH if place == 0 else rest
+        for place, size in enumerate(dims)
+    )
+    dtype = tensor.dtype.base_dtype
+    if dtype.name == "string":
+        return np.full(shape, b"", object)
+    if dtype.name == "bool":
+        return rng.integers(0, 2, shape).astype(bool)  # type: ignore[no-any-return]
+    kind = dtype.as_numpy_dtype
+    if dtype.is_integer or dtype.is_quantized:
+        return rng.integers(0, 2, shape).astype(kind)  # type: ignore[no-any-return]
+    if dtype.is_complex:
+        return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(kind)  # type: ignore[no-any-return]
+    return rng.uniform(0, 1, shape).astype(kind)  # type: ignore[no-any-return]
+
+
+def compare(
+    session: Any,
+    program: Program,
+    fed: Mapping[Tensor, np.ndarray],
+    run: Callable[..., Any],
+) -> Comparison:
+    """Run a model and the session on the same inputs.
+
+    Args:
+      session: the session.
+      program: what was exported of its graph.
+      fed: the inputs.
+      run: the model, from tensors in the order of the inputs to a tensor or a tuple.
+    """
+    fetched = [tensor for tensor, _ in program.outputs]
+    feeds: dict[Any, Any] = dict(fed)
+    feeds.update(dict.fromkeys(program.training.values(), False))
+    expected = session.run(fetched, feeds)
+    with torch.no_grad():
+        given = run(*[_as_torch(array) for array in fed.values()])
+    results = given if isinstance(given, (tuple, list)) else (given,)
+    comparison = Comparison(
+        {tensor.name: array for tensor, array in fed.items()},
+        {tensor.name: np.asarray(value) for tensor, value in zip(fetched, expected, strict=True)},
+    )
+    for (name, wanted), value in zip(comparison.outputs.items(), results, strict=True):
+        _compare_one(comparison, name, wanted, as_array(value))
+    return comparison
+
+
+def _as_torch(array: np.ndarray) -> Any:
+    from stillflow.runtime.plan.values import from_array
+
+    return from_array(array)
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A result of a model as an array."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().resolve_conj()
+        return value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+    return np.asarray(value)
+
+
+def _compare_one(comparison: Comparison, name: str, wanted: np.ndarray, found: np.ndarray) -> None:
+    if wanted.shape != found.shape:
+        comparison.problems.append(
+            f"{name} has shape {list(found.shape)} instead of {list(wanted.shape)}"
+        )
+        return
+    comparison.differences[name] = difference(wanted, found)
+
+
+def difference(wanted: np.ndarray, found: np.ndarray) -> float:
+    """The largest difference of two arrays, over the larger of 1 and the largest value."""
+    if wanted.dtype == object or wanted.dtype.kind in "SUb" or not wanted.size:
+        return 0.0 if np.array_equal(wanted, found) else float("inf")
+    kind = np.complex128 if wanted.dtype.kind == "c" else np.float64
+    wanted, found = wanted.astype(kind), found.astype(kind)
+    odd = ~np.isfinite(wanted)
+    if odd.any():
+        if not np.array_equal(wanted[odd], found[odd], equal_nan=True):
+            return float("inf")
+        wanted, found = np.where(odd, 0, wanted), np.where(odd, 0, found)
+    if np.isnan(found).any():
+        return float("inf")
+    scale = max(1.0, float(np.max(np.abs(wanted), initial=0)))
+    return float(np.max(np.abs(wanted - found), initial=0)) / scale
+
+
+__all__ = ["Comparison", "Sequence", "compare", "sample_inputs"]

@@ -1,0 +1,62 @@
+"""Random numbers: those of PyTorch's generators, not of TensorFlow's seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.torch_sources.parts import source_of, torch_name
+
+
+def _options(node: Node) -> str:
+    return f"dtype={torch_name(node.outputs[0].dtype)}, device=self.device"
+
+
+@source_of("RandomUniform")
+def random_uniform_source(node: Node, shape: Any) -> Any:
+    return f"torch.rand({shape.sizes}, {_options(node)})"
+
+
+@source_of("RandomStandardNormal")
+def random_normal_source(node: Node, shape: Any) -> Any:
+    return f"torch.randn({shape.sizes}, {_options(node)})"
+
+
+@source_of("TruncatedNormal")
+def truncated_normal_source(node: Node, shape: Any) -> Any:
+    empty = f"torch.empty({shape.sizes}, {_options(node)})"
+    return f"nn.init.trunc_normal_({empty}, a=-2.0, b=2.0)"
+
+
+@source_of("RandomUniformInt")
+def random_uniform_int_source(node: Node, shape: Any, least: Any, limit: Any) -> Any:
+    first, last = (each.number or f"int({each})" for each in (least, limit))
+    return f"torch.randint({first}, {last}, {shape.sizes}, {_options(node)})"
+
+
+@source_of("RandomShuffle")
+def random_shuffle_source(node: Node, x: Any) -> Any:
+    return node.call(_shuffled, x)
+
+
+def _shuffled(x: Any) -> Any:
+    return x[torch.randperm(x.shape[0], device=x.device)]
+
+
+@source_of("Multinomial")
+def multinomial_source(node: Node, logits: Any, count: Any) -> Any:
+    wanted = count.number or f"int({count})"
+    text = f"torch.multinomial(torch.softmax({logits}, -1), {wanted}, replacement=True)"
+    return text if node.output_dtype.name == "int64" else f"{text}.to(torch.int32)"
+
+
+@source_of("RandomGamma")
+def random_gamma_source(node: Node, shape: Any, alpha: Any) -> Any:
+    return f"torch._standard_gamma({alpha}.expand(*{shape.sizes}, *{alpha}.shape).contiguous())"
+
+
+@source_of("RandomPoissonV2")
+def random_poisson_source(node: Node, shape: Any, rate: Any) -> Any:
+    dtype = torch_name(node.outputs[0].dtype)
+    return f"torch.poisson({rate}.expand(*{shape.sizes}, *{rate}.shape).contiguous()).to({dtype})"

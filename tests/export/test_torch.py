@@ -1,0 +1,246 @@
+"""Graphs as PyTorch modules: values, gradients, names, branches, loops, and what is in the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import stillflow as tf
+from stillflow import errors
+from stillflow.export import ExportError, to_torch
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def started(graph: tf.Graph) -> tf.Session:
+    with graph.as_default():
+        session = tf.Session()
+        session.run(tf.global_variables_initializer())
+    return session
+
+
+@pytest.fixture
+def perceptron() -> Any:
+    """A graph with a loss, and its session."""
+    with tf.Graph().as_default() as graph:
+        tf.set_random_seed(3)
+        x = tf.placeholder(tf.float32, [None, 5], "x")
+        labels = tf.placeholder(tf.int32, [None], "labels")
+        hidden = tf.layers.dense(x, 7, tf.nn.tanh, name="hidden")
+        logits = tf.layers.dense(hidden, 3, name="logits")
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        loss = tf.reduce_mean(losses, name="loss")
+        tf.gradients(loss, tf.trainable_variables(), name="slopes")
+    with started(graph) as session:
+        yield session, loss
+
+
+def batch() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(4, 5)).astype(np.float32), np.int32([0, 2, 1, 1])
+
+
+def test_the_module_computes_what_the_session_does(perceptron: Any) -> None:
+    session, _ = perceptron
+    model = to_torch(session, ["x:0"], ["logits/BiasAdd:0", "hidden/Tanh:0"])
+    x, _ = batch()
+    outputs = model(torch.from_numpy(x))
+    expected = session.run(["logits/BiasAdd:0", "hidden/Tanh:0"], {"x:0": x})
+    for output, wanted in zip(outputs, expected, strict=True):
+        np.testing.assert_allclose(output.detach(), wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_parameters_are_named_after_variables(perceptron: Any) -> None:
+    session, _ = perceptron
+    model = to_torch(session, ["x:0"], ["logits/BiasAdd:0"])
+    names = [name for name, _ in model.named_parameters()]
+    assert sorted(names) == ["hidden.bias", "hidden.kernel", "logits.bias", "logits.kernel"]
+    kernel = session.run("hidden/kernel:0")
+    assert np.array_equal(model.state_dict()["hidden.kernel"], kernel)
+
+
+def test_autograd_gives_the_gradients_of_the_graph(perceptron: Any) -> None:
+    session, loss = perceptron
+    model = to_torch(session, ["x:0", "labels:0"], [loss])
+    x, labels = batch()
+    model(torch.from_numpy(x), torch.from_numpy(labels)).backward()
+    with session.graph.as_default():
+        slopes = tf.gradients(loss, tf.trainable_variables())
+    expected = session.run(slopes, {"x:0": x, "labels:0": labels})
+    variables = session.graph.get_collection("trainable_variables")
+    parameters = dict(model.named_parameters())
+    for variable, wanted in zip(variables, expected, strict=True):
+        found = parameters[variable.op.name.replace("/", ".")].grad
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_switch_for_training_follows_the_module() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 6, 6, 2], "x")
+        training = tf.placeholder(tf.bool, [], "is_training")
+        normal = tf.layers.batch_normalization(x, training=training)
+        y = tf.identity(tf.layers.dropout(normal, 0.5, training=training), "y")
+    with started(graph) as session:
+        model = to_torch(session, None, [y])
+        image = np.random.default_rng(0).normal(2, 3, (4, 6, 6, 2)).astype(np.float32)
+        resting = session.run(y, {x: image, training: False})
+    found = model(torch.from_numpy(image)).detach()
+    np.testing.assert_allclose(found, resting, rtol=1e-5, atol=1e-5)
+    model.train()
+    output = model(torch.from_numpy(image))
+    assert 0.3 < (output == 0).float().mean() < 0.7
+    assert abs(output.mean()) < 0.3  # normalized with the batch's own mean
+
+
+def test_weights_of_a_frozen_graph_are_parameters() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 2], "x")
+        weight = tf.constant([[1.0], [2.0]], name="layer/weight")
+        y = tf.multiply(tf.matmul(x, weight), 3.0, name="y")
+    with tf.Session(graph=graph) as session:
+        model = to_torch(session, [x], [y])
+    assert [name for name, _ in model.named_parameters()] == ["layer.weight"]
+    model(torch.ones(1, 2)).sum().backward()
+    assert model.layer.weight.grad.tolist() == [[3.0], [3.0]]
+
+
+def test_branches_become_if_statements() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None], "x")
+        y = tf.cond(tf.reduce_sum(x) > 0, lambda: x * 2, lambda: x - 1, name="choice")
+    with tf.Session(graph=graph) as session:
+        model = to_torch(session, [x], [y])
+        assert "else:" in model.source
+        for values in ([1.0, 2.0], [-1.0, -2.0]):
+            wanted = session.run(y, {x: values})
+            assert model(torch.tensor(values)).tolist() == wanted.tolist()
+
+
+def test_loops_become_while_statements() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [3], "x")
+        count = tf.placeholder(tf.int32, [], "count")
+        _, y = tf.while_loop(
+            lambda i, y: i < count, lambda i, y: (i + 1, tf.sin(y) + x), [tf.constant(0), x]
+        )
+    with tf.Session(graph=graph) as session:
+        model = to_torch(session, [x, count], [y])
+        for turns in (0, 1, 5):
+            wanted = session.run(y, {x: [1, 2, 3], count: turns})
+            found = model(torch.tensor([1.0, 2.0, 3.0]), torch.tensor(turns, dtype=torch.int32))
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_recurrent_networks_of_any_length_go_out() -> None:
+    with tf.Graph().as_default() as graph:
+        tf.set_random_seed(1)
+        x = tf.placeholder(tf.float32, [None, None, 4], "x")
+        lengths = tf.placeholder(tf.int32, [None], "lengths")
+        cell = tf.nn.rnn_cell.LSTMCell(5)
+        outputs, _ = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
+        y = tf.reduce_sum(outputs, 1, name="y")
+    with started(graph) as session:
+        model = to_torch(session, [x, lengths], [y], samples={
+            "x": np.random.default_rng(0).normal(size=(3, 6, 4)), "lengths": [2, 6, 1],
+        })  # fmt: skip
+        series = np.random.default_rng(1).normal(size=(2, 4, 4)).astype(np.float32)
+        wanted = session.run(y, {x: series, lengths: [4, 3]})
+    found = model(torch.from_numpy(series), torch.tensor([4, 3], dtype=torch.int32))
+    np.testing.assert_allclose(found.detach(), wanted, rtol=1e-5, atol=1e-6)
+    found.sum().backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in model.parameters())
+
+
+def test_shapes_are_numbers_of_python() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 3, 4], "x")
+        y = tf.reshape(x, [tf.shape(x)[0] * 3, 4], name="y")
+    with tf.Session(graph=graph) as session:
+        model = to_torch(session, [x], [y])
+    assert "x.reshape(" in model.source
+    assert "torch.tensor(" not in model.source
+    assert model(torch.zeros(5, 3, 4)).shape == (15, 4)
+
+
+def test_what_is_in_the_way_is_named_with_its_line_and_a_cut() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2], "x")
+        odd = tf.py_func(lambda v: v * 2, [x], tf.float32, name="odd")
+        y = tf.add(odd, 1.0, name="y")
+    with tf.Session(graph=graph) as session:
+        with pytest.raises(ExportError) as caught:
+            to_torch(session, [x], [y])
+        message = str(caught.value)
+        assert "odd (PyFunc) runs Python code" in message
+        assert "test_torch.py:" in message
+        assert "--inputs x:0,odd:0" in message
+        model = to_torch(session, ["odd:0"], [y])
+    assert model(torch.tensor([1.0, 2.0])).tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "message"),
+    [
+        ([], ["y:0"], "depend on x:0"),
+        (["x:0"], ["nothing:0"], "no tensor nothing:0"),
+        (["x:0"], ["value"], "has no value"),
+    ],
+)
+def test_bad_requests_end_in_an_error(inputs: Any, outputs: Any, message: str) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2], "x")
+        tf.add(x, 1.0, name="y")
+        tf.get_variable("v", [2])
+        tf.identity(graph.get_tensor_by_name("v/read:0"), "value")
+    with tf.Session(graph=graph) as session, pytest.raises(ExportError, match=message):
+        to_torch(session, inputs, outputs)
+
+
+def test_a_sample_must_fit(perceptron: Any) -> None:
+    session, _ = perceptron
+    with pytest.raises(ExportError, match="sample for x:0"):
+        to_torch(session, ["x:0"], ["hidden/Tanh:0"], samples={"x": np.zeros((2, 9))})
+
+
+# ---- folders
+
+
+def test_the_folder_works_without_stillflow(perceptron: Any, tmp_path: Path) -> None:
+    session, _ = perceptron
+    folder = tmp_path / "model"
+    to_torch(session, ["x:0"], ["logits/BiasAdd:0"], str(folder))
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "model.py", "model.safetensors", "recorded.safetensors", "test_model.py",
+    ]  # fmt: skip
+    program = (
+        "import sys; sys.modules['stillflow'] = None; sys.modules['numpy'] = None\n"
+        "import test_model; test_model.test_outputs_are_those_recorded()\n"
+        "import model; print(model.INPUTS, model.OUTPUTS, model.load().training)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["('x:0',)", "('logits/BiasAdd:0',)", "False"]
+
+
+def test_nothing_is_left_where_an_export_fails(perceptron: Any, tmp_path: Path) -> None:
+    session, _ = perceptron
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").touch()
+    with pytest.raises(errors.AlreadyExistsError):
+        to_torch(session, ["x:0"], ["hidden/Tanh:0"], str(tmp_path / "there"))
+    with pytest.raises(ExportError):
+        to_torch(session, ["x:0"], ["nothing:0"], str(tmp_path / "new"))
+    (tmp_path / "plain").touch()
+    with pytest.raises(errors.OpError):
+        to_torch(session, ["x:0"], ["hidden/Tanh:0"], str(tmp_path / "plain" / "new"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plain", "there"]
+    to_torch(session, ["x:0"], ["hidden/Tanh:0"], str(tmp_path / "there"), force=True)
+    assert (tmp_path / "there" / "model.py").exists()
