@@ -55,3 +55,39 @@ def test_ordinary_code_is_left_alone() -> None:
 
     tree = ast.parse("x = [1, 2]\ny = x[0]\nz = slice(1)\nw = a[z]\n")
     assert indexing.rewritten(tree) is None
+
+
+@pytest.mark.parametrize("used", [
+    "index = maker()\na[index] += 1",
+    "for index in windows():\n    a[index] += 1",
+    "window = Windows()\nindex = next(window)\na[index] += 1",
+    "for index in Windows():\n    a[index] += 1",
+    "kept = []\nkept.append(maker())\nfor number, index in enumerate(kept):\n    a[index] += 1",
+    "a += [a[index] for index in windows()][0] * 0\nfor i in range(2):\n    a[i][0] += 1",
+])  # fmt: skip
+def test_lists_of_slices_are_handed_on(used: str) -> None:
+    made = """
+def maker():
+    index = [slice(None)] * 2
+    index[1] = slice(0, 1)
+    return index
+
+def windows():
+    yield [slice(None), slice(0, 1)]
+
+class Windows:
+    done = False
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.done:
+            raise StopIteration
+        self.done = True
+        index = maker()
+        return index
+
+a = np.zeros((2, 2))
+"""
+    assert run(made + used)["a"].tolist() == [[1, 0], [1, 0]]

@@ -14,6 +14,7 @@ AS_INDEX = "__stillflow_as_index__"
 # {name in rewritten code: name in this module}
 HELPERS = {AS_INDEX: "as_index"}
 _GROWING = ("append", "insert", "extend")
+_ITERATES = "yield"  # for a function whose name nobody needs, because it is iterated
 
 
 def as_index(index: Any) -> Any:
@@ -33,7 +34,7 @@ def suspicious(code: CodeType) -> bool:
 def rewritten(tree: ast.Module) -> ast.Module | None:
     """Return a module's tree after its repair, None if it needs none."""
     names = set(_lists_of_slices(tree))
-    repair = _Repair(names)
+    repair = _Repair(names | set(_handed_on(tree, names)))
     tree = repair.visit(tree)
     return ast.fix_missing_locations(tree) if repair.changed else None
 
@@ -57,6 +58,52 @@ def _lists_of_slices(tree: ast.Module) -> Iterator[str]:
                 and any(_is_slice(item) or _has_slices(item) for item in node.args)
             ):
                 yield grown.id
+
+
+def _handed_on(tree: ast.Module, names: set[str]) -> Iterator[str]:
+    """Find the names for what functions and iterators of the module return, if that may be one.
+
+    Args:
+      names: those that stand for lists with slices.
+    """
+    makers = set(_makers(tree, names))
+    if not makers:
+        return
+    iterates = not makers.isdisjoint((_ITERATES, "__next__", "__iter__", "__getitem__"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            called = _called(node.value)
+            if called in makers or (called == "next" and iterates):
+                for target in node.targets:
+                    yield from _targets(target)
+        elif isinstance(node, (ast.For, ast.comprehension)) and not _counts(node.iter):
+            yield from _targets(node.target)
+
+
+def _makers(tree: ast.Module, names: set[str]) -> Iterator[str]:
+    """Find the functions that return a list with slices; `_ITERATES` if one yields it."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None:
+                value = node.value
+                if _has_slices(value) or (isinstance(value, ast.Name) and value.id in names):
+                    yield _ITERATES if isinstance(node, ast.Yield) else function.name
+
+
+def _called(call: ast.Call) -> str:
+    """Return the last part of the name of a function that is called."""
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def _counts(iterable: ast.expr) -> bool:
+    return isinstance(iterable, ast.Call) and _called(iterable) in ("range", "xrange")
+
+
+def _targets(target: ast.expr) -> Iterator[str]:
+    """Yield the names that an assignment or a loop binds."""
+    yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
 
 
 def _is_slice(node: ast.AST | None) -> bool:
