@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from google.protobuf.descriptor import FileDescriptor
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
 
     from stillflow.protos.schema import Table
@@ -24,6 +26,7 @@ _table: Table | None = None
 _pool: DescriptorPool | None = None
 _index: dict[str, str] = {}
 _files: dict[str, Mapping[str, Any]] = {}
+_added: set[str] = set()  # the paths of other libraries' files
 
 
 def _schema() -> Table:
@@ -61,14 +64,61 @@ def _build(path: str) -> Mapping[str, Any]:
 
         module = importlib.import_module(path.removesuffix(".proto").replace("/", ".") + "_pb2")
         data = module.DESCRIPTOR.serialized_pb
-    else:
+    elif path in _schema().sections:
         table = _schema()
         for dependency in table.imports[path]:
             _build(dependency)
         data = table.descriptor(path).SerializeToString()
+    else:
+        data = _registered(path)
     _pool.AddSerializedFile(data)
     _files[path] = MappingProxyType(file_names(_pool.FindFileByName(path)))
     return _files[path]
+
+
+def _registered(path: str) -> bytes:
+    """Return the descriptor of a file that another library has registered, its imports built."""
+    from google.protobuf import descriptor_pool
+
+    found = descriptor_pool.Default().FindFileByName(path)
+    for dependency in found.dependencies:
+        _build(dependency.name)
+    data: bytes = found.serialized_pb
+    return data
+
+
+def imported_by(file: FileDescriptorProto) -> bool:
+    """Return True if a file imports one of TensorFlow's, or one that was added to them."""
+    return any(path in _added or path in _schema().sections for path in file.dependency)
+
+
+def add(serialized: bytes) -> FileDescriptor:
+    """Put another library's file into the pool of TensorFlow's, for it imports some of them.
+
+    Its messages then hold TensorFlow's, of the same classes as everywhere. The caller makes the
+    classes of the file itself.
+
+    Args:
+      serialized: the `FileDescriptorProto`.
+
+    Returns:
+      The descriptor of the file.
+
+    Raises:
+      KeyError: nobody has registered a file that it imports.
+      TypeError: protobuf found the file to be wrong.
+    """
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+    file = FileDescriptorProto.FromString(serialized)
+    with _lock:
+        for dependency in file.dependency:
+            if dependency not in _added:
+                _build(dependency)
+        assert _pool is not None, f"{file.name} imports nothing"
+        _pool.AddSerializedFile(serialized)
+        _added.add(file.name)
+        return _pool.FindFileByName(file.name)
 
 
 def paths() -> list[str]:

@@ -85,3 +85,63 @@ def test_they_are_refused_without_leave(program):
     assert (
         "Descriptors cannot be created directly" in program.run("--no-revive", "program.py").stderr
     )
+
+
+# What protoc writes since 3.20, without its comments.
+NEW = """
+from google.protobuf import descriptor_pool as _descriptor_pool
+from google.protobuf.internal import builder as _builder
+{imports}
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile({text!r})
+_globals = globals()
+_builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, {module!r}, _globals)
+"""
+
+
+@pytest.mark.parametrize("form", ["old", "new"])
+def test_messages_hold_those_of_tensorflow(launcher, form):  # noqa: F811
+    """As TensorFlow Serving's do: a file that imports TensorFlow's, and one that imports that."""
+    inputs = descriptor_pb2.FileDescriptorProto(
+        name="tensorflow_kin/inputs.proto", package="old",
+        dependency=["tensorflow/core/example/example.proto", "google/protobuf/wrappers.proto"],
+    )  # fmt: skip
+    message = inputs.message_type.add(name="Inputs")
+    message.field.add(name="examples", number=1, label=3, type=11, type_name=".tensorflow.Example")
+    message.field.add(
+        name="version", number=2, label=1, type=11, type_name=".google.protobuf.Int64Value"
+    )
+    request = descriptor_pb2.FileDescriptorProto(
+        name="tensorflow_kin/request.proto", package="old", dependency=[inputs.name]
+    )
+    request.message_type.add(name="Request").field.add(
+        name="inputs", number=1, label=1, type=11, type_name=".old.Inputs"
+    )
+    imported = {
+        "inputs": (
+            "from tensorflow.core.example import example_pb2; import google.protobuf.wrappers_pb2",
+            "example_pb2.DESCRIPTOR, google.protobuf.wrappers_pb2.DESCRIPTOR",
+        ),
+        "request": ("import inputs_pb2 as inputs__pb2", "inputs__pb2.DESCRIPTOR"),
+    }
+    for file, name in (inputs, "inputs"), (request, "request"):
+        text = NEW.format(
+            imports=imported[name][0], text=file.SerializeToString(), module=f"{name}_pb2"
+        )
+        launcher.write(
+            f"{name}_pb2.py", text if form == "new" else old_module(file, *imported[name])
+        )
+    out, _ = launcher.program("""
+        import request_pb2, inputs_pb2
+        import tensorflow as tf
+        request = request_pb2.Request(inputs=inputs_pb2.Inputs(examples=[tf.train.Example()]))
+        feature = request.inputs.examples.add().features.feature["a"]
+        feature.int64_list.value.append(3)
+        request.inputs.version.value = 7
+        again = request_pb2.Request.FromString(request.SerializeToString())
+        print(again == request, isinstance(again.inputs.examples[1], tf.train.Example))
+        parsed = tf.io.parse_single_example(
+            again.inputs.examples[1].SerializeToString(), {"a": tf.FixedLenFeature([], tf.int64)})
+        print(tf.Session().run(parsed), again.inputs.version.value)
+        """)
+    assert out.splitlines() == ["True True", "{'a': 3} 7"]
