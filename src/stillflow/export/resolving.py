@@ -8,6 +8,7 @@ import types
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from stillflow import native
 from stillflow.export.literals import UnwritableError
 from stillflow.export.simplify import simplified
 from stillflow.graph.dtypes import DType
@@ -15,6 +16,8 @@ from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops import memory_limits, native_kernels
+from stillflow.util import texts
 
 if TYPE_CHECKING:
     from stillflow.export.functions import FunctionWriter
@@ -24,16 +27,16 @@ UNKNOWN: Any = object()
 _OURS = (DType, Node, Operation, TensorShape)
 # The results of functions outside of Stillflow: the loops in C are not there, and what keeps a
 # process from taking more memory than there is does nothing.
-_CONSTANT: dict[str, Any] = {
-    "stillflow.ops.native_kernels.reach": False,
-    "stillflow.ops.native_kernels.take": False,
-    "stillflow.ops.native_kernels.take_channels": False,
-    "stillflow.native.library": None,
-    "stillflow.util.texts.library": None,
-    "stillflow.util.texts.texts_of": None,
-    "stillflow.ops.memory.require_room": None,
-    "stillflow.ops.memory.require_possible": None,
-    "stillflow.ops.memory.require_objects": None,
+_CONSTANT: dict[Any, Any] = {
+    native_kernels.reach: False,
+    native_kernels.take: False,
+    native_kernels.take_channels: False,
+    native.library: None,
+    texts.library: None,
+    texts.texts_of: None,
+    memory_limits.require_room: None,
+    memory_limits.require_possible: None,
+    memory_limits.require_objects: None,
 }
 
 
@@ -91,9 +94,9 @@ class Resolver(ast.NodeTransformer):
         function = self.known(node.func)
         if function is UNKNOWN:
             return UNKNOWN
-        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
-        if name in _CONSTANT:
-            return _CONSTANT[name]
+        for each, result in _CONSTANT.items():
+            if function is each:
+                return result
         args = [self.known(arg) for arg in node.args]
         named = {each.arg or "": self.known(each.value) for each in node.keywords}
         values = [*args, *named.values()]

@@ -95,9 +95,9 @@ def _same(x: Any) -> Any:
 @source_of("Range")
 def range_source(node: Node, start: Any, limit: Any, delta: Any) -> Any:
     dtype = node.dtype(0)
-    parts = [start.number, limit.number, delta.number]
-    if None in parts or not dtype.is_integer:
+    if not dtype.is_integer:
         return None
+    parts = [each.number or f"int({each})" for each in (start, limit, delta)]
     if parts[0] == "0" and parts[2] == "1":
         parts = parts[1:2]
     return f"torch.arange({', '.join(parts)}, dtype=torch.{dtype.name}, device=self.device)"
