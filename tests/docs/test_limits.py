@@ -43,7 +43,7 @@ NAMED = {
                             "operators that are not there", "delegates"],
     "stillflow/lite/quantized_operators.py": ["strides that differ"],
     "stillflow/lite/translation.py": 2 * ["operators that are not there"],
-    "stillflow/ops/arrays/depth.py": ["NCHW_VECT_C"],
+    "stillflow/ops/nn/depth_to_space.py": ["NCHW_VECT_C"],
     "stillflow/ops/data/as_graph.py": ["_as_serialized_graph"],
     "stillflow/ops/data/sharing.py": ["batches that replicas share", "AutoShardDataset"],
     "stillflow/ops/debug/cards.py": ["debug URLs with `grpc://`"],

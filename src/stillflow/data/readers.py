@@ -24,10 +24,10 @@ from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.arrays.shape import reshape, shape
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.data import files as cards
 from stillflow.ops.data import interleaving
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.io.whole_files import matching_files
 from stillflow.ops.math.binary import add, maximum
 from stillflow.ops.math.comparison import greater

@@ -12,9 +12,9 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims, rank, shape, size
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.control_flow.identity_and_group import no_op
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.math.binary import multiply
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.sparse.sets import set_difference

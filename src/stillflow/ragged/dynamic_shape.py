@@ -19,8 +19,8 @@ from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import shape, size
 from stillflow.ops.constants import constant
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.math.reductions import reduce_all, reduce_sum

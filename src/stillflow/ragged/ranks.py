@@ -14,8 +14,8 @@ from stillflow.ops.arrays.masks import positive_axis
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.constants import constant
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.math.reductions import reduce_all
 from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor, is_ragged

@@ -14,7 +14,7 @@ from stillflow.graph.sparse_tensor import (
     is_sparse,
 )
 from stillflow.ops.arrays.select import where
-from stillflow.ops.control_flow.asserts import Assert
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal, logical_and, not_equal
 from stillflow.ops.math.reductions import reduce_all, reduce_any

@@ -16,8 +16,8 @@ from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import shape, size
 from stillflow.ops.constants import constant
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.identity_and_group import identity
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import greater
 from stillflow.ops.queues.classes import FIFOQueue

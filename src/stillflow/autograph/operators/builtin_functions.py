@@ -13,8 +13,8 @@ from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.arrays.sequences import range as tf_range
 from stillflow.ops.arrays.shape import rank, shape
 from stillflow.ops.constants import constant
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import abs as tf_abs

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.tensor_like import is_tensor
-from stillflow.ops.control_flow.asserts import Assert
+from stillflow.ops.debugging.asserts import Assert
 
 
 def assert_stmt(expression1: Any, expression2: Callable[[], Any]) -> Any:

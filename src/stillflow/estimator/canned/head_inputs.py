@@ -13,8 +13,8 @@ from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_spa
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims, shape
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.identity_and_group import identity, no_op
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.debugging.comparisons import (
     assert_equal,
     assert_greater,

@@ -18,7 +18,7 @@ transposing: Any = LazyModule("stillflow.ops.arrays.transpose")
 padding: Any = LazyModule("stillflow.ops.arrays.pad")
 reverse: Any = LazyModule("stillflow.ops.arrays.reverse")
 masks: Any = LazyModule("stillflow.ops.arrays.masks")
-depth: Any = LazyModule("stillflow.ops.arrays.depth")
+depth: Any = LazyModule("stillflow.ops.nn.depth_to_space")
 space: Any = LazyModule("stillflow.ops.arrays.space")
 
 

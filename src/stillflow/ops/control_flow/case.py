@@ -14,8 +14,8 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.constants import constant
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.cond import cond, smart_cond
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import less_equal
 from stillflow.ops.math.reductions import reduce_sum

@@ -14,8 +14,8 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.identity_and_group import no_op
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.debugging.eager_comparisons import check_now
 from stillflow.ops.debugging.tensor_names import described
 from stillflow.ops.math import comparison

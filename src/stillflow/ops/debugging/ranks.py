@@ -13,9 +13,9 @@ from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.shape import rank as rank_of
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.constants import constant
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.control_flow.identity_and_group import group, no_op, with_dependencies
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.debugging.tensor_names import described, named
 from stillflow.ops.math import comparison
 

@@ -19,8 +19,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.arrays.slicing import slice_
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.kernels import either, moving
 from stillflow.ops.math.reductions import reduce_all
 from stillflow.ops.random import native_shuffle

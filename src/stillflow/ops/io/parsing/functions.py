@@ -11,8 +11,8 @@ from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.shape import expand_dims, rank, squeeze
 from stillflow.ops.arrays.slicing import slice_
-from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
+from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.io.parsing.examples import parse_example_op
 from stillflow.ops.io.parsing.features import (
     Parameters,
