@@ -40,7 +40,7 @@ def test_a_function_has_its_line_and_the_card_of_its_operation(capsys) -> None:
         ("tensorflow.float32", "stillflow/graph/dtypes.py", "value"),
         ("contrib.crf.crf_decode", "stillflow_contrib/crf/decode.py", "function"),
         ("tf.nn", "stillflow/nn/__init__.py", "module"),
-        ("tensorflow.python.ops.array_ops.concat", "stillflow/ops/arrays/join.py", "function"),
+        ("tensorflow.python.ops.array_ops.concat", "stillflow/ops/arrays/concat.py", "function"),
         ("Conv2D", "stillflow/ops/nn/conv.py", "operation"),
     ],
 )

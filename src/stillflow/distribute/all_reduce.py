@@ -13,8 +13,8 @@ from typing import Any
 from stillflow.graph.api import colocate_with, control_dependencies, device
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.ops import nccl
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.arrays.splitting import split

@@ -7,7 +7,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, device, name_scope
-from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.arrays.splitting import split
 

@@ -8,9 +8,9 @@ from stillflow import nest
 from stillflow.functional.parallel_for import for_loop
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.tensor_shape import Dimension
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.debugging.comparisons import assert_equal

@@ -14,7 +14,7 @@ from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.arrays.shape import shape_op
 from stillflow.ops.gradients.aggregation import sum_slices
 from stillflow.ops.gradients.gradients import UnconnectedGradients
-from stillflow.ops.math.sums import add_n_op
+from stillflow.ops.math.add_n import add_n_op
 
 # Losses whose gradient takes None for the gradient of these outputs, rather than zeros.
 _OUTPUTS_LEFT_OUT = {

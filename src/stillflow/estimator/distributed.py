@@ -18,7 +18,7 @@ from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.random_seed import set_random_seed
 from stillflow.metrics.means import mean
-from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.train.global_step import GLOBAL_STEP_READ_KEY
 from stillflow.train.scaffold import Scaffold

@@ -9,8 +9,8 @@ from stillflow import nest
 from stillflow.functional.parallel_for import for_loop, pfor
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.debugging.comparisons import assert_equal

@@ -25,8 +25,8 @@ from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.arrays.concat import stack
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import stack
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.constants import constant, placeholder
 from stillflow.ops.control_flow.identity_and_group import group

@@ -10,12 +10,12 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.lookup.interface import LookupInterface, signature_mismatch
-from stillflow.ops.lookup.making import (
+from stillflow.ops.lookup.creation import (
     mutable_dense_hash_table_v2_op,
     mutable_hash_table_of_tensors_v2_op,
     mutable_hash_table_v2_op,
 )
-from stillflow.ops.lookup.using import (
+from stillflow.ops.lookup.operations import (
     lookup_table_export_v2_op,
     lookup_table_find_v2_op,
     lookup_table_import_v2_op,

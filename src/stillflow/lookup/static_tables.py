@@ -12,8 +12,8 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.lookup.interface import LookupInterface, signature_mismatch
 from stillflow.lookup.table_initializers import in_control_flow
-from stillflow.ops.lookup.making import hash_table_v2_op
-from stillflow.ops.lookup.using import (
+from stillflow.ops.lookup.creation import hash_table_v2_op
+from stillflow.ops.lookup.operations import (
     lookup_table_export_v2_op,
     lookup_table_find_v2_op,
     lookup_table_size_v2_op,

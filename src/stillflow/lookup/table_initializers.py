@@ -12,7 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
-from stillflow.ops.lookup.using import (
+from stillflow.ops.lookup.operations import (
     initialize_table_from_text_file_v2_op,
     lookup_table_import_v2_op,
 )

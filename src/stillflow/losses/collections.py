@@ -9,7 +9,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
-from stillflow.ops.math.sums import add_n
+from stillflow.ops.math.add_n import add_n
 
 
 @export("losses.add_loss")

@@ -9,8 +9,8 @@ from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones_like
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims, rank, shape, size
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.control_flow.identity_and_group import no_op

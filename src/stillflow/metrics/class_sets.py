@@ -16,8 +16,8 @@ from stillflow.graph.sparse_tensor import (
 )
 from stillflow.losses.weights import assert_broadcastable
 from stillflow.metrics.variables import metric_variable
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import fill, ones_like, zeros_like
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.select import where_v2
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
 from stillflow.ops.arrays.slicing import slice_

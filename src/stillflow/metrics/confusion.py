@@ -10,8 +10,8 @@ from stillflow.graph.api import control_dependencies
 from stillflow.graph.operation import Tensor
 from stillflow.metrics.alignment import align, float_weights
 from stillflow.metrics.variables import metric_variable
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.tile import tile
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant

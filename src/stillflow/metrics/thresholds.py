@@ -9,11 +9,11 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.metrics.confusion import confusion_matrix_at_thresholds
 from stillflow.metrics.variables import Pair, collect, read, value_and_update
+from stillflow.ops.math.argmax import argmax, argmin
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal
 from stillflow.ops.math.cumulative import cumsum
 from stillflow.ops.math.division import div
-from stillflow.ops.math.positions import argmax, argmin
 from stillflow.ops.math.reductions import reduce_min
 from stillflow.ops.math.unary import abs as abs_
 from stillflow.variables.variable_scope import variable_scope

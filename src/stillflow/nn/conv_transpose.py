@@ -7,7 +7,7 @@ from typing import Any
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.shape import expand_dims, squeeze
 from stillflow.ops.nn.conv import conv2d_backprop_input_op, conv2d_op
 from stillflow.ops.nn.conv3d import conv3d_transpose_v2

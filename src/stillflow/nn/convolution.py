@@ -14,7 +14,7 @@ from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.nn.conv_transpose import conv1d, conv2d_transpose
 from stillflow.nn.space_to_batch import SpaceToBatch, strides_and_dilation_rate
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.arrays.space import batch_to_space, space_to_batch
+from stillflow.ops.arrays.space_to_batch import batch_to_space, space_to_batch
 from stillflow.ops.nn.conv import conv2d, conv2d_backprop_input_op, conv2d_op
 from stillflow.ops.nn.conv3d import conv3d_op
 from stillflow.ops.nn.windows import sequence

@@ -12,14 +12,14 @@ from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.arrays.concat import concat
+from stillflow.ops.arrays.dynamic_stitch import dynamic_partition, parallel_dynamic_stitch
 from stillflow.ops.arrays.fill import fill
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
-from stillflow.ops.arrays.stitch import dynamic_partition, parallel_dynamic_stitch
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.unique import unique
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import identity

@@ -12,13 +12,13 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import unknown_shape
 from stillflow.nn.embedding import as_list, embedding_lookup_sparse
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones_like, zeros_like
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.tile import tile
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import greater, greater_equal, logical_and

@@ -10,11 +10,11 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.nn.embedding import as_list, embedding_lookup
 from stillflow.nn.losses import sigmoid_cross_entropy_with_logits
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones, ones_like, zeros_like
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.control_flow.identity_and_group import stop_gradient
 from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.binary import multiply

@@ -13,14 +13,14 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.arrays.space import (
+from stillflow.ops.arrays.space_to_batch import (
     batch_to_space_nd,
     required_space_to_batch_paddings,
     space_to_batch_nd,
 )
+from stillflow.ops.arrays.stack import stack
 
 # From (image, filter) to the result.
 Operation = Callable[[Tensor, Any], Tensor]

@@ -18,7 +18,7 @@ from stillflow.graph.tensor_shape import Dimension, TensorShape
 
 # Looked up when they are first needed: these modules convert tensors themselves.
 constants: Any = LazyModule("stillflow.ops.constants")
-packing: Any = LazyModule("stillflow.ops.arrays.packing")
+packing: Any = LazyModule("stillflow.ops.arrays.stack")
 segment: Any = LazyModule("stillflow.ops.math.segment")
 
 # From this many elements on, making a dense tensor of slices deserves a warning.

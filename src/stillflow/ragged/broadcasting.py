@@ -7,11 +7,11 @@ from typing import Any
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays import broadcast as dense
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.math.comparison import equal
 from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor, is_ragged
 from stillflow.ragged.dynamic_shape import RaggedTensorDynamicShape

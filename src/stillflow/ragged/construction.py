@@ -12,8 +12,8 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import with_dependencies

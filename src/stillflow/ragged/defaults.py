@@ -6,9 +6,9 @@ from typing import Any
 
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.ops.arrays import broadcast as dense
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones_like, zeros_like
 from stillflow.ops.arrays.gather import batch_gather
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import rank, shape
 from stillflow.ops.constants import constant
 from stillflow.ops.debugging.comparisons import assert_greater_equal

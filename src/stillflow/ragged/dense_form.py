@@ -10,14 +10,14 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.broadcast import broadcast_to
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import fill, ones, zeros
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.masks import boolean_mask, sequence_mask, to_integers
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.math.binary import maximum, minimum

@@ -20,15 +20,15 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_like import is_dense_tensor_like
 from stillflow.ops import bitwise
 from stillflow.ops.arrays import (
+    concat,
+    dynamic_stitch,
     fill,
     gather,
     gather_nd,
-    join,
     one_hot,
-    packing,
     select,
     shape,
-    stitch,
+    stack,
     tile,
 )
 from stillflow.ops.control_flow import identity_and_group
@@ -36,6 +36,7 @@ from stillflow.ops.debugging import numerics
 from stillflow.ops.dispatch import NOT_SUPPORTED, Handler, register
 from stillflow.ops.io.parsing import conversions
 from stillflow.ops.math import (
+    add_n,
     binary,
     cast,
     clip,
@@ -45,7 +46,6 @@ from stillflow.ops.math import (
     reductions,
     segment,
     special,
-    sums,
     trigonometry,
     unary,
 )
@@ -98,7 +98,7 @@ _UNARY: dict[Any, str] = {
     unicode: "unicode_script",
 }
 # Functions of a list of tensors.
-_OF_LISTS: dict[Any, str] = {joining: "string_join", sums: "add_n"}
+_OF_LISTS: dict[Any, str] = {joining: "string_join", add_n: "add_n"}
 # Functions of two tensors that broadcast them.
 _BINARY: dict[Any, str] = {
     binary: "add atan2 maximum minimum multiply pow squared_difference subtract",
@@ -130,16 +130,16 @@ _OTHERS: dict[Function, _Stand] = {
     gather.batch_gather: _Stand(gathering.batch_gather, "params indices"),
     gather.gather: _Stand(gathering.gather, "params indices"),
     gather_nd.gather_nd: _Stand(gathering.gather_nd, "params indices"),
-    join.concat: _Stand(ragged_joining.concat, "[values]"),
+    concat.concat: _Stand(ragged_joining.concat, "[values]"),
     joining.reduce_join: _Stand(ragged.reduce_join, "inputs", _REDUCED),
     one_hot.one_hot: _Stand(ranks.one_hot, "indices"),
-    packing.stack: _Stand(ragged_joining.stack, "[values]"),
+    stack.stack: _Stand(ragged_joining.stack, "[values]"),
     select.where: _Stand(selecting.where, "condition x y"),
     shape.expand_dims: _Stand(ranks.expand_dims, "input", {"dim": "axis"}),
     shape.rank: _Stand(ranks.rank, "input"),
     shape.size: _Stand(ranks.size, "input"),
     shape.squeeze: _Stand(ranks.squeeze, "input", {"squeeze_dims": "axis"}),
-    stitch.dynamic_partition: _Stand(partitions.dynamic_partition, "data partitions"),
+    dynamic_stitch.dynamic_partition: _Stand(partitions.dynamic_partition, "data partitions"),
     tile.tile: _Stand(tiling.tile, "input"),
     **{
         getattr(reductions, f"reduce_{name}"): _Stand(

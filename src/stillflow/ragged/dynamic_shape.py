@@ -10,14 +10,14 @@ from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.masks import to_integers
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import shape, size
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.debugging.asserts import Assert

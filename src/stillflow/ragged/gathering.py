@@ -10,8 +10,8 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.arrays import gather as dense
 from stillflow.ops.arrays import gather_nd as dense_nd
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.masks import repeat
 from stillflow.ops.arrays.shape import expand_dims as expand_dense_dims
 from stillflow.ops.arrays.shape import rank, reshape, shape

@@ -11,11 +11,11 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays import gather as dense
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import shape, size
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.math.binary import maximum, minimum
 from stillflow.ops.math.cast import cast

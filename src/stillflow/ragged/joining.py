@@ -9,11 +9,11 @@ from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.ops.arrays import join as dense
-from stillflow.ops.arrays import packing
+from stillflow.ops.arrays import concat as dense
 from stillflow.ops.arrays.masks import positive_axis
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.arrays.stack import stack as dense_stack
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.debugging.comparisons import assert_equal
 from stillflow.ragged.conversion import (
@@ -81,7 +81,7 @@ def _joined(given: Sequence[Any], axis: int, stacks: bool) -> Any:
     axis = positive_axis(axis, result_rank)
     all_dense = not any(map(is_ragged, inputs))
     if all_dense and rank is not None and axis in (result_rank - 1, rank - 1):  # type: ignore[operator]
-        return packing.stack(inputs, axis) if stacks else dense.concat(inputs, axis)
+        return dense_stack(inputs, axis) if stacks else dense.concat(inputs, axis)
     inputs = [
         item if is_ragged(item)
         else RaggedTensor.from_tensor(item, ragged_rank=1, row_splits_dtype=kind)
@@ -114,7 +114,7 @@ def _one_after_the_other(inputs: Sequence[Any], stacks: bool) -> Any:
     levels = zip(*(item.nested_row_splits for item in inputs))
     splits = [_continued(level) for level in levels]
     if stacks:
-        counts = packing.stack([item.nrows() for item in inputs])
+        counts = dense_stack([item.nrows() for item in inputs])
         splits.insert(0, row_splits_of(counts, axis=-1))
     return RaggedTensor.from_nested_row_splits(values, splits, validate=False)
 

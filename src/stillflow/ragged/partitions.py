@@ -8,7 +8,7 @@ from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.top_k import argsort
 from stillflow.ops.debugging.comparisons import assert_equal, assert_less
 from stillflow.ops.math.cast import cast

@@ -11,8 +11,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays import one_hot as dense_one_hot
 from stillflow.ops.arrays import shape as dense
 from stillflow.ops.arrays.masks import positive_axis
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.debugging.asserts import Assert

@@ -12,9 +12,9 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones_like, zeros
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.masks import positive_axis
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.debugging.comparisons import assert_equal

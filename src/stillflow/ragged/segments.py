@@ -11,7 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
-from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.masks import repeat, to_integers
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import shape

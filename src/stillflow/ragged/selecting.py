@@ -7,8 +7,8 @@ from typing import Any
 from stillflow.graph.api import name_scope
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays import select as dense
+from stillflow.ops.arrays.concat import concat as concat_dense
 from stillflow.ops.arrays.gather import gather as gather_dense
-from stillflow.ops.arrays.join import concat as concat_dense
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import expand_dims, shape
 from stillflow.ragged.conversion import (

@@ -11,12 +11,12 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_at_index
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.masks import positive_axis
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max

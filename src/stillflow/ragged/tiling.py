@@ -8,8 +8,8 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays import tile as dense
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.masks import to_integers
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor, is_ragged

@@ -11,10 +11,10 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros_like
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.math.binary import add
 from stillflow.ops.random import stateful
 from stillflow.ops.random.binomial import stateful_random_binomial_op

@@ -10,9 +10,9 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.strings.ngrams import string_n_grams_op
 from stillflow.ops.strings.parts import (
     split_at_characters,

@@ -8,8 +8,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.strings.unicode import (
     unicode_decode_op,
     unicode_decode_with_offsets_op,

@@ -11,7 +11,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
 from stillflow.layers.utils import smart_cond
-from stillflow.ops.arrays.stitch import dynamic_partition
+from stillflow.ops.arrays.dynamic_stitch import dynamic_partition
 from stillflow.ops.control_flow.identity_and_group import no_op
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.cast import cast

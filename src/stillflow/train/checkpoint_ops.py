@@ -130,7 +130,7 @@ def _with_buckets(
     initializer: Initializer,
 ) -> Tensor:
     """Return a matrix with new rows at the bottom and new columns at the right."""
-    from stillflow.ops.arrays.join import concat
+    from stillflow.ops.arrays.concat import concat
 
     if more_rows > 0:
         values = convert_to_tensor(initializer([more_rows, columns]))

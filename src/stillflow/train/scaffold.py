@@ -9,7 +9,7 @@ from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
-from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.control_flow.identity_and_group import group
 from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging

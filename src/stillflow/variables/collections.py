@@ -106,7 +106,7 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
 
     None without variables.
     """
-    from stillflow.ops.arrays.join import stack
+    from stillflow.ops.arrays.concat import stack
     from stillflow.ops.arrays.shape import rank_internal
 
     variables = _variables_or_ops(var_list)
@@ -124,7 +124,7 @@ def report_uninitialized_variables(
     var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
     """Return a 1-D string tensor: the names of variables that have no value yet."""
-    from stillflow.ops.arrays.join import stack
+    from stillflow.ops.arrays.concat import stack
     from stillflow.ops.arrays.masks import boolean_mask
     from stillflow.ops.math.comparison import logical_not
     from stillflow.variables.state_ops import is_variable_initialized

@@ -243,7 +243,7 @@ class PartitionedVariable:
         return [i for i, count in enumerate(self._partitions) if count > 1]
 
     def _concat(self) -> Tensor:
-        from stillflow.ops.arrays.join import concat
+        from stillflow.ops.arrays.concat import concat
         from stillflow.ops.control_flow.identity_and_group import identity
 
         if len(self._variable_list) == 1:

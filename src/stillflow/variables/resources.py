@@ -46,7 +46,7 @@ def report_uninitialized_resources(
 ) -> Tensor:
     """Return a 1-D string tensor: the names of the handles of resources not yet initialized."""
     from stillflow.ops.arrays.masks import boolean_mask
-    from stillflow.ops.arrays.packing import stack
+    from stillflow.ops.arrays.stack import stack
     from stillflow.ops.math.comparison import logical_not
 
     resources = resource_list

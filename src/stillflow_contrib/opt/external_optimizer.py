@@ -11,8 +11,8 @@ import numpy as np
 
 from stillflow.graph.default_session import get_default_session
 from stillflow.graph.export import export
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros_like
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.constants import placeholder
 from stillflow.ops.gradients.gradients import gradients

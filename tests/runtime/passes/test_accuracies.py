@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops.math import hits
+from stillflow.ops.math import row_extremes
 from stillflow.runtime.devices.devices import gpu_count
 
 pytestmark = pytest.mark.usefixtures("graph", "either_way")
@@ -27,13 +27,13 @@ def run(fetches, feeds):
 def shares(monkeypatch):
     """Return the results of the native loop, if it was called."""
     found = []
-    share = hits.share
+    share = row_extremes.share
 
     def noting(*args):
         found.append(share(*args))
         return found[-1]
 
-    monkeypatch.setattr(hits, "share", noting)
+    monkeypatch.setattr(row_extremes, "share", noting)
     return found
 
 

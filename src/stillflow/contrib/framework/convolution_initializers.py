@@ -9,9 +9,9 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.scatter import scatter_nd
 from stillflow.ops.arrays.shape import expand_dims
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.transpose import matrix_transpose
 from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.binary import multiply

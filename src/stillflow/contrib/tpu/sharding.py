@@ -9,9 +9,9 @@ from stillflow.contrib.tpu.replication import split_compile_and_replicate
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.splitting import split
+from stillflow.ops.arrays.stack import stack
 
 
 def split_compile_and_shard(

@@ -40,11 +40,11 @@ from stillflow.losses.reduction import Reduction
 from stillflow.metrics.counts import precision, recall
 from stillflow.metrics.means import accuracy, mean
 from stillflow.nn.losses import sigmoid_cross_entropy_with_logits
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros_like
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims
+from stillflow.ops.math.argmax import argmax
 from stillflow.ops.math.cast import to_float
-from stillflow.ops.math.positions import argmax
 from stillflow.ops.math.unary import sigmoid
 from stillflow.ops.nn.softmax import softmax
 from stillflow.saved_model.export_outputs import RegressionOutput

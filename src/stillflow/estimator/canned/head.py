@@ -14,8 +14,8 @@ from stillflow.losses.reduction import Reduction, compute_weighted_loss
 from stillflow.metrics.means import mean
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.control_flow.identity_and_group import group
+from stillflow.ops.math.add_n import add_n
 from stillflow.ops.math.reductions import reduce_sum
-from stillflow.ops.math.sums import add_n
 from stillflow.ops.summary.numbers import scalar
 from stillflow.saved_model.export_outputs import PredictOutput
 from stillflow.saved_model.names import DEFAULT_SERVING_SIGNATURE_DEF_KEY

@@ -11,7 +11,7 @@ from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from stillflow.losses.reduction import Reduction
-from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.shape import expand_dims, shape
 from stillflow.ops.control_flow.identity_and_group import identity, no_op
 from stillflow.ops.debugging.asserts import Assert

@@ -7,7 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.lookup.mutable_tables import DenseHashTable, TableSaveable
-from stillflow.ops.lookup.using import lookup_table_import_v2_op
+from stillflow.ops.lookup.operations import lookup_table_import_v2_op
 
 
 class _Saveable(TableSaveable):

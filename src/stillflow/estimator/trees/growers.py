@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import stillflow as tf
 from stillflow.estimator.trees.resources import PruningMode, QuantileAccumulator, TreeEnsemble
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.arrays.splitting import unstack
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.boosted_trees.growing import center_bias_op, update_ensemble_op
 from stillflow.ops.boosted_trees.splits import calculate_best_gains_per_feature_op
 from stillflow.ops.control_flow.identity_and_group import group, no_op

@@ -11,8 +11,8 @@ from stillflow.layers import utils
 from stillflow.layers.functional import arguments
 from stillflow.nn.conv_transpose import conv2d_transpose
 from stillflow.nn.convolution import atrous_conv2d_transpose
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import shape
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.nn.bias import bias_add
 from stillflow.ops.nn.conv3d import conv3d_transpose

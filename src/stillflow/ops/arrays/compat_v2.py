@@ -19,7 +19,7 @@ padding: Any = LazyModule("stillflow.ops.arrays.pad")
 reverse: Any = LazyModule("stillflow.ops.arrays.reverse")
 masks: Any = LazyModule("stillflow.ops.arrays.masks")
 depth: Any = LazyModule("stillflow.ops.nn.depth_to_space")
-space: Any = LazyModule("stillflow.ops.arrays.space")
+space: Any = LazyModule("stillflow.ops.arrays.space_to_batch")
 
 
 @export("compat.v2.expand_dims")

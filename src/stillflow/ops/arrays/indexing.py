@@ -13,8 +13,8 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.slicing import strided_slice
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.constants import constant
 from stillflow.ops.forward_declarations import boolean_mask
 

@@ -15,14 +15,14 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import as_shape
 from stillflow.ops import forward_declarations
 from stillflow.ops.arrays.broadcast import broadcast_to
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.indexing import slice_helper
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.tile import tile
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable

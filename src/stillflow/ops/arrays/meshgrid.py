@@ -8,8 +8,8 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.arrays.fill import ones
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import reshape, size
+from stillflow.ops.arrays.stack import stack
 
 
 @export("meshgrid")

@@ -19,9 +19,9 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_shape import shape_from_dims
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import rank, reshape, shape
 from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.kernels import is_object, moving
 from stillflow.ops.memory_limits import require_room

@@ -16,10 +16,10 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import shape_text
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.arrays.gather import in_range, out_of_range
 from stillflow.ops.arrays.indexing import slice_helper
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.rows import change_rows, first_outside
 from stillflow.ops.arrays.scatter import check_nd_dims, scatter_into_variable
 from stillflow.ops.arrays.sequences import range_op

@@ -16,8 +16,8 @@ from stillflow.graph.export import export, export_value
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import rank, reshape, shape
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.strides import (
     Masks,
     Resolved,
@@ -165,7 +165,7 @@ def slice_kernel(node: Node) -> Any:
 
 @slice_op.gradient
 def slice_gradient(node: Node, grad: Any) -> Any:
-    from stillflow.ops.arrays.join import concat
+    from stillflow.ops.arrays.concat import concat
     from stillflow.ops.arrays.pad import pad
 
     x, begin = node.inputs[0], node.inputs[1]

@@ -16,7 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension
-from stillflow.ops.arrays.packing import pack_axis, stack
+from stillflow.ops.arrays.stack import pack_axis, stack
 from stillflow.ops.forward_declarations import concat
 from stillflow.ops.kernels import either, ints, is_handle
 from stillflow.ops.samples import Bad, Sample

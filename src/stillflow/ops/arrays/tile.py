@@ -110,11 +110,11 @@ def spread(x: Any, sizes: tuple[int, ...]) -> Any:
 
 @tile_op.gradient
 def tile_gradient(node: Node, grad: Any) -> Any:
+    from stillflow.ops.arrays.concat import concat
     from stillflow.ops.arrays.indexing import slice_helper
-    from stillflow.ops.arrays.join import concat
-    from stillflow.ops.arrays.packing import stack
     from stillflow.ops.arrays.sequences import range
     from stillflow.ops.arrays.shape import reshape, shape, size
+    from stillflow.ops.arrays.stack import stack
     from stillflow.ops.arrays.transpose import transpose
     from stillflow.ops.math.cast import cast
     from stillflow.ops.math.division import mod

@@ -19,16 +19,16 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
 from stillflow.ops import native_kernels
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.indexing import slice_helper
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.native_sort import sorted_places
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.scatter import scatter_nd
 from stillflow.ops.arrays.search import ordered
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.arrays.top_k_heaps import find_largest
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant

@@ -16,7 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import shape_from_dims
-from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import rank, rank_op
 from stillflow.ops.kernels import either, index_tensor, int_array, ints

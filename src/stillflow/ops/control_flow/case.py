@@ -12,7 +12,7 @@ from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.cond import cond, smart_cond
 from stillflow.ops.debugging.asserts import Assert

@@ -145,7 +145,7 @@ def _zeros_like_invariant(context: Any, op: Operation, grad: Tensor) -> Tensor:
 
 def add_slices_accumulator(context: Any, op: Operation, grad: IndexedSlices) -> IndexedSlices:
     """Return the sum of sparse gradients of a loop invariant: the slices of all iterations."""
-    from stillflow.ops.arrays.join import concat
+    from stillflow.ops.arrays.concat import concat
     from stillflow.ops.math.binary import maximum
 
     with outside(context):
@@ -177,8 +177,8 @@ def add_slices_accumulator(context: Any, op: Operation, grad: IndexedSlices) -> 
 
 def _empty_slices(context: Any, op: Operation, grad: IndexedSlices) -> list[Tensor]:
     """Return indices, values and any known dense shape to start with: one slice of zeros."""
+    from stillflow.ops.arrays.concat import concat
     from stillflow.ops.arrays.fill import zeros, zeros_like
-    from stillflow.ops.arrays.join import concat
     from stillflow.ops.arrays.shape import shape_internal
 
     outer, values, dense_shape = context.outer_context, grad.values, grad.dense_shape

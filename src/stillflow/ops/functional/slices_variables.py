@@ -14,8 +14,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.constants import constant
 from stillflow.ops.functional.nodes import positions
 from stillflow.ops.variables.resource import variable_shape_op

@@ -86,7 +86,7 @@ def _sum_by_device(grads: Sequence[Tensor]) -> Any:
 
 def sum_slices(grads: list[Any]) -> Any:
     """Return the sum of sparse gradients: concatenated slices, or dense if any of them is dense."""
-    from stillflow.ops.arrays.join import concat
+    from stillflow.ops.arrays.concat import concat
     from stillflow.ops.math.reductions import add_n
 
     if len(grads) == 1:

@@ -15,7 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.image.adjusting import hue_of
 from stillflow.ops.math.binary import add
 from stillflow.ops.math.cast import cast

@@ -19,10 +19,10 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays import native_patches
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import reshape_quietly
 from stillflow.ops.arrays.indexing import slice_helper
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.pad import torch_order
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape

@@ -8,8 +8,8 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.constants import constant
 

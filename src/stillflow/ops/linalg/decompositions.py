@@ -16,8 +16,8 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros_like
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.transpose import matrix_transpose
 from stillflow.ops.dispatch import dispatchable

@@ -14,9 +14,9 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones, zeros, zeros_like
 from stillflow.ops.arrays.indexing import slice_helper
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import rank, reshape, shape
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.dispatch import dispatchable

@@ -18,8 +18,8 @@ from stillflow.ops.linalg.matmul import matmul
 from stillflow.ops.math.reductions import reduce_prod
 
 gathers: Any = LazyModule("stillflow.ops.arrays.gather")
-joins: Any = LazyModule("stillflow.ops.arrays.join")
-packing: Any = LazyModule("stillflow.ops.arrays.packing")
+joins: Any = LazyModule("stillflow.ops.arrays.concat")
+packing: Any = LazyModule("stillflow.ops.arrays.stack")
 selects: Any = LazyModule("stillflow.ops.arrays.select")
 sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
 sets: Any = LazyModule("stillflow.ops.arrays.unique")

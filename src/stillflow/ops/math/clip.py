@@ -29,7 +29,7 @@ from stillflow.ops.math.unary import rsqrt, sqrt
 from stillflow.ops.samples import Sample
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
-joins: Any = LazyModule("stillflow.ops.arrays.packing")
+joins: Any = LazyModule("stillflow.ops.arrays.stack")
 losses: Any = LazyModule("stillflow.ops.nn.l2_loss")
 selects: Any = LazyModule("stillflow.ops.arrays.select")
 sequences: Any = LazyModule("stillflow.ops.arrays.sequences")

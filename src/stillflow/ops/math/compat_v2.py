@@ -11,7 +11,7 @@ from stillflow.graph.operation import Tensor
 
 # By path, since public functions of the packages hide modules of their names.
 reductions: Any = LazyModule("stillflow.ops.math.reductions")
-positions: Any = LazyModule("stillflow.ops.math.positions")
+positions: Any = LazyModule("stillflow.ops.math.argmax")
 binary: Any = LazyModule("stillflow.ops.math.binary")
 counting: Any = LazyModule("stillflow.ops.math.counting")
 

@@ -22,7 +22,7 @@ from stillflow.ops.math.reductions import reduce_max
 checks: Any = LazyModule("stillflow.ops.debugging.comparisons")
 control_flow: Any = LazyModule("stillflow.ops.control_flow.cond")
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
-packing: Any = LazyModule("stillflow.ops.arrays.packing")
+packing: Any = LazyModule("stillflow.ops.arrays.stack")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
 

@@ -12,7 +12,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.math import hits
+from stillflow.ops.math import row_extremes
 from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, is_finite, through_numpy
 
 # A reduction along at least one axis: f(tensor, sorted axes, keep_dims).
@@ -259,9 +259,9 @@ def arg_extreme(node: Node, largest: bool) -> Any:
 def _positions(x: Any, axis: int, largest: bool) -> Any:
     if not x.is_floating_point():
         return (torch.argmax if largest else torch.argmin)(x, axis)
-    rows = hits.as_rows(x, axis)
-    if hits.takes(rows):
-        return hits.places(rows, largest)
+    rows = row_extremes.as_rows(x, axis)
+    if row_extremes.takes(rows):
+        return row_extremes.places(rows, largest)
     function = torch.max if largest else torch.min
     if x.is_cpu:
         values, positions = function(x, axis)

@@ -22,16 +22,16 @@ from stillflow.graph.traits import Cost
 from stillflow.ops import forward_declarations
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.math import any_all
 from stillflow.ops.math import reduction_kernels as kernels
-from stillflow.ops.math import truths
+from stillflow.ops.math.add_n import accumulate_n as accumulate_n
+from stillflow.ops.math.add_n import add_n as add_n
 from stillflow.ops.math.binary import maximum, sub_op
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal, is_finite_op, not_equal_op
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.division import divide, truediv
 from stillflow.ops.math.kernels import ANY_NUMBER
-from stillflow.ops.math.sums import accumulate_n as accumulate_n
-from stillflow.ops.math.sums import add_n as add_n
 from stillflow.ops.math.unary import exp_op, log_op, sqrt_op, square_op
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
@@ -40,7 +40,7 @@ binary: Any = LazyModule("stillflow.ops.math.binary")
 control: Any = LazyModule("stillflow.ops.control_flow.identity_and_group")
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 gathers: Any = LazyModule("stillflow.ops.arrays.gather")
-joins: Any = LazyModule("stillflow.ops.arrays.join")
+joins: Any = LazyModule("stillflow.ops.arrays.concat")
 selects: Any = LazyModule("stillflow.ops.arrays.select")
 sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
 sets: Any = LazyModule("stillflow.ops.arrays.unique")
@@ -117,12 +117,12 @@ for _card, _in_numpy in ((all_op, np.all), (any_op, np.any)):
 
 @all_op.kernel
 def all_kernel(node: Node) -> Any:
-    return kernels.reduction_kernel(node, truths.every, truths.every_of_all)
+    return kernels.reduction_kernel(node, any_all.every, any_all.every_of_all)
 
 
 @any_op.kernel
 def any_kernel(node: Node) -> Any:
-    return kernels.reduction_kernel(node, truths.some, truths.some_of_all)
+    return kernels.reduction_kernel(node, any_all.some, any_all.some_of_all)
 
 
 @all_op.samples

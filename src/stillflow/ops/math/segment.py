@@ -30,7 +30,7 @@ from stillflow.ops.samples import Bad, Sample
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 gathers: Any = LazyModule("stillflow.ops.arrays.gather")
-joins: Any = LazyModule("stillflow.ops.arrays.join")
+joins: Any = LazyModule("stillflow.ops.arrays.concat")
 selects: Any = LazyModule("stillflow.ops.arrays.select")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 

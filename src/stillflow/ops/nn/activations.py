@@ -16,8 +16,8 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import F, aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros, zeros_like
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.native_choice import choose
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import shape

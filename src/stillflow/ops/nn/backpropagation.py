@@ -12,7 +12,7 @@ from typing import Any
 
 from stillflow.graph.gradient_registry import gradient_function
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.math.sums import add_n
+from stillflow.ops.math.add_n import add_n
 
 
 def backpropagate(

@@ -160,8 +160,8 @@ def bias_add_grad_kernel(node: Node) -> Any:
 
 @bias_add_grad_op.gradient
 def bias_add_grad_gradient(node: Node, grad: Tensor) -> Any:
+    from stillflow.ops.arrays.concat import concat
     from stillflow.ops.arrays.fill import ones_like
-    from stillflow.ops.arrays.join import concat
     from stillflow.ops.arrays.shape import reshape, shape
     from stillflow.ops.arrays.tile import tile
 

@@ -13,7 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays import native_patches
-from stillflow.ops.arrays.space import permuted
+from stillflow.ops.arrays.space_to_batch import permuted
 from stillflow.ops.samples import Bad, Sample
 
 _SIGNATURE = """(input: T) -> output: T

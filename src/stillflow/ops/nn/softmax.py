@@ -17,7 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
-from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import rank

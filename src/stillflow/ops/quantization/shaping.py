@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
-from stillflow.ops.arrays.join import concat_shape, joined_shape
+from stillflow.ops.arrays.concat import concat_shape, joined_shape
 from stillflow.ops.arrays.shape import reshape_shape, resolve_shape
 from stillflow.ops.kernels import ints
 from stillflow.ops.quantization import scales

@@ -22,7 +22,7 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.queues import elements as elements_lib
 from stillflow.ops.queues.attempts import private_name
 from stillflow.ops.queues.classes import shape_list, type_list
-from stillflow.ops.queues.making import shapes_text, types_text
+from stillflow.ops.queues.creation import shapes_text, types_text
 from stillflow.ops.queues.queue import Queue
 from stillflow.ops.queues.stores import PriorityStore
 

@@ -17,8 +17,8 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.packing import stack
-from stillflow.ops.queues import using
+from stillflow.ops.arrays.stack import stack
+from stillflow.ops.queues import operations
 
 
 def named(reference: Any) -> str:
@@ -145,7 +145,9 @@ class QueueBase:
             components = self._components(vals)
             for value, shape in zip(components, self._shapes, strict=False):
                 value.get_shape().assert_is_compatible_with(shape)
-            card = using.queue_enqueue_v2_op if self._is_resource else using.queue_enqueue_op
+            card = (
+                operations.queue_enqueue_v2_op if self._is_resource else operations.queue_enqueue_op
+            )
             operation: Operation = card(self._queue_ref, components, name=scope)
             return operation
 
@@ -157,7 +159,7 @@ class QueueBase:
             for value, shape in zip(components, self._shapes, strict=False):
                 size = size.merge_with(_length(value))
                 value.get_shape()[1:].assert_is_compatible_with(shape)
-            operation: Operation = using.queue_enqueue_many_v2_op(
+            operation: Operation = operations.queue_enqueue_many_v2_op(
                 self._queue_ref, components, name=scope
             )
             return operation
@@ -177,14 +179,14 @@ class QueueBase:
         Returns:
           The only component, or a list of them, or a dict if they have names.
         """
-        card = using.queue_dequeue_v2_op if self._is_resource else using.queue_dequeue_op
+        card = operations.queue_dequeue_v2_op if self._is_resource else operations.queue_dequeue_op
         name = f"{self._name}_Dequeue" if name is None else name
         return self._taken(card(self._queue_ref, component_types=self._dtypes, name=name), list)
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """Dequeue `n` elements, stacked; fail if the queue is closed before there are as many."""
         name = f"{self._name}_DequeueMany" if name is None else name
-        taken = using.queue_dequeue_many_v2_op(
+        taken = operations.queue_dequeue_many_v2_op(
             self._queue_ref, n, component_types=self._dtypes, name=name
         )
         return self._taken(taken, lambda: [constant_value(taken[0].op.inputs[1])])
@@ -192,7 +194,7 @@ class QueueBase:
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
         """Dequeue `n` elements, stacked, or the remaining ones if the queue is closed before."""
         name = f"{self._name}_DequeueUpTo" if name is None else name
-        taken = using.queue_dequeue_up_to_v2_op(
+        taken = operations.queue_dequeue_up_to_v2_op(
             self._queue_ref, n, component_types=self._dtypes, name=name
         )
         return self._taken(taken, lambda: [None])
@@ -204,7 +206,7 @@ class QueueBase:
           cancel_pending_enqueues: whether what waits to come in is cancelled.
           name: of the operation.
         """
-        card = using.queue_close_v2_op if self._is_resource else using.queue_close_op
+        card = operations.queue_close_v2_op if self._is_resource else operations.queue_close_op
         operation: Operation = card(
             self._queue_ref,
             cancel_pending_enqueues=cancel_pending_enqueues,
@@ -214,14 +216,16 @@ class QueueBase:
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Return True if the queue was closed, a bool scalar."""
-        card = using.queue_is_closed_v2_op if self._is_resource else using.queue_is_closed_op
+        card = (
+            operations.queue_is_closed_v2_op if self._is_resource else operations.queue_is_closed_op
+        )
         name = f"{self._name}_Is_Closed" if name is None else name
         closed: Tensor = card(self._queue_ref, name=name)
         return closed
 
     def size(self, name: str | None = None) -> Tensor:
         """Return the number of elements in the queue, an int32 scalar."""
-        card = using.queue_size_v2_op if self._is_resource else using.queue_size_op
+        card = operations.queue_size_v2_op if self._is_resource else operations.queue_size_op
         size: Tensor = card(self._queue_ref, name=f"{self._name}_Size" if name is None else name)
         return size
 

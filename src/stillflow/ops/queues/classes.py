@@ -10,7 +10,7 @@ from stillflow.graph import dtypes as dtypes_lib
 from stillflow.graph import tensor_shape
 from stillflow.graph.export import export
 from stillflow.graph.random_seed import get_seed
-from stillflow.ops.queues import making
+from stillflow.ops.queues import creation
 from stillflow.ops.queues.base import QueueBase, shared
 
 
@@ -86,7 +86,7 @@ class RandomShuffleQueue(QueueBase):
         elif seed is None and shared_name is not None:
             digest = hashlib.md5(f"{seed1}{shared_name}".encode(), usedforsecurity=False)
             seed2 = int(digest.hexdigest()[:8], 16) & 0x7FFFFFFF
-        reference = making.random_shuffle_queue_v2_op(
+        reference = creation.random_shuffle_queue_v2_op(
             component_types=dtypes, shapes=shapes, capacity=capacity,
             min_after_dequeue=min_after_dequeue, seed=seed1, seed2=seed2,
             shared_name=shared(shared_name), name=name,
@@ -114,7 +114,7 @@ class FIFOQueue(QueueBase):
         dtypes = type_list(dtypes)
         shapes = shape_list(shapes)
         names = _name_list(names, dtypes)
-        reference = making.fifo_queue_v2_op(
+        reference = creation.fifo_queue_v2_op(
             component_types=dtypes, shapes=shapes, capacity=capacity,
             shared_name=shared(shared_name), name=name,
         )  # fmt: skip
@@ -149,7 +149,7 @@ class PaddingFIFOQueue(QueueBase):
                 "Shapes must be provided for all components, but received "
                 f"{len(dtypes)} dtypes and {len(shapes)} shapes."
             )
-        reference = making.padding_fifo_queue_v2_op(
+        reference = creation.padding_fifo_queue_v2_op(
             component_types=dtypes, shapes=shapes, capacity=capacity,
             shared_name=shared(shared_name), name=name,
         )  # fmt: skip
@@ -175,7 +175,7 @@ class PriorityQueue(QueueBase):
     ) -> None:  # fmt: skip
         types = type_list(types)
         shapes = shape_list(shapes)
-        reference = making.priority_queue_v2_op(
+        reference = creation.priority_queue_v2_op(
             component_types=types, shapes=[] if shapes is None else shapes, capacity=capacity,
             shared_name=shared(shared_name), name=name,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from stillflow.graph.dims import Dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
-from stillflow.ops.arrays import packing as packing  # lists of tensors become tensors
+from stillflow.ops.arrays import stack as stack  # lists of tensors become tensors
 from stillflow.ops.input_ranks import checked_rank
 from stillflow.ops.memory_limits import require_room
 

@@ -16,8 +16,8 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.graph.traits import Cost
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones, zeros_like
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.arrays.shape import shape as shape_of

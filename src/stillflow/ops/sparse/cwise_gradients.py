@@ -8,9 +8,9 @@ from stillflow.graph import dtypes
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones, zeros_like
 from stillflow.ops.arrays.gather_nd import gather_nd
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims, shape, size
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.math.cast import cast

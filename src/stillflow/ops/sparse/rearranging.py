@@ -19,8 +19,8 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.gather import gather
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.select import where_v2
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import rank, reshape, shape

@@ -19,14 +19,14 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, is_sparse
 from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import fill, ones, ones_like, zeros
 from stillflow.ops.arrays.gather import in_range
-from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.select import where_v2
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import expand_dims, shape
 from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import identity, with_dependencies
 from stillflow.ops.debugging.comparisons import assert_equal, assert_less_equal

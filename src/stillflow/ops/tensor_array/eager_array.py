@@ -11,8 +11,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import as_shape
+from stillflow.ops.arrays.concat import concat, stack
 from stillflow.ops.arrays.fill import zeros
-from stillflow.ops.arrays.join import concat, stack
 from stillflow.ops.arrays.splitting import split, unstack
 from stillflow.ops.constants import constant
 from stillflow.ops.tensor_array.tensor_array import TensorArray, refuse_in_functions

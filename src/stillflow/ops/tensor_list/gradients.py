@@ -7,8 +7,8 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros_like
-from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.tensor_list.cards import cards

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.ops.math import hits
+from stillflow.ops.math import row_extremes
 from stillflow.runtime.plan.steps import Step, count_uses, in_turn, is_call, one_step, stays
 
 
@@ -87,7 +87,7 @@ def _joined(parts: Sequence[Step], constants: Mapping[str, Any]) -> Step:
     plain = in_turn([*places, equal, cast, mean], arguments, mean.outputs, constants)
 
     def accuracy(rows: Any, labels: Any) -> Any:
-        found = hits.share(rows, labels) if hits.takes(rows) else None
+        found = row_extremes.share(rows, labels) if row_extremes.takes(rows) else None
         return plain(rows, labels)[0] if found is None else found
 
     return one_step(parts, mean.outputs, accuracy, arguments)

@@ -9,7 +9,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.io.readers import cards
-from stillflow.ops.queues.making import fake_queue_op
+from stillflow.ops.queues.creation import fake_queue_op
 from stillflow.util.deprecation import deprecated
 
 _INSTEAD = "Queue-based input pipelines have been replaced by `tf.data`. Use "

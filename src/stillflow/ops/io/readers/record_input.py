@@ -17,7 +17,7 @@ from stillflow.files.records import TFRecordCompressionType, TFRecordOptions
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
-from stillflow.ops.arrays.join import split
+from stillflow.ops.arrays.concat import split
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.io.readers.records import tf_records
 from stillflow.ops.queues.attempts import Attempt, Attempts

@@ -19,8 +19,8 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.fill import zeros
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.pad import torch_order
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
 

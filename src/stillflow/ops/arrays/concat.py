@@ -18,10 +18,10 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops import forward_declarations
-from stillflow.ops.arrays.packing import stack as stack
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.arrays.splitting import split as split
 from stillflow.ops.arrays.splitting import unstack as unstack
+from stillflow.ops.arrays.stack import stack as stack
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.input_ranks import checked_rank
@@ -155,7 +155,7 @@ def concat_kernel(node: Node) -> Any:
 
 
 def concat_gradient(node: Node, grad: Any) -> Any:
-    from stillflow.ops.arrays.join_gradients import concat_gradients
+    from stillflow.ops.arrays.concat_gradients import concat_gradients
 
     axis_index, positions = _parts(node)
     values = [node.inputs[index] for index in positions]

@@ -8,12 +8,12 @@ from typing import Any
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays.concat import concat, concat_offset_op
 from stillflow.ops.arrays.fill import fill
-from stillflow.ops.arrays.join import concat, concat_offset_op
-from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import expand_dims, rank, shape, shape_n, squeeze
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.arrays.splitting import split
+from stillflow.ops.arrays.stack import stack
 from stillflow.ops.constants import constant
 
 # With more parts than this, one Split is faster than that many slices.
