@@ -88,7 +88,7 @@ def write(path: Path, area: str, found: dict[Gap, str]) -> None:
 def compare(listed: dict[Gap, str], found: dict[Gap, str]) -> int:
     """Says how a run differs from the list; returns 1 if something fails that is not listed."""
     for gap in sorted(listed.keys() - found.keys()):
-        print("passes by now, strike it off:", *gap)
+        print("passes now, remove it:", *gap)
     fresh = sorted(found.keys() - listed.keys())
     for gap in fresh:
         print("fails and is not listed:", *gap, "|", found[gap])
@@ -102,7 +102,7 @@ def main() -> int:
     parser.add_argument("results", type=Path, help="JSON of conformance.py")
     parser.add_argument("--kit", type=Path, required=True, help="folder of conformance.py")
     parser.add_argument("--area", default="core", help="(%(default)s)")
-    parser.add_argument("--write", action="store_true", help="write the list anew")
+    parser.add_argument("--write", action="store_true", help="write the list again")
     options = parser.parse_args()
     path = LISTS / f"{options.area}.tsv"
     found = failures(options.results, options.kit, options.area)

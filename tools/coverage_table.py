@@ -27,9 +27,9 @@ from public_signatures import describe, resolve, same
 FACTS = Path(__file__).resolve().parent.parent / "tests" / "facts"
 GAPS = FACTS / "gaps.txt"
 GAPS_HEAD = """\
-# Symbols of the area `core` that programs use and that are not there yet, or are called otherwise.
-# A test holds this list against the package both ways, so it can only shrink honestly. To write it
-# anew: python tools/coverage_table.py --write-gaps
+# Symbols of the area `core` that programs use and that are missing, or have another signature.
+# A test compares this list with the package both ways, so it can only shrink honestly. To write it
+# again: python tools/coverage_table.py --write-gaps
 """
 
 
@@ -107,9 +107,9 @@ def table(areas: dict[str, Area]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("facts", nargs="?", type=Path, default=FACTS / "signatures.json")
-    parser.add_argument("--missing", metavar="AREA", help="list what lacks in an area")
+    parser.add_argument("--missing", metavar="AREA", help="list the missing names of an area")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
-    parser.add_argument("--write-gaps", action="store_true", help=f"write {GAPS.name} anew")
+    parser.add_argument("--write-gaps", action="store_true", help=f"write {GAPS.name}")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     if arguments.write_gaps:  # first: internal modules that are imported become attributes

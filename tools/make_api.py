@@ -45,7 +45,9 @@ def exports(tree: ast.Module, where: str) -> Iterator[tuple[str, str]]:
         for call, name in _marked(statement):
             marks.discard(id(call))
             if name is None:
-                raise ExportError(f"{where}:{call.lineno}: what is marked has no module-level name")
+                raise ExportError(
+                    f"{where}:{call.lineno}: the marked object has no module-level name"
+                )
             for public in _literals(call, where):
                 yield public, name
     for node in ast.walk(tree):

@@ -79,4 +79,4 @@ def check(wheel: Path) -> None:
       SystemExit: if pip would change one of them.
     """
     if changed := changes(wheel, packages()):
-        raise SystemExit(f"beside {NEWER} pip would change: {changed}")
+        raise SystemExit(f"with {NEWER} pip would change: {changed}")

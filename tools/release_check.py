@@ -130,7 +130,7 @@ def try_installed(package: Path, folder: Path) -> None:
     for words in DEMO:
         run([python, "-m", "stillflow", *words], work)
     tests = [test for test in TESTS if (work / test).exists()]
-    assert tests == TESTS, "a test is gone"
+    assert tests == TESTS, "a test is missing"
     run([python, "-m", "pytest", "-q", "-n", "auto", "-m", "not slow and not oracle", *tests], work,
         OMP_NUM_THREADS="1")  # fmt: skip
 

@@ -302,7 +302,7 @@ def test_what_refuses_whenever_it_is_used_is_told(check, launcher):
     ]  # fmt: skip
     assert "LocalCLIDebugWrapperSession" in entries[refused[0]]["instead"]
     shown = launcher.run("check", "program.py").stdout
-    assert "there, but refused when it is used:\n" in shown
+    assert "present, but raises an error when it is used:\n" in shown
     assert "  program.py:5\n    instead: tf.py_func with" in shown
 
 

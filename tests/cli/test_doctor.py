@@ -132,7 +132,9 @@ SITUATIONS = {
         facts(variables={"STILLFLOW_NATIVE": "0"}), "environment", NOTE, "",
     ),
     "no compiler": (facts(compiler=None), "compiler", NOTE, ""),
-    "no loops": (facts(native=False), "native", NOTE, "Install a C compiler, then Stillflow anew."),
+    "no loops": (
+        facts(native=False), "native", NOTE, "Install a C compiler, then reinstall Stillflow."
+    ),
     "Apple": (without_gpu(system="Darwin", mps=True), "GPU", GOOD, ""),
 }  # fmt: skip
 

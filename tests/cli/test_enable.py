@@ -72,7 +72,7 @@ def test_enabled_python_brings_back_what_numpy_had_before_tensorflow_is_imported
     plain("-m", "stillflow", "enable")
     done = plain("-c", OLD + "; " + ASK)
     assert done.stdout == "True\n1.15.5 True\n", done.stderr
-    assert "numpy.int is gone; it is int here" in done.stderr
+    assert "numpy.int was removed; it is int here" in done.stderr
     done = plain("-c", "from scipy.misc import imresize; print(callable(imresize))")
     assert done.stdout == "True\n", done.stderr
 

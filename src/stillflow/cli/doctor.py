@@ -32,5 +32,5 @@ def _lines(found: list[Finding]) -> list[str]:
         if finding.remedy and finding.level != GOOD:
             lines.append(f"{'':<{width + 7}}  → {finding.remedy}")
     wrong = sum(finding.level == WRONG for finding in found)
-    lines.append(f"\n{wrong} thing{'s' * (wrong != 1)} to mend" if wrong else "\nAll is well.")
+    lines.append(f"\n{wrong} thing{'s' * (wrong != 1)} to fix" if wrong else "\nAll is well.")
     return lines

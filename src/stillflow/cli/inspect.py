@@ -95,5 +95,5 @@ def _describe(kind: kinds.Kind, verify: bool) -> dict[str, Any]:
         return checkpoints.describe_state(kind.path)
     there = in_directory(kind.path) if kind.name == kinds.DIRECTORY else []
     if there:
-        return {"checkpoints": there, "note": "name one of them to see what is in it"}
+        return {"checkpoints": there, "note": "name one of them to see its content"}
     return {"note": kind.note or "a directory with no SavedModel and no checkpoints"}

@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
         "names", nargs="+", metavar="NAME",
         help="tf.nn.dynamic_rnn, tensorflow.python.ops.array_ops.concat, or an operation: Conv2D",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON, a list of what was found")
+    parser.add_argument("--json", action="store_true", help="print JSON, a list of the results")
     flags = parser.parse_args(arguments)
     found, unknown = [], []
     for name in flags.names:

@@ -54,13 +54,13 @@ class OptimizationOptions(OptionsBase):
     """Options of pipelines' rewrites and tuning."""
 
     apply_default_optimizations = _flag(
-        "apply_default_optimizations", "False: only what is asked for is done."
+        "apply_default_optimizations", "False: only requested rewrites are applied."
     )
     autotune = _flag("autotune", "Whether parameters are tuned; they are by default.")
     autotune_algorithm = create_option("autotune_algorithm", int, "Which way parameters are tuned.")
     autotune_buffers = _flag("autotune_buffers", "Whether sizes of buffers are tuned, too.")
     autotune_cpu_budget = create_option(
-        "autotune_cpu_budget", int, "How many cores to count on; all of them by default."
+        "autotune_cpu_budget", int, "Number of available cores; all of them by default."
     )
     filter_fusion = _flag("filter_fusion", "Whether filters in a row become one.")
     filter_with_random_uniform_fusion = _flag(
@@ -112,7 +112,7 @@ class DistributeOptions(OptionsBase):
         "auto_shard", bool, "Whether each worker gets a part only.", default_factory=lambda: True
     )
     _make_stateless = _flag("_make_stateless", "Whether stateful parts are rewritten.")
-    num_devices = create_option("num_devices", int, "How many devices share the pipeline.")
+    num_devices = create_option("num_devices", int, "Number of devices that share the pipeline.")
 
 
 @export("data.experimental.StatsOptions")
@@ -132,7 +132,7 @@ class ThreadingOptions(OptionsBase):
     """Options of a pipeline's threads."""
 
     max_intra_op_parallelism = create_option(
-        "max_intra_op_parallelism", int, "How many threads one operation may use."
+        "max_intra_op_parallelism", int, "Number of threads of one operation."
     )
     private_threadpool_size = create_option(
         "private_threadpool_size", int, "The number of threads of the dataset's own."

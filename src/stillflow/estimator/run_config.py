@@ -239,7 +239,7 @@ class RunConfig:
     save_checkpoints_steps = _property("save_checkpoints_steps", "Steps between checkpoints.")
     save_checkpoints_secs = _property("save_checkpoints_secs", "Seconds between checkpoints.")
     session_config = _property("session_config", "The `ConfigProto` of sessions.")
-    keep_checkpoint_max = _property("keep_checkpoint_max", "How many checkpoints stay.")
+    keep_checkpoint_max = _property("keep_checkpoint_max", "The number of checkpoints to keep.")
     keep_checkpoint_every_n_hours = _property(
         "keep_checkpoint_every_n_hours", "Hours between checkpoints that stay for good."
     )
@@ -261,6 +261,6 @@ class RunConfig:
     global_id_in_cluster = _property("global_id_in_cluster", "The index over all jobs.")
     master = _property("master", "The target of training sessions.")
     evaluation_master = _property("evaluation_master", "The target of evaluating sessions.")
-    num_ps_replicas = _property("num_ps_replicas", "How many parameter servers there are.")
-    num_worker_replicas = _property("num_worker_replicas", "How many tasks train.")
+    num_ps_replicas = _property("num_ps_replicas", "The number of parameter servers.")
+    num_worker_replicas = _property("num_worker_replicas", "The number of tasks that train.")
     is_chief = _property("is_chief", "Whether this task initializes and saves.")

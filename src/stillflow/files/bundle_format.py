@@ -158,7 +158,7 @@ def decode_variants(raw: Any, count: int, path: str, offset: int) -> tuple[Array
             raise data_loss(str(error), path, offset) from None
         end = position + length
         if end + 4 > len(raw):
-            raise data_loss("A variant longer than what is stored", path, offset)
+            raise data_loss("A variant longer than the stored data", path, offset)
         item = result[index] = bytes(raw[position:end])
         crc = crc32c.extend(crc32c.extend(crc, struct.pack("<Q", length)), item)
         stored, position = bytes(raw[end : end + 4]), end + 4

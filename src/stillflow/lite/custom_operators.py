@@ -33,7 +33,7 @@ def split(graph_def: Any) -> tuple[Any, list[Any]]:
             if source.partition(":")[0] in names:
                 raise ConverterError(
                     f"{node.name} reads what the custom operation "
-                    f"{names[source.partition(':')[0]]} writes: of that Stillflow knows no shape"
+                    f"{names[source.partition(':')[0]]} writes, whose shape Stillflow cannot infer"
                 )
     return known, custom
 

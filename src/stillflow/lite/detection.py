@@ -37,7 +37,7 @@ def _detection(node: Node) -> Any:
         ):
             float(options[name])
     except KeyError as error:
-        raise ValueError(f"{node.kind} lacks the option {error}") from None
+        raise ValueError(f"{node.kind} has no option {error}") from None
     values = [
         node[i] if node.quantization(i) is None else dequantize_as(node[i], node.quantization(i))
         for i in range(3)

@@ -190,7 +190,9 @@ class Draft:
         dtype = self.dtypes[name] if value is None else value.dtype
         kind = "string" if dtype.hasobject else str(dtype)
         if kind not in TENSOR_TYPES:
-            raise TypeError(f"Tensor {name} has the type {kind}, which TensorFlow Lite lacks")
+            raise TypeError(
+                f"Tensor {name} has the type {kind}, which TensorFlow Lite does not have"
+            )
         quantization = self.quantizations.get(name)
         return table(
             "Tensor",

@@ -114,7 +114,7 @@ def _share(which: str, others: str, said: str) -> Callable[..., Pair]:
             return from_counts(ratio, order, counts, metrics_collections, updates_collections)
 
     share.__name__ = share.__qualname__ = f"{which}_at_thresholds"
-    share.__doc__ = f"""How many of {said}, 0 to 1, at each threshold.
+    share.__doc__ = f"""Share of {said}, 0 to 1, at each threshold.
 
     Args:
       labels: the truth, cast to bool, of any shape.

@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("dump_dir", "", "tfdbg dump directory to load"),
         ("log_usage", True, "not used"),
         ("ui_type", "curses", "curses or readline; both are the same here"),
-        ("validate_graph", True, "whether the dumps are to fit the graphs beside them"),
+        ("validate_graph", True, "check the dumps against the graphs next to them"),
     )
     flags = options.parse_args(arguments)
     if not flags.dump_dir:

@@ -82,12 +82,12 @@ class _CudnnRNN(Layer):
         self._input_size: int | None = None
         self._saveable: Any = None
 
-    num_layers = property(lambda self: self._num_layers, doc="How many layers it has.")
+    num_layers = property(lambda self: self._num_layers, doc="The number of layers.")
     num_units = property(lambda self: self._num_units, doc="The size of its layers.")
     input_mode = property(lambda self: self._input_mode, doc="How it takes the input.")
     rnn_mode = property(lambda self: self._rnn_mode, doc="What kind of network it is.")
     direction = property(lambda self: self._direction, doc="In which directions it reads.")
-    num_dirs = property(lambda self: directions_of(self._direction), doc="How many these are.")
+    num_dirs = property(lambda self: directions_of(self._direction), doc="The number of these.")
     saveable = property(lambda self: self._saveable, doc="What checkpoints hold of it.")
 
     @property

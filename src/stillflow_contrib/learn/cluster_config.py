@@ -65,8 +65,10 @@ class ClusterConfig:
     )
     is_chief = property(attrgetter("_is_chief"), doc="Whether this task initializes and saves.")
     master = property(attrgetter("_master"), doc="The target of training sessions.")
-    num_ps_replicas = property(attrgetter("_num_ps_replicas"), doc="How many servers there are.")
-    num_worker_replicas = property(attrgetter("_num_worker_replicas"), doc="How many tasks train.")
+    num_ps_replicas = property(attrgetter("_num_ps_replicas"), doc="The number of servers.")
+    num_worker_replicas = property(
+        attrgetter("_num_worker_replicas"), doc="The number of tasks that train."
+    )
     task_id = property(attrgetter("_task_id"), doc="The index of this task in its job.")
     task_type = property(attrgetter("_task_type"), doc="The job of this task; None if not named.")
 

@@ -39,7 +39,7 @@ def _rate(which: str, others: str, said: str) -> Callable[..., Pair]:
             )
 
     rate.__name__ = rate.__qualname__ = f"streaming_{which}_rate"
-    rate.__doc__ = f"""How many of {said}, 0 to 1.
+    rate.__doc__ = f"""Share of {said}, 0 to 1.
 
     Args:
       predictions: yes or no, cast to bool, of any shape.
@@ -93,7 +93,7 @@ def _rate_at_thresholds(
             return from_counts(share, order, counts, metrics_collections, updates_collections)
 
     rate.__name__ = rate.__qualname__ = f"streaming_{which}_rate_at_thresholds"
-    rate.__doc__ = f"""How many of {said}, 0 to 1, at each threshold.
+    rate.__doc__ = f"""Share of {said}, 0 to 1, at each threshold.
 
     Args:
       predictions: float32 scores, of any shape; yes above a threshold.

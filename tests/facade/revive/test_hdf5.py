@@ -32,7 +32,7 @@ def test_text_and_values(launcher):  # noqa: F811
         "<class 'str'> <class 'str'>",
         "[[1. 2.]]",
     ]
-    assert said.count("Dataset.value is gone from h5py") == 1
+    assert said.count("Dataset.value was removed from h5py") == 1
 
 
 def test_a_file_without_a_mode(launcher):  # noqa: F811

@@ -48,7 +48,7 @@ def test_frames(launcher):  # noqa: F811
         "[1, 3] 2 [1, 2] [[3]] [2, 1]",
         "[1, 9] 1 [1, 2]",
     ]
-    assert said.count(".ix is gone from pandas") == 1
+    assert said.count(".ix was removed from pandas") == 1
 
 
 def test_functions_of_groups_see_the_columns_of_the_groups(launcher):  # noqa: F811
@@ -220,7 +220,7 @@ def test_sound_is_written(launcher):  # noqa: F811
         print(*(wavfile.read(name)[1].tolist() for name in ("a.wav", "b.wav")))
         """)
     assert out == "[0.25, -0.5, 0.0] [[0.5, 0.5], [-1.0, -1.0], [0.0, 0.0]]\n"
-    assert said.count("librosa.output is gone") == 1
+    assert said.count("librosa.output was removed") == 1
 
 
 def test_arguments_that_have_another_name(launcher):  # noqa: F811
@@ -233,7 +233,7 @@ def test_arguments_that_have_another_name(launcher):  # noqa: F811
         print(sorted(points.get_params())[:2])
         """)
     assert out == "(10, 2) 250\n['angle', 'early_exaggeration']\n"
-    assert said.count("the argument n_iter of TSNE() is gone; it is max_iter here") == 1
+    assert said.count("the argument n_iter of TSNE() was removed; it is max_iter here") == 1
 
 
 def test_old_names_of_arguments():

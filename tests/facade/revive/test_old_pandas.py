@@ -16,7 +16,7 @@ def test_calls_give_what_they_gave(launcher):  # noqa: F811
     pytest.importorskip("pandas")
     out, said = launcher.program((HERE / "old_frames.py").read_text())
     assert out == (HERE / "old_frames.txt").read_text()
-    assert said.count(".fillna(method=) is gone") == 1
+    assert said.count(".fillna(method=) was removed") == 1
 
 
 def test_functions_that_roll_over_a_window(launcher):  # noqa: F811

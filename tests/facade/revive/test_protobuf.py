@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 def test_calls_give_what_they_gave_under_tensorflow(launcher):  # noqa: F811
     out, said = launcher.program((HERE / "old_protobuf.py").read_text())
     assert out == (HERE / "old_protobuf.txt").read_text()
-    assert said.count("reflection.MakeClass is gone") <= 1
+    assert said.count("reflection.MakeClass was removed") <= 1
 
 
 def test_numbers_of_numpy_may_be_truth_values(launcher):  # noqa: F811

@@ -288,7 +288,7 @@ def test_text_is_decoded_and_bytes_are_encoded(launcher):  # noqa: F811
         "('model', ('utf-8',), {}) ('model', (), {}) ('model', (), {'x': 1})",
         "refused",
     ]
-    assert said.count(".decode() is gone; Stillflow replaces it") == 1
+    assert said.count(".decode() was removed; Stillflow replaces it") == 1
 
 
 ITERATES = """\

@@ -7,8 +7,7 @@ _DEBUG = "tensorflow.python.debug"
 
 # What to do instead, by name.
 REFUSALS = {
-    "tf.load_op_library": "tf.py_func with tf.custom_gradient; what was compiled for TensorFlow "
-    "does not load",
+    "tf.load_op_library": "tf.py_func with tf.custom_gradient; libraries of TensorFlow do not load",
     "tf.contrib.tensorrt.create_inference_graph": "the graph as it is",
     **{
         f"{_DEBUG}.{module}{name}": _ON_A_NETWORK

@@ -9,7 +9,7 @@ from stillflow.cli.checking.refusals import REFUSALS
 
 SUPPORTED = "supported"
 MISSING = "not supported yet"
-REFUSED = "there, but refused when it is used"
+REFUSED = "present, but raises an error when it is used"
 UNKNOWN = "not in TensorFlow 1.15"
 
 

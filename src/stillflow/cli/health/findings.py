@@ -96,11 +96,11 @@ def _torch(facts: Facts) -> Iterator[Finding]:
         return
     library = _LIBRARY.search(facts.torch_error)
     if library is None:
-        remedy = "Install torch anew: pip install --force-reinstall torch"
+        remedy = "Reinstall torch: pip install --force-reinstall torch"
     else:
         remedy = (
-            f"{library[1]} belongs to torch's own packages, not to a CUDA installation: install "
-            "torch anew, and leave folders of other CUDA versions out of LD_LIBRARY_PATH."
+            f"{library[1]} belongs to torch's own packages, not to a CUDA installation: "
+            "reinstall torch, and leave folders of other CUDA versions out of LD_LIBRARY_PATH."
         )
     yield Finding("torch import", WRONG, facts.torch_error, remedy)
 
@@ -128,7 +128,7 @@ def _driver(facts: Facts) -> Iterator[Finding]:
             yield Finding("GPU", NOTE, "no NVIDIA driver here; programs run on the CPU")
         else:
             yield Finding("GPU driver", WRONG, facts.driver_error,
-                          "Restart the machine or install the driver anew.")  # fmt: skip
+                          "Restart the machine or reinstall the driver.")  # fmt: skip
         return
     for index, gpu in enumerate(facts.gpus):
         free = gpu.total - gpu.used
@@ -144,7 +144,7 @@ def _who_holds(facts: Facts) -> str:
     if not holders:
         return "Memory is held by processes that this account cannot see."
     named = ", ".join(f"{name} (process {number}, {used} MiB)" for number, name, used in holders)
-    return f"Memory is held by {named}; end what is not needed."
+    return f"Memory is held by {named}; stop programs that are not needed."
 
 
 def _cuda(facts: Facts) -> Iterator[Finding]:
@@ -177,7 +177,7 @@ def _cuda_remedy(facts: Facts) -> str:
             "for an older CUDA."
         )
     if library := _LIBRARY.search(error):
-        return f"Install torch anew: {library[1]} is missing from its packages."
+        return f"Reinstall torch: {library[1]} is missing from its packages."
     return "Restart the machine; a driver that was updated while in use does this."
 
 
@@ -205,7 +205,7 @@ def _tensorflow(facts: Facts) -> Iterator[Finding]:
         if name.startswith("tensorflow") and version is not None
     ]  # fmt: skip
     if left:
-        yield Finding("TensorFlow", WRONG, f"{', '.join(left)}: installed, but its files are gone",
+        yield Finding("TensorFlow", WRONG, f"{', '.join(left)}: installed, but without files",
                       f"Run: pip uninstall {' '.join(left)}")  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def _native(facts: Facts) -> Iterator[Finding]:
         yield Finding("native", GOOD, "the loops in C are there")
     else:
         yield Finding("native", NOTE, "the loops in C were not built; all works without, slower",
-                      "Install a C compiler, then Stillflow anew.")  # fmt: skip
+                      "Install a C compiler, then reinstall Stillflow.")  # fmt: skip
 
 
 def _variables(facts: Facts) -> Iterator[Finding]:

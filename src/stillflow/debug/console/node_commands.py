@@ -35,7 +35,7 @@ def node_commands(dump: DebugDumpDir, config: Config) -> list[Command]:
             tree,
         ),
         Command(
-            "list_outputs", "lo", "Show what takes an operation's outputs, as a tree.",
+            "list_outputs", "lo", "Show the consumers of an operation's outputs, as a tree.",
             lambda arguments: node_tree(
                 dump, arguments, "Recipients of", dump.node_recipients, config
             ),

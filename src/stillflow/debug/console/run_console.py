@@ -220,7 +220,7 @@ def _failure(error: Any) -> list[str]:
         lines += [
             f"  ni -a -d -t {name}    shows the operation, and the line that made it",
             f"  li -r {name}          shows what led to it",
-            "  lt                   lists what was computed before",
+            "  lt                   lists the tensors computed before",
             "",
         ]
     return lines

@@ -41,7 +41,7 @@ def _patcher(table: dict[str, Any]) -> Callable[[ModuleType], None]:
         def __getattr__(name: str) -> Any:  # noqa: N807 - PEP 562
             if name in table:
                 value = resolve(table[name])
-                note = f"{module.__name__}.{name} is gone; it is {describe(table[name])} here"
+                note = f"{module.__name__}.{name} was removed; it is {describe(table[name])} here"
                 if say_to_program(note):
                     module.__dict__[name] = value
                 return value

@@ -64,7 +64,7 @@ def _decodable(value: Any) -> Any:
 
 
 def _value(dataset: Any) -> Any:
-    say("Dataset.value is gone from h5py; it is dataset[()] here")
+    say("Dataset.value was removed from h5py; it is dataset[()] here")
     return dataset[()]
 
 

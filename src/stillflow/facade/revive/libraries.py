@@ -149,7 +149,7 @@ def _with_old_names(
     @functools.wraps(plain)
     def call(*args: Any, **options: Any) -> Any:
         for old in options.keys() & pairs.keys():
-            say(f"the argument {old} of {label} is gone; it is {pairs[old]} here")
+            say(f"the argument {old} of {label} was removed; it is {pairs[old]} here")
             options[pairs[old]] = options.pop(old)
         return plain(*args, **options)
 
@@ -272,7 +272,7 @@ def _call_with(func: Any, args: tuple[Any, ...], options: dict[str, Any], group:
 
 def _as_matrix(self: Any, columns: Any = None) -> Any:
     """Return the values as an array."""
-    say(".as_matrix() is gone from pandas; it is .values here")
+    say(".as_matrix() was removed from pandas; it is .values here")
     return (self if columns is None else self[columns]).values
 
 
@@ -280,7 +280,7 @@ def _append(self: Any, other: Any, ignore_index: bool = False, **options: Any) -
     """Return this and others below it: frames, series, or a row that is a series or a dict."""
     import pandas
 
-    say(".append() is gone from pandas; it is pandas.concat here")
+    say(".append() was removed from pandas; it is pandas.concat here")
     others = other if isinstance(other, (list, tuple)) else [other]
     if isinstance(self, pandas.DataFrame):
         others = [_as_frame(item) for item in others]
@@ -297,7 +297,7 @@ def _as_frame(row: Any) -> Any:
 
 def _get_value(self: Any, *place: Any) -> Any:
     """Return the value at an index, of a frame in a column."""
-    say(".get_value() is gone from pandas; it is .at here")
+    say(".get_value() was removed from pandas; it is .at here")
     return self.at[place if len(place) > 1 else place[0]]
 
 
@@ -342,7 +342,7 @@ def _of_numbers(key: Any) -> bool:
 
 def _ix(self: Any) -> _Ix:
     """Labels or places of rows, and of columns."""
-    say(".ix is gone from pandas; it is .loc or .iloc here")
+    say(".ix was removed from pandas; it is .loc or .iloc here")
     return _Ix(self)
 
 

@@ -91,7 +91,7 @@ class _Loader:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        say_to_program(f"the module {module.__name__} is gone; Stillflow's takes its place")
+        say_to_program(f"the module {module.__name__} was removed; Stillflow's replaces it")
         meant = importlib.import_module(self.meant)
         if not hasattr(meant, "__path__"):
             meant.__path__ = []  # old modules hang below it

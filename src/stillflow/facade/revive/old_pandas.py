@@ -94,7 +94,7 @@ def _with_method(plain: Callable[..., Any]) -> Callable[..., Any]:
         options = {"axis": axis, "inplace": inplace, "limit": limit}
         if method is None:
             return plain(self, value, **options)
-        say(".fillna(method=) is gone from pandas; it is .ffill() or .bfill() here")
+        say(".fillna(method=) was removed from pandas; it is .ffill() or .bfill() here")
         fill = self.ffill if method in ("ffill", "pad") else self.bfill
         return fill(**options)
 

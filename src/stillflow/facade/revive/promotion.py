@@ -96,7 +96,7 @@ def _beside_array(value: Any, dtype: np.dtype[Any]) -> Any:
     if wanted == value.dtype:
         return value
     if not own:
-        say(f"a {value.dtype} is taken for a {wanted} beside an array of {dtype}, as in NumPy 1")
+        say(f"a {value.dtype} is taken for a {wanted} with an array of {dtype}, as in NumPy 1")
     return wanted.type(value)
 
 

@@ -166,7 +166,8 @@ def _patch_reflection(module: Any) -> None:
     def make_class(descriptor: Any) -> Any:
         """Return the class of messages of a descriptor."""
         say(
-            "reflection.MakeClass is gone from protobuf; it is message_factory.GetMessageClass here"
+            "reflection.MakeClass was removed from protobuf; "
+            "it is message_factory.GetMessageClass here"
         )
         from google.protobuf.message_factory import GetMessageClass
 

@@ -46,7 +46,7 @@ def call(owner: Any, method: str, *args: Any, **options: Any) -> Any:
     """Call a method, or what replaced it where the object has no such method any more."""
     function = None if _is_scalar(owner) else getattr(owner, method, None)
     if function is None and METHODS[method][0](owner):
-        say(f".{method}() is gone; Stillflow replaces it")
+        say(f".{method}() was removed; Stillflow replaces it")
         return METHODS[method][1](owner, *args, **options)
     if function is None:
         function = getattr(owner, method)  # for its own complaint

@@ -62,7 +62,7 @@ def nodes_of(tree: Any) -> Nodes:
         raise internal("Nodes of a tree have different numbers of logits")
     below = np.array([left, right], np.int64)
     if below.min() < 0 or below.max() >= len(rows):
-        raise refused("A node of a tree leads to a node that is not there")
+        raise refused("A node of a tree leads to a missing node")
     filled = [value or (0.0,) * width for value in values]
     return Nodes(
         np.array(feature, np.int64), np.array(threshold, np.int32), np.array(equal), below[0],

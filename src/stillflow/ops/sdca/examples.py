@@ -99,7 +99,7 @@ def sparse_column(
       InvalidArgumentError: for a feature that has no weight, or that an example has twice.
     """
     if len(features) < len(examples) or (values is not None and len(values) < len(examples)):
-        raise refused("Sparse features lack numbers or values for some of their examples")
+        raise refused("Sparse features have no numbers or values for some of their examples")
     falls = np.flatnonzero(np.concatenate([examples[:1] < 0, examples[1:] < examples[:-1]]))
     ascending = examples[: falls[0]] if len(falls) else examples
     starts = np.searchsorted(ascending, np.arange(count + 1))

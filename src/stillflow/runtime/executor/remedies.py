@@ -177,7 +177,7 @@ def growing_graph(op: Operation) -> str:
     """
     return (
         f"The graph has grown between runs {MANY_CHANGES} times, last by '{op.name}' "
-        f"({line_of(op)}). Every such run plans anew, and operations made in a training loop make "
-        "it slower with every step: make them before the loop. "
+        f"({line_of(op)}). Every such run makes a new plan, and operations made in a training "
+        "loop make it slower with every step: make them before the loop. "
         "tf.get_default_graph().finalize() before it finds where they are made."
     )

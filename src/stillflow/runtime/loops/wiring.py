@@ -91,4 +91,4 @@ def _check_only_merged(enter: Operation, members: set[Operation]) -> None:
     users = [op for op in enter._outputs[0]._consumers if op in members]
     users += [op for op in enter._control_outputs if op in members]
     if any(op.card.flow != "merge" for op in users):
-        raise Unstructured(f"{enter.name} is used beside its loop variable")
+        raise Unstructured(f"{enter.name} is used in addition to its loop variable")

@@ -66,7 +66,7 @@ class TrackableSaver:
     @property
     def _root(self) -> Any:
         root = self._root_ref()
-        assert root is not None, "what is saved or restored is gone"
+        assert root is not None, "the object to save or restore no longer exists"
         return root
 
     def save(self, file_prefix: Any, session: Any = None) -> Any:
