@@ -1,7 +1,7 @@
 """Values of arguments by name: the same name means the same all over TensorFlow.
 
-Values are plain data. An argument that needs a graph is a `Made`: its maker's name in `calls.py`,
-and the maker's arguments.
+Values are plain data. An argument that needs a graph is a `Made`: the name of its function in
+`calls.py`, and that function's arguments.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 class Maker:
-    """Maker of arguments in the default graph, of numbers that depend on the seed only."""
+    """Constructor of arguments in the default graph, of numbers that depend on the seed only."""
 
     def __init__(self, tf: Any, seed: int) -> None:
         self.tf, self.numbers = tf, np.random.RandomState(seed)

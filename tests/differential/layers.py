@@ -140,7 +140,7 @@ def _look_for_devices(tf: Any) -> None:
 def _in_order(
     name: str, op: str, inputs: tuple[str, ...], attrs: Any
 ) -> tuple[str, str, tuple[str, ...], Any]:
-    """A node whose inputs always come in one order: TensorFlow's Keras has sets of variables."""
+    """Return a node with inputs in one order: TensorFlow's Keras has sets of variables."""
     if op == "VarIsInitializedOp":
         return name, op, (), attrs
     return name, op, tuple(sorted(inputs)) if op == "NoOp" else inputs, attrs

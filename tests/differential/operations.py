@@ -68,7 +68,7 @@ def _tensor(tf: Any, packed: Any, known: str, feeds: dict[Any, Any]) -> Any:
 
 
 def apply(tf: Any, name: str, arguments: dict[str, Any]) -> Any:
-    """A node of any operation: by its card, or by TensorFlow's function for any operation."""
+    """Return a node of any operation: by its card, or by TensorFlow's function for it."""
     if tf.__name__ == "stillflow":
         card = importlib.import_module("stillflow.graph.card").get(name)
         inputs = [arguments.pop(arg.name) for arg in card.signature.inputs]

@@ -44,7 +44,7 @@ def failed(stage: str, error: BaseException, **found: Any) -> dict[str, Any]:
 
 
 def first_line(text: str) -> str:
-    """The line of a message that tells the fault, without source lines, addresses and modules."""
+    """Return a message's line about the fault, without source lines, addresses and modules."""
     lines = text.strip().splitlines() or [""]
     line = lines[0]
     if line.endswith("root error(s) found.") and len(lines) > 1:
@@ -60,7 +60,7 @@ def first_line(text: str) -> str:
 
 
 def pack(value: Any) -> tuple[str, tuple[int, ...], Any]:
-    """An array as (dtype, shape, bytes or list): pickled arrays name modules of one NumPy."""
+    """Return an array as (dtype, shape, bytes or list): pickles name modules of one NumPy."""
     array = np.asarray(value)
     if array.dtype.kind in "OSU":
         return "object", array.shape, array.ravel().tolist()
@@ -97,7 +97,7 @@ def _attributes(node: Any) -> tuple[Any, ...]:
 
 
 def _attribute(value: Any) -> Any:
-    """The value of an attribute, without numbers of the process and the bits of real numbers."""
+    """Return an attribute's value, without numbers of the process and bits of reals."""
     kind = value.WhichOneof("value")
     if kind == "s":
         first, second = _DEVICE_COUNTS

@@ -1,7 +1,7 @@
 """Stores of values between steps, by name: constructors and actions.
 
-Each maker is a function of the store `s`, which makes its choices, and each action is a function of
-the store that returns the fetches of a step; `s.made` is the maker's result.
+Each constructor is a function of the store `s`, which makes its choices, and each action is a
+function of the store that returns the fetches of a step; `s.made` is the constructor's result.
 """
 
 from __future__ import annotations
@@ -408,7 +408,7 @@ def _count_up(s: Store) -> Any:
     return s.tf.Variable(s.choose([0, 2]), use_resource=s.maybe(0.5))
 
 
-#: By name: the maker, and the actions.
+#: By name: the constructor, and the actions.
 STORES: dict[str, tuple[Action, dict[str, Action]]] = {
     "Barrier": (_barrier, BARRIER),
     "ConditionalAccumulator": (

@@ -390,5 +390,5 @@ def special(function_name: str, argument: str) -> list[Any]:
 
 #: Shapes that the tensors of a call may share, so that they fit one another.
 SHAPES = [[2, 3], [2, 3], [3], [4], [2, 2], [3, 3], [], [2, 4, 3], [2, 4, 4, 3], [1, 4, 4, 4, 3]]
-#: Makers whose tensors may have another shape.
+#: Constructors whose tensors may have another shape.
 SHAPED = ("floats", "integers", "truths", "integers64", "doubles", "complex", "placeholder")

@@ -52,7 +52,7 @@ def test_magic_refuses_others(line):
 
 
 class Shell:
-    """As much of IPython's shell as shows an error."""
+    """Stand-in for IPython's shell that shows errors."""
 
     def __init__(self, mode):
         self.InteractiveTB = types.SimpleNamespace(mode=mode)

@@ -91,7 +91,7 @@ def _text(item: Any) -> str:
 
 
 def encode_message(message: Any) -> dict[str, Any]:
-    """A protobuf message as nested dicts: fields by name, maps as dicts, bytes as latin-1."""
+    """Return a protobuf message as nested dicts; bytes as latin-1."""
     result: dict[str, Any] = {}
     for field, value in message.ListFields():
         result[field.name] = _encode_field(field, value)

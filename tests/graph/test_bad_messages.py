@@ -12,7 +12,7 @@ import stillflow as tf
 
 
 def constant(dims: list[int], dtype: int = 1, kind: int = 1, **fields: Any) -> tf.GraphDef:
-    """A GraphDef of one constant, whose attribute says `dtype` and whose tensor says `kind`."""
+    """Return a GraphDef of one constant, with `dtype` in the attribute and `kind` in the tensor."""
     graph = tf.GraphDef()
     node = graph.node.add(name="c", op="Const")
     node.attr["dtype"].type = dtype

@@ -1,4 +1,4 @@
-"""tf.lite.TFLiteConverter: the models of TensorFlow 1.15.5's, or an error that says what lacks."""
+"""tf.lite.TFLiteConverter: TensorFlow 1.15.5's models, or errors with the missing feature."""
 
 from __future__ import annotations
 

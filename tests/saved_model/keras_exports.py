@@ -1,7 +1,7 @@
 """Keras models exported with a graph for each use, by TensorFlow 1.15.5 or by Stillflow.
 
     python -m tests.saved_model.keras_exports write MODULE DIRECTORY
-    python -m tests.saved_model.keras_exports use MODULE DIRECTORY    # what is there, as JSON
+    python -m tests.saved_model.keras_exports use MODULE DIRECTORY    # the facts, as JSON
     python -m tests.saved_model.keras_exports record    # with TensorFlow: writes recorded/…
 
 Runs under Python 3.7 as well.

@@ -1,7 +1,7 @@
 """Keras models as SavedModels, written and used by TensorFlow 1.15.5 or by Stillflow.
 
     python -m tests.saved_model.keras_models write MODULE DIRECTORY
-    python -m tests.saved_model.keras_models use MODULE DIRECTORY    # what is there, as JSON
+    python -m tests.saved_model.keras_models use MODULE DIRECTORY    # the facts, as JSON
     python -m tests.saved_model.keras_models record    # with TensorFlow: writes recorded/keras.json
 
 Runs under Python 3.7 as well.

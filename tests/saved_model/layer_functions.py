@@ -1,7 +1,7 @@
 """Keras models with the functions of their layers, of which TensorFlow makes models again.
 
     python -m tests.saved_model.layer_functions record              # with TensorFlow
-    python -m tests.saved_model.layer_functions use tensorflow DIR  # with either: what is there
+    python -m tests.saved_model.layer_functions use tensorflow DIR  # with either: the facts
 
 Runs under Python 3.7 as well.
 """

@@ -57,10 +57,10 @@ def check(files: list[str]) -> dict[str, Any]:
 
     Returns:
       `files`; `unreadable`, {path: reason}; `names`, for each its status, the places that use it,
-      whether it is optional: a name that the program can do without everywhere; and of one that is
-      refused what to use instead; `tf0`, what was written for TensorFlow 0.x, and where;
-      `python2`, the places that mean something else in Python 2, in files that Python 3 can read,
-      each with the reason.
+      `optional` if the program can do without it everywhere, and for an unsupported one its
+      replacement; `tf0`, the code written for TensorFlow 0.x, with its places; `python2`, the
+      places that mean something else in Python 2, in files that Python 3 can read, each with the
+      reason.
     """
     import stillflow
 

@@ -84,7 +84,7 @@ def lift_to_graph(
     """Copy the operations that tensors depend on into another graph.
 
     Args:
-      tensors: the tensors; variables among them stay as they are.
+      tensors: the tensors; variables in the list are returned unchanged.
       graph: where the copies are to be.
       sources: tensors that placeholders stand for in `graph`.
       disallowed_placeholders: operations that must not be copied, by default all placeholders.

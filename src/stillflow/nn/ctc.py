@@ -267,7 +267,7 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
 
 @export("nn.ctc_unique_labels")
 def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
-    """Return the distinct labels of every row, and the index of each label among them.
+    """Return the distinct labels of every row, and each label's index in that row.
 
     Args:
       labels: [batch, labels].

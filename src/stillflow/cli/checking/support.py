@@ -18,7 +18,7 @@ class Verdict(NamedTuple):
 
     Attributes:
       name: the part of it that names something: "tf.train.Saver" of "tf.train.Saver.restore".
-      status: SUPPORTED, MISSING, REFUSED or UNKNOWN.
+      status: `SUPPORTED`, `MISSING`, `REFUSED` or `UNKNOWN`.
     """
 
     name: str

@@ -200,7 +200,7 @@ class _Training:
         )
 
     def _own_ensemble(self, alone: bool) -> tuple[TreeEnsemble, Any]:
-        """The ensemble that predicts here, a copy if there are other workers; what makes it so."""
+        """Return the ensemble that predicts, with other workers a copy, and the op that copies."""
         shared = self.graph.ensemble
         if alone:
             return shared, no_op()

@@ -169,7 +169,7 @@ class Compiling:
         self._run_eagerly = value
 
     def _name_endpoints(self, metrics: Any, weighted_metrics: Any) -> None:
-        """Do the work of `_build_endpoints` without a graph."""
+        """Name the endpoints like `_build_endpoints`, without a graph."""
         self._training_endpoints = [
             TrainingEndpoint.without_graph(*parts)
             for parts in zip(self.outputs, self.output_names, self.loss_functions, strict=True)

@@ -379,7 +379,7 @@ class AUC(_Counting):
         return tf.reduce_sum(tf.multiply(x[:last] - x[1:], heights), name=self.name)
 
     def _interpolated_pr(self) -> Any:
-        """The area under the curve that interpolates counts, not precisions (Davis, 2006)."""
+        """Return the area under the curve that interpolates counts (Davis, 2006)."""
         tp, _, fp, fn = self._counts().values()
         last = self.num_thresholds - 1
         found = tp[:last] - tp[1:]

@@ -49,7 +49,7 @@ def unique_shape(node: Node) -> Any:
 
 
 def _distinct_rows(rows: Any) -> tuple[Any, Any]:
-    """Return the index of each distinct row, in order, and each row's number among them."""
+    """Return the index of each distinct row, in order, and each row's number in that order."""
     if isinstance(rows, np.ndarray):
         texts = texts_of(rows) if rows.shape[1] == 1 and len(rows) > FEW else None
         if texts is not None:

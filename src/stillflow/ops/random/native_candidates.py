@@ -53,7 +53,7 @@ class Loop:
     def sample(
         self, stream: Philox, count: int, unique: bool, true_classes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return sampled classes, int64 [count], and the expected counts of classes among them.
+        """Return sampled classes, int64 [count], and their expected counts.
 
         Args:
           stream: where the words come from.

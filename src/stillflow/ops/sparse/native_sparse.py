@@ -31,7 +31,7 @@ def _are_integers(*tensors: Any) -> bool:
 
 
 def distinct(numbers: Any, place_type: Any) -> tuple[Any, Any] | None:
-    """Return the distinct integers in order, and each integer's index among them.
+    """Return the distinct integers in order, and each integer's index in that order.
 
     Args:
       numbers: a vector of int32 or int64.

@@ -69,5 +69,5 @@ class SVM(_Predicts):
         self, x: Any = None, input_fn: Any = None, batch_size: int | None = None,
         outputs: Any = None, as_iterable: bool = True,
     ) -> Any:  # fmt: skip
-        """Gives probabilities of classes, which this head has not: see `Estimator.predict`."""
+        """Return probabilities of classes, which this head does not support."""
         return self._predict_key(PredictionKey.PROBABILITIES, x, input_fn, batch_size, as_iterable)

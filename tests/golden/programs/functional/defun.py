@@ -291,7 +291,7 @@ def _shapes(tensors):
 
 @program
 def shapes_of_calls(tf):
-    """A call gives the shapes that its arguments imply, also where the body was built for any."""
+    """Infer a call's shapes from its arguments, also if the body was built for any."""
 
     @tf.function(input_signature=[tf.TensorSpec(None), tf.TensorSpec([None])])
     def of_any(x, y):

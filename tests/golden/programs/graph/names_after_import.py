@@ -12,7 +12,7 @@ from tests.golden.registry import Run, program
 
 
 def exported(tf):
-    """A graph with scopes, numbers at the ends of names, capitals, and the nodes of a Saver."""
+    """Return a graph with scopes, numbered names, capitals, and the nodes of a Saver."""
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [None, 3], name="x")
         tf.placeholder(tf.float32, [], name="x_1")

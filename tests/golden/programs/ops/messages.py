@@ -24,7 +24,7 @@ DEFAULTS = {"double": "1.5", "float": "-2.5", "int64": "-7", "uint64": "300", "i
 
 
 def source():
-    """A descriptor of messages with fields of all kinds, as a program gives it to TensorFlow."""
+    """Return a descriptor of messages with fields of all kinds, in TensorFlow's form."""
     from google.protobuf import descriptor_pb2
 
     file = descriptor_pb2.FileDescriptorProto(name="all.proto", package="kinds", syntax="proto2")

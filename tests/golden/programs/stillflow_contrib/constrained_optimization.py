@@ -53,8 +53,10 @@ def of_classes(tf, dtype="float32", resource=False, smooth=False, before=False):
 
 
 def run(tf, train, steps=4, trained=True):
-    """Steps, or none: where one optimizer does all, TensorFlow may read the weights of constraints
-    before or after it updates them."""
+    """Run steps, or none.
+
+    Where one optimizer does all, TensorFlow may read the weights of constraints before or after it
+    updates them."""
     facts = {
         "step": train.name,
         "trainable": [variable.op.name for variable in tf.trainable_variables()],
