@@ -86,7 +86,7 @@ def _training_switch(b: Builder) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Configuration and names as plain data: what is a function is told by its name."""
+    """Return configuration and names as plain data: functions by their names."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

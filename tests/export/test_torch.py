@@ -27,7 +27,7 @@ def started(graph: tf.Graph) -> tf.Session:
 
 @pytest.fixture
 def perceptron() -> Any:
-    """A graph with a loss, and its session."""
+    """Yield a graph with a loss, and its session."""
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(3)
         x = tf.placeholder(tf.float32, [None, 5], "x")

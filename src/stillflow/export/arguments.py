@@ -28,7 +28,7 @@ class Argument:
         self.numbers = numbers
 
     def __str__(self) -> str:
-        """The expression of a tensor."""
+        """Return the expression of a tensor."""
         return self._tensor()
 
     @property

@@ -33,7 +33,7 @@ _OPERATORS = {
 
 
 class Names:
-    """Hands out names that are not in use."""
+    """Generator of unused names."""
 
     def __init__(self, taken: Sequence[str] = ()) -> None:
         self.taken = set(taken)
@@ -51,7 +51,7 @@ class Body:
     """The lines of one function: `forward`, or a loop.
 
     Attributes:
-      lines: what was written.
+      lines: the written lines.
       problems: the operations that have no source.
     """
 
@@ -85,7 +85,7 @@ class Body:
         return _blocks(self._records, 0, self.depth, lambda name: self.local.get(name, name))
 
     def name_for(self, name: str, op: Operation | None) -> str:
-        """A readable local name for a value: after its operation."""
+        """Return a readable local name for a value: after its operation."""
         tensor = self._tensors.get(name)
         wish = name if tensor is None else tensor.op.name
         if op is not None and tensor is None:
@@ -98,7 +98,7 @@ class Body:
     # ---- values
 
     def expression(self, name: str) -> str:
-        """The value of a name of the plan as an expression of a tensor."""
+        """Return the value of a name of the plan as an expression of a tensor."""
         if name in self.hosts:
             return self._tensor_of(name)
         if name in self.local:
@@ -123,7 +123,7 @@ class Body:
         return self.tracer is self.model.program.tracer
 
     def _tensor_of(self, name: str) -> str:
-        """The tensor of integers of the host, made where it is first asked for."""
+        """Return the tensor of integers of the host, made where it is first asked for."""
         if name not in self.made:
             numbers = self.hosts[name].texts
             tensor = self._tensors.get(name)
@@ -138,7 +138,7 @@ class Body:
         return self.made[name]
 
     def argument(self, tensor: Tensor) -> Argument:
-        """An input of an operation, for its card."""
+        """Return an input of an operation, for its card."""
         name = self.tracer.values[tensor].name
         known = self._known(tensor, name)
         number = numbers = None
@@ -154,7 +154,7 @@ class Body:
         return Argument(lambda: self.expression(name), known, number, numbers)
 
     def _known(self, tensor: Tensor, name: str) -> Any:
-        """The value of a small constant that is no weight, as an array; else None."""
+        """Return the value of a small constant that is no weight, as an array; else None."""
         known = self.tracer.facts.value(tensor)
         value = self.tracer.constants.get(name)
         small = isinstance(value, torch.Tensor) and value.numel() <= literals.MOST_ITEMS
@@ -220,7 +220,7 @@ class Body:
         return str(answer)
 
     def _host_arithmetic(self, step: Step) -> Numbers | None:
-        """The numbers of an operation on integers that the host knows, some in this run only."""
+        """Return the result of integer arithmetic on the host, constant or of this run only."""
         op = step.op
         assert op is not None
         scalar = op.card.scalar
@@ -244,7 +244,7 @@ class Body:
         return Numbers(tuple(f"({scalar.text.format(*row)})" for row in zip(*columns, strict=True)))
 
     def call_text(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-        """A call as an expression."""
+        """Return a call as an expression."""
         write = self.model.functions.expression
         name = write(function)
         operator = _OPERATORS.get(name)
@@ -327,7 +327,7 @@ class Body:
 
 
 def _blocks(records: Sequence[Any], place: int, depth: int, name_of: Any) -> list[str]:
-    """Lines of a block; what stands together under one predicate becomes one `if` and `else`.
+    """Return a block's lines; lines under one predicate become one `if` and `else`.
 
     Args:
       records: guard, text and comment of each line.

@@ -42,7 +42,7 @@ class Parameter:
 
 @dataclass
 class Program:
-    """What is exported.
+    """Program to be exported.
 
     Attributes:
       graph: where it comes from.
@@ -63,7 +63,7 @@ class Program:
     training: dict[str, Tensor] = field(default_factory=dict)
 
     def dims(self, tensor: Tensor) -> Dims:
-        """The dimensions of a tensor, as far as they are known."""
+        """Return the dimensions of a tensor, as far as they are known."""
         return self.tracer.facts.dims(tensor)
 
 
@@ -165,7 +165,7 @@ def _is_variable(op: Operation) -> bool:
 
 
 def _needed(tensors: Sequence[Tensor], fed: Any) -> list[Operation]:
-    """The operations that tensors depend on; of control inputs those that tell of branches.
+    """Return the operations that tensors depend on; of control inputs those that tell of branches.
 
     What else waits for each other, as assertions and updates, is no part of the function.
     """
@@ -188,7 +188,7 @@ def _is_pivot(op: Operation) -> bool:
 
 
 def placeholders(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """The placeholders that outputs depend on, in the order in which they were made."""
+    """Return the placeholders that outputs depend on, in the order in which they were made."""
     ops = _needed(outputs, {})
     return [op._outputs[0] for op in ops if op.type in ("Placeholder", "PlaceholderV2")]
 

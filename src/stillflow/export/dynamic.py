@@ -36,7 +36,7 @@ def parse_dynamic(texts: list[str]) -> dict[str, dict[int, str]]:
 
 
 def dynamic_shapes(fed: Mapping[Tensor, np.ndarray], names: Names) -> tuple[dict[int, Any], ...]:
-    """The dimensions of a module's arguments that may have any size: those the graph leaves open.
+    """Return the dimensions of a module's arguments that the graph leaves open.
 
     Args:
       fed: inputs, in order, with samples.
@@ -60,7 +60,7 @@ def dynamic_shapes(fed: Mapping[Tensor, np.ndarray], names: Names) -> tuple[dict
 def to_program(
     model: torch.nn.Module, fed: Mapping[Tensor, np.ndarray], names: Names
 ) -> torch.export.ExportedProgram:
-    """The graph that `torch.export` makes of a module.
+    """Return the graph that `torch.export` makes of a module.
 
     Raises:
       ExportError: if it can make none: the module's Python depends on values.
@@ -69,7 +69,7 @@ def to_program(
     try:
         with _quiet(), torch.no_grad():
             return torch.export.export(model, args, dynamic_shapes=dynamic_shapes(fed, names))
-    except Exception as error:  # whatever tracing runs into
+    except Exception as error:  # any error of the tracing
         first = str(error).strip().partition("\n")[0]
         raise ExportError(
             f"torch.export cannot trace the module: {type(error).__name__}: {first}"

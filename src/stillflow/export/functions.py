@@ -1,4 +1,4 @@
-"""Python functions as source that stands alone: with all they use, and without what runs only here.
+"""Python functions as standalone source: with their dependencies, and without Stillflow's own.
 
 A kernel is a function of PyTorch, or one of Stillflow's own over such functions. The latter is
 taken from its module together with the functions, classes and constants that it names. Names are
@@ -41,7 +41,7 @@ _EXCEPTIONS = (
 
 
 class FunctionWriter:
-    """Collects the definitions that a module needs, in an order in which they can be run.
+    """Definitions that a module needs, in an order in which they can be run.
 
     Attributes:
       definitions: source of each function, class and constant, by name.
@@ -68,7 +68,7 @@ class FunctionWriter:
     # ---- values
 
     def expression(self, value: Any) -> str:
-        """A value as an expression of the module.
+        """Return a value as an expression of the module.
 
         Raises:
           UnwritableError: if it cannot be written.
@@ -149,7 +149,7 @@ class FunctionWriter:
     # ---- functions and classes
 
     def name_of(self, value: Any, bound: Mapping[str, Any] = MappingProxyType({})) -> str:
-        """The name of a function or class of Stillflow, which is written if it is not yet.
+        """Return the name of a function or class of Stillflow, which is written if it is not yet.
 
         Args:
           value: the function or class.
@@ -192,7 +192,7 @@ class FunctionWriter:
         return name
 
     def only_result(self, name: str) -> ast.Constant | None:
-        """The result of a written function that always gives the same, or None."""
+        """Return the result of a written function that always gives the same, or None."""
         return self._constant.get(name)
 
     def _class(self, kind: type, name: str) -> str:
@@ -211,7 +211,7 @@ class FunctionWriter:
         return text
 
     def _member(self, kind: type, statement: ast.stmt) -> list[ast.stmt]:
-        """A statement of a class; a method that cannot go out is left behind."""
+        """Return a statement of a class; a method that cannot go out is left behind."""
         resolver = Resolver(self, vars(sys.modules[kind.__module__]), set())
         try:
             return resolver.statements([statement])
@@ -326,7 +326,7 @@ def _definition_of(kind: type) -> ast.stmt:
 
 
 def source_of(function: types.FunctionType) -> Any:
-    """The definition of a function, a `def` or a lambda, in the tree of its module.
+    """Return the definition of a function, a `def` or a lambda, in the tree of its module.
 
     Raises:
       UnwritableError: if its module is not Stillflow's.

@@ -34,14 +34,14 @@ class UnwritableError(Exception):
 
 
 def float_text(value: float) -> str:
-    """A float as an expression; infinities and NaN have no literal."""
+    """Return a float as an expression; infinities and NaN have no literal."""
     if math.isfinite(value):
         return repr(value)
     return f'float("{value}")'
 
 
 def number_text(value: Any) -> str | None:
-    """A Python number, truth, text or None as an expression; None for anything else."""
+    """Return a Python number, truth, text or None as an expression; None for anything else."""
     if value is None or value is Ellipsis or type(value) in (bool, int, str, bytes):
         return repr(value)
     if type(value) is float:
@@ -81,7 +81,7 @@ def _numpy_names() -> dict[int, str]:
 
 
 def torch_name(function: Any) -> str | None:
-    """The public name of a function of PyTorch, or None."""
+    """Return the public name of a function of PyTorch, or None."""
     if isinstance(function, torch._ops.OpOverload):
         return f"torch.ops.{function!s}"
     if isinstance(function, torch._ops.OpOverloadPacket):
@@ -90,7 +90,7 @@ def torch_name(function: Any) -> str | None:
 
 
 def library_name(value: Any, need: Callable[[str], None]) -> str | None:
-    """The name under which a function, class or module of a library is known, or None.
+    """Return the name under which a function, class or module of a library is known, or None.
 
     Args:
       value: the object.
@@ -149,7 +149,7 @@ def sequence_text(items: Sequence[str], kind: type) -> str:
 
 
 def tensor_text(value: torch.Tensor) -> str:
-    """A small tensor as an expression.
+    """Return a small tensor as an expression.
 
     Raises:
       UnwritableError: if it is large.
@@ -178,7 +178,7 @@ def nested_text(value: Any) -> str:
 
 
 def array_text(value: np.ndarray) -> str:
-    """A small array of NumPy, numbers or strings, as an expression."""
+    """Return a small array of NumPy, numbers or strings, as an expression."""
     if value.size > MOST_ITEMS:
         raise UnwritableError(f"an array of {value.size} elements")
     if value.dtype == object:
@@ -192,7 +192,7 @@ RESERVED = frozenset({"torch", "nn", "F", "np", "self", "math", "json", "struct"
 
 
 def identifier(text: str, default: str = "x") -> str:
-    """A text as a Python name: other characters become underscores."""
+    """Return a text as a Python name: other characters become underscores."""
     name = _NOT_A_NAME.sub("_", text).strip("_") or default
     if name[0].isdigit():
         name = f"_{name}"
@@ -202,5 +202,5 @@ def identifier(text: str, default: str = "x") -> str:
 
 
 def mapping_text(value: Mapping[Any, Any], write: Callable[[Any], str]) -> str:
-    """A dict as an expression."""
+    """Return a dict as an expression."""
     return "{" + ", ".join(f"{write(key)}: {write(item)}" for key, item in value.items()) + "}"

@@ -134,7 +134,7 @@ def _load_saved_model(model: OpenModel, path: str, tags: Sequence[str], signatur
 
 
 def _parsed_features(model: OpenModel, names: Sequence[str]) -> list[str]:
-    """The inputs, with the features of serialized examples instead of these."""
+    """Return the inputs, with the features of serialized examples instead of these."""
     found: list[str] = []
     for name in names:
         tensor = model.session.graph.get_tensor_by_name(name)
@@ -155,7 +155,7 @@ def _parsed_features(model: OpenModel, names: Sequence[str]) -> list[str]:
 
 
 def default_outputs(graph: Any) -> list[str]:
-    """The outputs of a graph that does not name them: the results that nothing else takes.
+    """Return the outputs of a graph that does not name them: the results that nothing else takes.
 
     Raises:
       ExportError: if there are several, or none.

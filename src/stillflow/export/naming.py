@@ -25,17 +25,20 @@ def _reserved() -> frozenset[str]:
 
 
 def key_of(name: str) -> str:
-    """The key of a variable in the state dict."""
+    """Return the key of a variable in the state dict."""
     return ".".join(_component(part) for part in name.split("/"))
 
 
 def name_of(key: str) -> str:
-    """The variable that a key stands for."""
+    """Return the variable that a key stands for."""
     return "/".join("" if part == "_x" else _decoded(part) for part in key.split("."))
 
 
 def keys_of(names: Iterable[str]) -> dict[str, str]:
-    """The keys of several variables; one that is named as a scope of others is told apart."""
+    """Return the keys of several variables.
+
+    One that is named as a scope of others is told apart.
+    """
     names = list(dict.fromkeys(names))
     scopes = {
         "/".join(name.split("/")[:end]) for name in names for end in range(1, name.count("/") + 1)
@@ -63,7 +66,7 @@ def _escaped(character: str) -> str:
 
 
 def _last_escaped(key: str) -> str:
-    """The key with its last character escaped, if it is not yet."""
+    """Return the key with its last character escaped, if it is not yet."""
     return key if re.search(r"_x[0-9a-f]{2}$", key) else key[:-1] + _escaped(key[-1])
 
 

@@ -90,7 +90,7 @@ def _converted(
     model: Any, fed: Mapping[Any, np.ndarray], outputs: list[str], dynamic: Names | None,
     opset: int | None,
 ) -> Any:  # fmt: skip
-    """The model as a message of ONNX."""
+    """Return the model as a message of ONNX."""
     import torch
 
     exported = to_program(model, fed, dynamic or {})
@@ -113,7 +113,7 @@ def _converted(
 
 
 def _runner(message: Any, inputs: Sequence[Any]) -> Any:
-    """What runs a model in onnxruntime, from tensors to arrays."""
+    """Return a function that runs a model in onnxruntime, from tensors to arrays."""
     onnxruntime = importlib.import_module("onnxruntime")
 
     options = onnxruntime.SessionOptions()

@@ -51,7 +51,7 @@ if __name__ == "__main__":
 
 @contextmanager
 def new_folder(path: str, force: bool = False) -> Iterator[str]:
-    """A folder to write into, which becomes `path` if all went well; else nothing is left.
+    """Return a folder that becomes `path` on success; on failure nothing is left.
 
     Raises:
       AlreadyExistsError: if there is something, and it is not to be replaced.
@@ -76,7 +76,7 @@ def new_folder(path: str, force: bool = False) -> Iterator[str]:
 
 @contextmanager
 def new_file(path: str, force: bool = False) -> Iterator[str]:
-    """The path of a file to write, which becomes `path` if all went well; else nothing is left.
+    """Return the path of a file that becomes `path` on success; on failure nothing is left.
 
     Raises:
       AlreadyExistsError: if there is something, and it is not to be replaced.

@@ -1,4 +1,4 @@
-"""What cannot be exported, and where to cut the graph instead."""
+"""Operations that cannot be exported, and places to cut the graph instead."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ExportError(UnimplementedError):
 
 
 def explained(problems: Sequence[Problem], inputs: Sequence[Tensor]) -> ExportError:
-    """The error of operations that cannot be exported.
+    """Return the error of operations that cannot be exported.
 
     Args:
       problems: the operations.

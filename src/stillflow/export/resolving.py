@@ -1,4 +1,4 @@
-"""Names in a function's tree, replaced by what they stand for; what is known is computed."""
+"""Names in a function's tree, replaced by their values; known expressions are computed."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Resolver(ast.NodeTransformer):
         self.writer, self.names, self.local = writer, dict(names), local
         self.assigned: dict[str, int] = {}
 
-    # ---- what is known
+    # ---- known values
 
     def known(self, node: ast.AST | None) -> Any:
-        """The value of an expression, or UNKNOWN."""
+        """Return the value of an expression, or UNKNOWN."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
@@ -268,7 +268,7 @@ class Resolver(ast.NodeTransformer):
         self.local = self.local - {name}
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """A block, up to the statement that leaves it."""
+        """Return a block, up to the statement that leaves it."""
         made: list[ast.stmt] = []
         for statement in body:
             found = self.visit(statement)
@@ -286,7 +286,7 @@ class Resolver(ast.NodeTransformer):
         return None if isinstance(value, ast.Constant) else ast.Expr(value)
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        """An error of TensorFlow becomes one of Python, of the message alone."""
+        """Return an error of TensorFlow becomes one of Python, of the message alone."""
         call = node.exc
         if isinstance(call, ast.Call):
             kind = self.known(call.func)
@@ -348,7 +348,7 @@ class Resolver(ast.NodeTransformer):
 
 
 def _settled(test: ast.expr) -> ast.expr:
-    """A test, as a constant if its last operand decides whatever the others say."""
+    """Return a test as a constant if its last operand decides it."""
     if isinstance(test, ast.BoolOp) and isinstance(test.values[-1], ast.Constant):
         ends = isinstance(test.op, ast.Or)
         if bool(test.values[-1].value) is ends:
@@ -361,14 +361,14 @@ def _is_ours(value: Any) -> bool:
 
 
 def _stored(node: ast.AST) -> set[str]:
-    """The names that a function assigns, and its arguments."""
+    """Return the names that a function assigns, and its arguments."""
     names = {each.id for each in ast.walk(node)
              if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}  # fmt: skip
     return names | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
 
 
 def _assignments(node: ast.AST) -> dict[str, int]:
-    """How often each name is assigned in a function."""
+    """Return the number of assignments to each name in a function."""
     counts: dict[str, int] = {}
     for each in ast.walk(node):
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):

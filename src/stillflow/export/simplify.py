@@ -7,7 +7,7 @@ from typing import Any
 
 
 def simplified(node: Any) -> Any:
-    """A tree in which tests of constants, and what never runs behind them, are left out."""
+    """Return a tree in which tests of constants, and what never runs behind them, are left out."""
     return _Simplifier().visit(node)
 
 
@@ -66,7 +66,7 @@ class _Simplifier(ast.NodeTransformer):
 
 
 def _reached(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a block up to the first that leaves it, without those that do nothing."""
+    """Return a block's statements up to the first that leaves it, without empty ones."""
     kept: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, ast.Pass):

@@ -72,7 +72,7 @@ def to_torch(
 
 
 def capture_of(session: Any, inputs: Sequence[Any] | None, outputs: Sequence[Any]) -> Program:
-    """The program between tensors of a session's graph."""
+    """Return the program between tensors of a session's graph."""
     if not outputs:
         raise ValueError("name at least one output")
     wanted = [as_tensor(session.graph, each) for each in outputs]
@@ -92,7 +92,7 @@ def is_switch(tensor: Tensor) -> bool:
 
 
 def as_tensor(graph: Any, named: Any) -> Tensor:
-    """A tensor of a graph, from itself, its name, or the name of its operation.
+    """Return a tensor of a graph, from itself, its name, or the name of its operation.
 
     Raises:
       ExportError: if the graph has none of that name.
@@ -113,7 +113,7 @@ def as_tensor(graph: Any, named: Any) -> Tensor:
 
 
 def load_module(written: Written) -> torch.nn.Module:
-    """The module that a source defines, with its weights."""
+    """Return the module that a source defines, with its weights."""
     name = f"stillflow_exported_{next(_numbers)}"
     module = types.ModuleType(name)
     sys.modules[name] = module  # classes are looked up there

@@ -62,7 +62,7 @@ def _wanted(code: LoopCode) -> set[str]:
 
 
 def _part(inner: Body, code: LoopCode, part: str) -> list[str]:
-    """The lines of a part of a loop, without indentation."""
+    """Return the lines of a part of a loop, without indentation."""
     inner.begin()
     for step in code.parts[part]:
         inner.step(step)

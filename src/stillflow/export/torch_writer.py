@@ -34,7 +34,7 @@ class Written:
 
 
 class ModelWriter:
-    """Writes a program as a module of Python."""
+    """Writer of a program as a module of Python."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -60,7 +60,7 @@ class ModelWriter:
     # ---- what a module holds
 
     def parameter(self, parameter: Parameter) -> str:
-        """The expression of a parameter; it becomes a member of the module."""
+        """Return the expression of a parameter; it becomes a member of the module."""
         key = self.keys[parameter.name]
         if key not in self.members:
             value = parameter.value
@@ -72,14 +72,14 @@ class ModelWriter:
         return f"self.{key}"
 
     def variable(self, state: Any) -> str:
-        """The expression of the variable behind a handle."""
+        """Return the expression of the variable behind a handle."""
         for name, parameter in self.program.parameters.items():
             if self.program.tracer.constants.get(name) is state:
                 return self.parameter(parameter)
         raise UnwritableError("a variable")
 
     def constant(self, value: Any, tensor: Tensor | None) -> str:
-        """The expression of a constant: a buffer, of the file if it is large."""
+        """Return the expression of a constant: a buffer, of the file if it is large."""
         if id(value) in self.constants:
             return self.constants[id(value)]
         self._alive.append(value)
@@ -145,7 +145,7 @@ class ModelWriter:
         return "\n\n\n".join([*parts, *([SCOPE] if scopes else []), model, LOADING])
 
     def _members(self) -> tuple[list[str], bool]:
-        """The lines that make parameters, buffers, and the scopes around them."""
+        """Return the lines that make parameters, buffers, and the scopes around them."""
         lines: list[str] = []
         scopes: set[str] = set()
         for key, made in self.members.items():
@@ -172,7 +172,7 @@ def _op_name(tensor: Tensor | None) -> str:
 
 
 def to_source(program: Program) -> Written:
-    """The source of a program over PyTorch.
+    """Return the source of a program over PyTorch.
 
     Raises:
       ExportError: if operations have none.

@@ -20,7 +20,7 @@ _SIDE = 64  # of images whose size is not known
 
 @dataclass
 class Comparison:
-    """Outputs of an exported model beside those of the session.
+    """Outputs of an exported model, compared with those of the session.
 
     Attributes:
       inputs, outputs: arrays by name, the outputs of the session.
@@ -96,7 +96,7 @@ def _fitting(tensor: Tensor, value: Any) -> np.ndarray:
 
 
 def _made_up(tensor: Tensor, rng: Any) -> np.ndarray:
-    """An array in the shape of an input; sizes that are not known are small."""
+    """Return an array in the shape of an input; sizes that are not known are small."""
     dims = tensor._dims if tensor._dims is not None else (_BATCH,)
     rest = _SIDE if len(dims) == 4 else 8
     shape = tuple(
@@ -153,7 +153,7 @@ def _as_torch(array: np.ndarray) -> Any:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """A result of a model as an array."""
+    """Return a result of a model as an array."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().resolve_conj()
         return value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
@@ -170,7 +170,7 @@ def _compare_one(comparison: Comparison, name: str, wanted: np.ndarray, found: n
 
 
 def difference(wanted: np.ndarray, found: np.ndarray) -> float:
-    """The largest difference of two arrays, over the larger of 1 and the largest value."""
+    """Return the largest difference of two arrays, over the larger of 1 and the largest value."""
     if wanted.dtype == object or wanted.dtype.kind in "SUb" or not wanted.size:
         return 0.0 if np.array_equal(wanted, found) else float("inf")
     kind = np.complex128 if wanted.dtype.kind == "c" else np.float64

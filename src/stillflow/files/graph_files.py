@@ -45,7 +45,7 @@ def require_whole(path: str, content: bytes, kind: Any, what: str) -> None:
 
 
 def from_text(kind: Any) -> Any:
-    """The parser of a kind of message in text."""
+    """Return the parser of a kind of message in text."""
     return lambda content: text_format.Parse(content.decode(), kind())
 
 

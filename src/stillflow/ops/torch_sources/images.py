@@ -18,7 +18,7 @@ def resize_bilinear_source(node: Node, x: Any, size: Any) -> Any:
 
 
 def _source_places(size: int, wanted: int, align: bool, half: bool, device: Any) -> Any:
-    """Where the pixels of a resized image lie in the image, along one dimension."""
+    """Return the places of a resized image's pixels in the image, along one dimension."""
     scale = (size - 1) / (wanted - 1) if align and wanted > 1 else size / wanted
     places = torch.arange(wanted, device=device, dtype=torch.float32)
     return (places + 0.5) * scale - 0.5 if half else places * scale
@@ -47,7 +47,7 @@ def resize_nearest_source(node: Node, x: Any, size: Any) -> Any:
 
 
 def _resize_nearest(x: Any, size: Any, align: bool, half: bool) -> Any:
-    """The nearest pixels of images [batch, height, width, channels], by TensorFlow's rules."""
+    """Return the nearest pixels of [batch, height, width, channels], by TensorFlow's rules."""
     for axis, wanted in enumerate(size, 1):
         length = x.shape[axis]
         scale = (length - 1) / (wanted - 1) if align and wanted > 1 else length / wanted

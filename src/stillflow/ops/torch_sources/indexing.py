@@ -17,7 +17,7 @@ from stillflow.ops.torch_sources.sizes import gathered_numbers, strided_numbers
 
 
 def sum_text(left: str, right: str) -> str:
-    """The sum of two integers as an expression."""
+    """Return the sum of two integers as an expression."""
     if left.lstrip("-").isdigit() and right.lstrip("-").isdigit():
         return str(int(left) + int(right))
     return right if left == "0" else f"{left} + {right}"
@@ -166,7 +166,7 @@ def top_k_source(node: Node, x: Any, *count: Any) -> Any:
 
 
 def _top_k(x: Any, count: int, ordered: bool) -> Any:
-    """The largest elements along the last dimension; of equal ones the first comes first."""
+    """Return the largest elements along the last dimension; of equal ones the first comes first."""
     from stillflow.graph.lazy import torch
 
     values, places = torch.sort(x, dim=-1, descending=True, stable=True)

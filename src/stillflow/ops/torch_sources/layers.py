@@ -12,19 +12,19 @@ from stillflow.ops.torch_sources.parts import known_ints, same_or_tuple, source_
 
 
 def to_first(x: Any, form: bytes) -> str:
-    """An image with its channels first, as PyTorch has them."""
+    """Return an image with its channels first, as PyTorch has them."""
     return f"{x}.permute(0, 3, 1, 2)" if form == b"NHWC" else str(x)
 
 
 def to_last(text: str, form: bytes) -> str:
-    """The graph's image, of one with its channels first."""
+    """Return the graph's image, of one with its channels first."""
     return f"{text}.permute(0, 2, 3, 1)" if form == b"NHWC" else text
 
 
 def paddings(
     node: Node, window: Sequence[Any], strides: Sequence[int], rates: Sequence[int], index: int = 0
 ) -> list[tuple[int, int]] | None:
-    """What is added before and after each spatial dimension; None if only the run knows."""
+    """Return the padding of each spatial dimension; None if it is known at run time only."""
     form = node.op.attrs.get("data_format", b"NHWC")
     if node.padding == b"VALID":
         return [(0, 0)] * 2
@@ -44,7 +44,7 @@ def paddings(
 
 
 def padded(text: str, pairs: Sequence[tuple[int, int]], value: str = "") -> tuple[str, str]:
-    """An image and the padding that its layer is to do: unequal ones are done before."""
+    """Return an image and the padding that its layer is to do: unequal ones are done before."""
     if all(before == after for before, after in pairs):
         return text, same_or_tuple([before for before, _ in pairs])
     flat = [number for pair in reversed(pairs) for number in pair]
@@ -106,7 +106,7 @@ def _same_pads(sizes: Any, window: Any, strides: Any, rates: Any) -> list[int]:
 def _convolve_same(
     x: Any, weight: Any, window: Any, strides: Any, rates: Any, groups: int, last: bool, deep: bool
 ) -> Any:
-    """A convolution whose padding follows from the size of the image."""
+    """Return a convolution whose padding follows from the size of the image."""
     if last:
         x = x.permute(0, 3, 1, 2)
     x = F.pad(x, _same_pads(x.shape[2:], window, strides, rates))
@@ -128,7 +128,7 @@ def depthwise_source(node: Node, x: Any, weight: Any) -> Any:
 
 @source_of("Conv2DBackpropInput")
 def conv2d_backprop_input_source(node: Node, sizes: Any, weight: Any, grad: Any) -> Any:
-    """A transposed convolution."""
+    """Return a transposed convolution."""
     form, wanted = node.data_format, node.out_dims()
     window = node.dims(1)
     strides, rates = spatial(node.strides, form), spatial(node.dilations, form)
@@ -197,7 +197,7 @@ def max_pool_source(node: Node, x: Any, *sizes: Any) -> Any:
 
 
 def _max_pool_same(x: Any, window: Any, strides: Any, last: bool) -> Any:
-    """A pool whose padding follows from the size of the image."""
+    """Return a pool whose padding follows from the size of the image."""
     if last:
         x = x.permute(0, 3, 1, 2)
     pads = _same_pads(x.shape[2:], window, strides, (1, 1))
@@ -225,7 +225,7 @@ def avg_pool_source(node: Node, x: Any) -> Any:
 
 
 def _average_pool_same(x: Any, window: Any, strides: Any, last: bool) -> Any:
-    """An average over the part of each window that is inside of the image."""
+    """Return an average over the part of each window that is inside of the image."""
     if last:
         x = x.permute(0, 3, 1, 2)
     pads = _same_pads(x.shape[2:], window, strides, (1, 1))

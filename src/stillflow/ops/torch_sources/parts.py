@@ -1,4 +1,4 @@
-"""What the sources of several families share."""
+"""Shared parts of several families' sources."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def same_or_tuple(items: Sequence[int]) -> str:
 
 
 def known_ints(argument: Any) -> list[int] | None:
-    """The integers of a constant argument, None if only the run knows them."""
+    """Return the integers of a constant argument, None if only the run knows them."""
     if argument.known is None or argument.known.dtype.kind not in "iu":
         return None
     return [int(item) for item in argument.known.ravel()]
 
 
 def axes_of(node: Node, argument: Any, rank: int | None) -> list[int] | None:
-    """The axes that a constant argument names, counted from the front and ascending."""
+    """Return the axes that a constant argument names, counted from the front and ascending."""
     axes = known_ints(argument)
     if axes is None or rank is None:
         return None
@@ -64,11 +64,11 @@ def axes_of(node: Node, argument: Any, rank: int | None) -> list[int] | None:
 
 
 def rank_of(node: Node, index: int = 0) -> int | None:
-    """The rank of an input, None if it is not known."""
+    """Return the rank of an input, None if it is not known."""
     dims = node.dims(index)
     return None if dims is None else len(dims)
 
 
 def torch_name(dtype: Any) -> str:
-    """The type of tensors as an expression."""
+    """Return the type of tensors as an expression."""
     return f"torch.{dtype.base_dtype.torch_name}"

@@ -12,7 +12,7 @@ from stillflow.ops.torch_sources.parts import axes_of, known_ints, rank_of, sour
 
 
 def product_text(items: Any) -> str:
-    """The product of integers as an expression."""
+    """Return the product of integers as an expression."""
     constant, rest = 1, []
     for item in items:
         if item.lstrip("-").isdigit():
@@ -25,7 +25,7 @@ def product_text(items: Any) -> str:
 
 
 def size_texts(node: Node, index: int, x: Any) -> tuple[str, ...] | None:
-    """The sizes of an input as expressions, None if its rank is not known."""
+    """Return the sizes of an input as expressions, None if its rank is not known."""
     dims = node.dims(index)
     if dims is None:
         return None
@@ -63,7 +63,7 @@ def rank_source(node: Node, x: Any) -> Any:
 
 @source_of("Prod", "Sum", "Max", "Min")
 def reduction_source(node: Node, x: Any, axis: Any) -> Any:
-    """Of a vector of integers that the host knows; others are computed by `numbers.py`."""
+    """Return the source for a vector of host integers; others are computed by `numbers.py`."""
     if x.numbers is None or x.known is not None or node.keep_dims or not _is_all(node, axis):
         return None
     if not x.numbers:
