@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,9 +14,10 @@ from stillflow.export.arguments import Argument
 from stillflow.export.capture import Parameter
 from stillflow.export.literals import UnwritableError
 from stillflow.export.problems import Problem
+from stillflow.export.resolving import is_bindable, takes_ours
 from stillflow.graph.node import Call, Numbers
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops import torch_sources as torch_sources
+from stillflow.ops.torch_sources import every as every
 from stillflow.ops.torch_sources.parts import Text
 from stillflow.runtime.plan.facts import PlanNode
 from stillflow.runtime.plan.steps import Guard, Name, Step
@@ -245,8 +248,7 @@ class Body:
 
     def call_text(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """Return a call as an expression."""
-        write = self.model.functions.expression
-        name = write(function)
+        name, args, kwargs = self._callee(function, args, kwargs)
         operator = _OPERATORS.get(name)
         if operator and len(args) == 2 and not kwargs:
             left, right = (self._operand(arg) for arg in args)
@@ -260,6 +262,29 @@ class Body:
                 f"{texts[0]}.{name.removeprefix('torch.Tensor.')}({', '.join(texts[1:] + named)})"
             )
         return f"{name}({', '.join(texts + named)})"
+
+    def _callee(
+        self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[str, Sequence[Any], dict[str, Any]]:
+        """The name of a function, and the arguments that it is not written for."""
+        functions = self.model.functions
+        if isinstance(function, functools.partial) and takes_ours(
+            (*function.args, *function.keywords.values())
+        ):
+            args = (*function.args, *args)
+            kwargs = {**function.keywords, **kwargs}
+            function = function.func
+        if not isinstance(function, FunctionType) or not takes_ours((*args, *kwargs.values())):
+            return functions.expression(function), args, kwargs
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        named = dict(zip(names, args, strict=False))
+        rest = {**named, **kwargs}
+        bound = {name: value for name, value in rest.items() if is_bindable(value)}
+        kept = {name: value for name, value in rest.items() if name not in bound}
+        extra = args[len(named) :]
+        if extra:
+            raise UnwritableError("a function of any number of arguments")
+        return functions.name_of(function, bound), (), kept
 
     def _operand(self, arg: Any) -> str:
         if isinstance(arg, Name):

@@ -30,8 +30,24 @@ from stillflow.export import literals
 from stillflow.export.literals import UnwritableError
 from stillflow.export.resolving import Resolver
 from stillflow.export.simplify import simplified
+from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import LazyModule
 
+_INSTANCE = """\
+def _instance(kind, **attributes):
+    made = kind.__new__(kind)
+    made.__dict__.update(attributes)
+    return made"""
+_TYPE = '''\
+class _Type:
+    """A type of TensorFlow."""
+
+    def __init__(self, **facts):
+        self.__dict__.update(facts, base_dtype=self)'''
+_FACTS = (
+    "name", "size", "np_dtype", "torch_name", "is_integer", "is_floating", "is_complex", "is_bool",
+    "is_quantized", "is_unsigned",
+)  # fmt: skip
 _ERRORS = "stillflow.errors"
 # Python's exceptions for TensorFlow's, by a part of the name.
 _EXCEPTIONS = (
@@ -91,7 +107,8 @@ class FunctionWriter:
     def _numpy(self, value: Any) -> str:
         self.need("import numpy as np")
         if isinstance(value, np.dtype):
-            return f"np.dtype({value.name!r})"
+            shown = value.name if value.names is None else value.descr
+            return f"np.dtype({shown!r})"
         if isinstance(value, np.ndarray):
             return literals.array_text(value)
         return f"np.{type(value).__name__}({literals.nested_text(value.item())})"
@@ -144,7 +161,32 @@ class FunctionWriter:
                 for field in dataclasses.fields(value)
             ]
             return f"{self.name_of(type(value))}({', '.join(parts)})"
-        return self.name_of(value)
+        if isinstance(value, DType):
+            return self._type(value.base_dtype)
+        if isinstance(value, (type, types.FunctionType)) or hasattr(value, "__wrapped__"):
+            return self.name_of(value)
+        return self._instance(value)
+
+    def _type(self, dtype: DType) -> str:
+        """A type of TensorFlow as an object with what functions ask of it."""
+        name = f"_{dtype.name}"
+        if name not in self.definitions:
+            self.definitions.setdefault("_Type", _TYPE)
+            facts = {each: getattr(dtype, each, None) for each in _FACTS}
+            parts = [f"{each}={self.expression(fact)}" for each, fact in facts.items()]
+            self.definitions[name] = f"{name} = _Type({', '.join(parts)})"
+        return name
+
+    def _instance(self, value: Any) -> str:
+        """An object of one of Stillflow's classes, from its attributes."""
+        kind = type(value)
+        if not kind.__module__.startswith("stillflow.") or not hasattr(value, "__dict__"):
+            return self.name_of(value)
+        if hasattr(kind, "__slots__") or not kind.__module__.startswith("stillflow.ops."):
+            return self.name_of(value)
+        self.definitions.setdefault("_instance", _INSTANCE)
+        parts = [f"{key}={self.expression(item)}" for key, item in vars(value).items()]
+        return f"_instance({', '.join([self.name_of(kind), *parts])})"
 
     # ---- functions and classes
 
@@ -228,6 +270,7 @@ class FunctionWriter:
 
     def _function(self, function: types.FunctionType, name: str, bound: Mapping[str, Any]) -> str:
         node = copy.deepcopy(source_of(function))
+        bound = {**_own_defaults(function), **bound}
         outside = dict(inspect.getclosurevars(function).nonlocals)
         for free, cell in zip(
             function.__code__.co_freevars, function.__closure__ or (), strict=False
@@ -267,6 +310,15 @@ class FunctionWriter:
 
     def _parsed(self, value: Any) -> ast.expr:
         return ast.parse(self.expression(value), mode="eval").body
+
+
+def _own_defaults(function: types.FunctionType) -> dict[str, Any]:
+    """Default values that are types of TensorFlow: functions are written for these."""
+    defaults = function.__defaults__ or ()
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    given.update(function.__kwdefaults__ or {})
+    return {name: value for name, value in given.items() if isinstance(value, DType)}
 
 
 def _leave_out(arguments: ast.arguments, bound: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stillflow import native
@@ -181,9 +181,12 @@ class Resolver(ast.NodeTransformer):
             return bound, node
         rest: list[ast.expr] = []
         keywords = list(node.keywords)
+        given = [*node.args, *(each.value for each in keywords)]
+        if not any(_is_ours(self.known(each)) for each in given):
+            return bound, node
         for place, arg in enumerate(node.args):
             value = self.known(arg)
-            if _is_ours(value) and place < len(names):
+            if is_bindable(value) and place < len(names):
                 bound[names[place]] = value
             elif bound and place < len(names):
                 keywords.append(ast.keyword(names[place], arg))
@@ -191,7 +194,7 @@ class Resolver(ast.NodeTransformer):
                 rest.append(arg)
         for each in list(keywords):
             value = self.known(each.value)
-            if each.arg is not None and _is_ours(value):
+            if each.arg is not None and is_bindable(value):
                 bound[each.arg] = value
                 keywords.remove(each)
         return bound, ast.Call(node.func, rest, keywords)
@@ -204,9 +207,11 @@ class Resolver(ast.NodeTransformer):
         return ast.NamedExpr(node.target, value)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        """Leave out operands behind one that is known."""
+        """Leave out operands behind one that is known, and all if one decides."""
         values: list[ast.expr] = []
         ends = isinstance(node.op, ast.Or)
+        if any(known is ends for known in map(self.known, node.values)):
+            return ast.Constant(ends)
         for operand in node.values:
             written = simplified(self.visit(operand))
             values.append(written)
@@ -342,7 +347,7 @@ class Resolver(ast.NodeTransformer):
         return node
 
     def _written(self, value: Any) -> ast.expr:
-        if _is_ours(value):
+        if _is_ours(value) and not isinstance(value, DType):
             raise UnwritableError(f"TensorFlow's {value!r}")
         return ast.parse(self.writer.expression(value), mode="eval").body
 
@@ -358,6 +363,18 @@ def _settled(test: ast.expr) -> ast.expr:
 
 def _is_ours(value: Any) -> bool:
     return isinstance(value, _OURS)
+
+
+def is_bindable(value: Any) -> bool:
+    """Return True for arguments that functions are written for: types, operations, functions."""
+    if value is UNKNOWN:
+        return False
+    return _is_ours(value) or isinstance(value, types.FunctionType)
+
+
+def takes_ours(values: Iterable[Any]) -> bool:
+    """Return True if one of a call's arguments is Stillflow's own."""
+    return any(map(_is_ours, values))
 
 
 def _stored(node: ast.AST) -> set[str]:

@@ -134,13 +134,17 @@ def compare(
     feeds: dict[Any, Any] = dict(fed)
     feeds.update(dict.fromkeys(program.training.values(), False))
     expected = session.run(fetched, feeds)
-    with torch.no_grad():
-        given = run(*[_as_torch(array) for array in fed.values()])
-    results = given if isinstance(given, (tuple, list)) else (given,)
     comparison = Comparison(
         {tensor.name: array for tensor, array in fed.items()},
         {tensor.name: np.asarray(value) for tensor, value in zip(fetched, expected, strict=True)},
     )
+    try:
+        with torch.no_grad():
+            given = run(*[_as_torch(array) for array in fed.values()])
+    except Exception as error:  # whatever the exported model runs into
+        comparison.problems.append(f"it raises {type(error).__name__}: {error}")
+        return comparison
+    results = given if isinstance(given, (tuple, list)) else (given,)
     for (name, wanted), value in zip(comparison.outputs.items(), results, strict=True):
         _compare_one(comparison, name, wanted, as_array(value))
     return comparison

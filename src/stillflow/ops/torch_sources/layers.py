@@ -8,7 +8,13 @@ from typing import Any
 from stillflow.graph.lazy import F, torch
 from stillflow.graph.node import Node
 from stillflow.ops.nn.windows import channel_axis, same_padding, spatial, spatial_axes
-from stillflow.ops.torch_sources.parts import known_ints, same_or_tuple, source_of, tuple_text
+from stillflow.ops.torch_sources.parts import (
+    Text,
+    known_ints,
+    same_or_tuple,
+    source_of,
+    tuple_text,
+)
 
 
 def to_first(x: Any, form: bytes) -> str:
@@ -248,7 +254,12 @@ def fused_batch_norm_source(
     if not node.is_training:
         normal = f"F.batch_norm({text}, {mean}, {variance}, {scale}, {offset}, eps={epsilon})"
         return [to_last(normal, form), str(mean), str(variance), str(mean), str(variance), *reserve]
-    normal = f"F.batch_norm({text}, None, None, {scale}, {offset}, True, eps={epsilon})"
-    average, spread = f"{x}.mean({axes})", f"{x}.var({axes})"
+    normal = f"torch.batch_norm({text}, {scale}, {offset}, None, None, True, 0.0, {epsilon}, False)"
+    average, spread = f"{x}.mean({axes})", node.call(_unbiased, x, Text(axes))
     biased = f"{x}.var({axes}, unbiased=False)"
     return [to_last(normal, form), average, spread, average, biased, *reserve]
+
+
+def _unbiased(x: Any, axes: Any) -> Any:
+    """The variance of a batch; of single values it is 0."""
+    return x.var(axes, unbiased=x.numel() > x.shape[1 if axes[1] == 2 else -1])

@@ -41,7 +41,7 @@ def random_shuffle_source(node: Node, x: Any) -> Any:
 
 
 def _shuffled(x: Any) -> Any:
-    return x[torch.randperm(x.shape[0], device=x.device)]
+    return x[torch.randperm(x.shape[0], device=x.device)] if x.ndim else x
 
 
 @source_of("Multinomial")
