@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
+
+os.environ.setdefault("STILLFLOW_VERIFY_PLANS", "1")  # read when the runtime is imported
+
 from tests import disorder, first_device
 
 import stillflow as tf

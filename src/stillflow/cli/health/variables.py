@@ -16,4 +16,5 @@ VARIABLES = {
     "STILLFLOW_PYTHON2": "`1`: sources are written in Python 2; `--python2` sets it",
     "STILLFLOW_SYNC_SAVES": "`1`: a save returns when its files are on the disk",
     "STILLFLOW_TF0": "`0.12`, ...: names and arguments of that version; `--tf0` sets it",
+    "STILLFLOW_VERIFY_PLANS": "`1`: plans are checked after every pass, which takes time",
 }

@@ -27,6 +27,7 @@ class Change:
     Attributes:
       name: of the pass.
       before, after: how many steps there were.
+      matches: how often it replaced or removed steps.
       seconds: how long it took.
       removed, added: the steps that went and came, each as its operations' types.
     """
@@ -34,6 +35,7 @@ class Change:
     name: str
     before: int
     after: int
+    matches: int
     seconds: float
     removed: tuple[str, ...]
     added: tuple[str, ...]
@@ -104,15 +106,20 @@ class PlanReport:
     _start: float = field(default_factory=time.perf_counter)
 
     def note(
-        self, name: str, before: Sequence[Step], after: Sequence[Step], seconds: float
+        self,
+        name: str,
+        before: Sequence[Step],
+        after: Sequence[Step],
+        seconds: float,
+        matches: int = 0,
     ) -> None:
-        """Take in what a pass has changed."""
+        """Take in what a pass has changed, and how often it matched."""
         old, new = set(map(id, before)), set(map(id, after))
         removed = tuple(_label(step) for step in before if id(step) not in new)
         added = tuple(_label(step) for step in after if id(step) not in old)
         if not before:  # all of them come from the graph
             added = ()
-        self.changes.append(Change(name, len(before), len(after), seconds, removed, added))
+        self.changes.append(Change(name, len(before), len(after), matches, seconds, removed, added))
 
     def finish(self, steps: Sequence[Step], tracer: Tracer, source: Sequence[str]) -> None:
         """Take in the steps that are left, and the function."""

@@ -50,14 +50,14 @@ def _title(plan: PlanReport, times: bool) -> str:
 
 
 def _passes(plan: PlanReport, times: bool) -> list[str]:
-    header = ["pass", "steps", *(["ms"] if times else []), "what it changed"]
+    header = ["pass", "matches", "steps", *(["ms"] if times else []), "what it changed"]
     rows = []
     for change in plan.changes:
         steps = str(change.after)
         if change.before != change.after and change.before:
             steps = f"{change.before} -> {change.after}"
         spent = [f"{change.seconds * 1e3:.2f}"] if times else []
-        rows.append([change.name, steps, *spent, _changed(change)])
+        rows.append([change.name, str(change.matches or ""), steps, *spent, _changed(change)])
     return _table(header, rows)
 
 

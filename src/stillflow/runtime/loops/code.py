@@ -19,8 +19,8 @@ from stillflow.runtime.loops.memory import shown_variables
 from stillflow.runtime.loops.row_choices import choose_by_bits, zeros_of
 from stillflow.runtime.loops.vectorization import Batch, at_once, batch_of
 from stillflow.runtime.loops.wiring import LoopVariable, Unstructured
-from stillflow.runtime.passes.dead_steps import drop_unused
-from stillflow.runtime.passes.updates_and_gradients import join
+from stillflow.runtime.passes.dead_steps import live_steps
+from stillflow.runtime.passes.pipeline import in_loop
 from stillflow.runtime.plan.aliasing import protect
 from stillflow.runtime.plan.emit import Emitter
 from stillflow.runtime.plan.in_place import reuse
@@ -100,9 +100,7 @@ class LoopCode:
         if self.predicate is not None:
             wanted.append(self.predicate)
         tracer.invariant -= shown_variables(tracer)
-        self._sort(drop_unused(tracer.steps, wanted, ()))
-        if tracer.facts.exporting:  # others write it, and have passes of their own
-            return
+        self._sort(live_steps(tracer.steps, wanted))
         keep_scalars(self)
         shapes: Shapes = {
             value.name: (tracer.facts.dims(tensor), tensor.dtype.base_dtype)
@@ -116,8 +114,10 @@ class LoopCode:
             self.parts["body"] = segments.in_order(self.parts["body"], tracer.buffer_number)
         zeros = zeros_of(self.steps)
         for part in PARTS:
-            self.parts[part] = choose_by_bits(join(self.parts[part]), shapes, zeros)
-        ordered = drop_unused(self.steps, [*wanted, *self.results], ())
+            elsewhere = [n for p in PARTS if p != part for s in self.parts[p] for n in s.inputs]
+            steps = in_loop(self.parts[part], [*wanted, *self.results, *elsewhere])
+            self.parts[part] = choose_by_bits(steps, shapes, zeros)
+        ordered = live_steps(self.steps, [*wanted, *self.results])
         ordered, roots = protect(ordered, tracer.values, tracer.memory, [*carried, *self.leaving])
         self._take_apart(ordered)
         kept = {root for value in (*carried, *self.leaving) for root in value.roots}

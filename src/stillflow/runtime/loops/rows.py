@@ -24,7 +24,7 @@ from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.functions.inlining import is_call
 from stillflow.runtime.loops.frames import has_loops
 from stillflow.runtime.loops.vectorization import turn_function
-from stillflow.runtime.passes.dead_steps import drop_unused
+from stillflow.runtime.passes.dead_steps import live_steps
 from stillflow.runtime.plan.facts import Facts, PlanNode
 from stillflow.runtime.plan.prune import needed_ops
 from stillflow.runtime.plan.steps import Name, Step
@@ -71,7 +71,7 @@ class RowPlan:
         if tracer.failed or any(value.guard != () or value.is_handle for value in values):
             raise _OneByOne
         self._outputs = [value.name for value in values]
-        steps = drop_unused(tracer.steps, self._outputs, ())
+        steps = live_steps(tracer.steps, self._outputs)
         if any(step.kind != "call" or step.guard for step in steps):
             raise _OneByOne
         self._varied = {tracer.values[tensor].name for tensor in feeds if tensor not in same}

@@ -1,75 +1,64 @@
-"""Fusion of ReLU with its producer as one step, and of its gradient."""
+"""Fuse a ReLU with the bias before it, and its gradient with the bias's or with a sum."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from stillflow.ops.nn import bias, native_relu
-from stillflow.runtime.plan.steps import Name, Step, count_uses, one_step
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import Name, Step, fuse
 
-_RELU_GRAD = torch.ops.aten.leaky_relu_backward.default  # of a slope of 0
+RELU_GRAD = torch.ops.aten.leaky_relu_backward.default  # of a slope of 0
 
 
-def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
-    """Join a ReLU with the addition of a bias; its gradient with the bias's or with a sum.
+def fuse_activations(graph: StepGraph) -> None:
+    """Replace Relu(x + bias), ReluGrad(x + y) and ReluGrad with BiasAddGrad by one step each.
 
-    Args:
-      steps: in the order in which they run.
-      kept: names that the plan gives back.
+    The fused step stands where the first one stood: what that takes may change behind it.
     """
-    uses = count_uses(steps, kept)
-    makers: dict[str, int] = {}
-    result: list[Step | None] = list(steps)
-    for number, step in enumerate(steps):
-        source = str(step.arguments[0]) if step.arguments else ""
-        place = makers.get(source, -1)
-        maker = result[place] if place >= 0 else None
-        if maker is not None and maker.guard == step.guard and _are_plain(maker, step):
-            pair = None
-            if uses[source] == 1 and maker.function is torch.add:
-                pair = _after_addition(maker, step, place, makers)
-            elif maker.function is _RELU_GRAD and maker.arguments[2] == 0 and _sums_rows(step):
-                outputs = [*maker.outputs, *step.outputs]
-                pair = one_step(
-                    [maker, step], outputs, native_relu.relu_gradients, maker.arguments[:2]
-                )
-            if pair is not None:  # where the first stands: what it takes may change after it
-                result[place], result[number] = pair, None
-                makers.update(dict.fromkeys(step.outputs, place))
-                continue
-        makers.update(dict.fromkeys(step.outputs, number))
-    return [step for step in result if step is not None]
+    for step in graph.calls((torch.relu, RELU_GRAD, torch.sum, bias.sum_to_last)):
+        fused: Step | None = None
+        if step.function is torch.relu or is_relu_grad(step):
+            first = graph.sole_maker(step, 0, torch.add)
+            fused = None if first is None else _after_addition(graph, first, step)
+        else:
+            first = graph.shared_maker(step, 0, RELU_GRAD)
+            if first is not None and is_relu_grad(first) and _sums_rows(step):
+                outputs = [*first.outputs, *step.outputs]
+                gradients = native_relu.relu_gradients
+                fused = fuse([first, step], outputs, gradients, first.arguments[:2])
+        if first is not None and fused is not None:
+            graph.replace([first, step], fused, at=first)
 
 
-def _are_plain(maker: Step, step: Step) -> bool:
-    """Return True if neither step is a fusion, whose arguments mean something else."""
-    return not (maker.fused or maker.keywords or step.fused)
+def is_relu_grad(step: Step) -> bool:
+    """Return True for the gradient of a ReLU, which is that of a leaky one of slope 0."""
+    return step.function is RELU_GRAD and step.arguments[2] == 0
 
 
-def _after_addition(addition: Step, step: Step, place: int, makers: dict[str, int]) -> Step | None:
-    """Return an addition and the ReLU, or the gradient of one, that it is made for."""
+def _after_addition(graph: StepGraph, addition: Step, step: Step) -> Step | None:
+    """An addition and the ReLU, or the gradient of one, that it is made for."""
     if addition.op is None or len(addition.arguments) != 2:
         return None
     if step.function is torch.relu:
         arguments = _image_and_bias(addition)
         if arguments is None:
             return None
-        return one_step([addition, step], step.outputs, native_relu.add_relu, arguments)
+        return fuse([addition, step], step.outputs, native_relu.add_relu, arguments)
     left, right = (tensor._dims for tensor in addition.op._inputs[:2])
-    if step.function is not _RELU_GRAD or step.arguments[2] != 0 or left != right or not left:
-        return None
     shown = step.arguments[1]
-    if not isinstance(shown, Name) or makers.get(shown, place) >= place:
+    if left != right or not left or not isinstance(shown, Name):
         return None
-    return one_step([addition, step], step.outputs, native_relu.gradient_of_sum,
-                    [*addition.arguments, shown])  # fmt: skip
+    if not graph.is_made_before(shown, addition):
+        return None
+    arguments = [*addition.arguments, shown]
+    return fuse([addition, step], step.outputs, native_relu.gradient_of_sum, arguments)
 
 
 def _image_and_bias(step: Step) -> list[Any] | None:
-    """Return the arguments of an addition, the vector last; None if it is no such addition."""
+    """The arguments of an addition of a vector, the vector last; None for another addition."""
     assert step.op is not None
     dims = [tensor._dims for tensor in step.op._inputs]
     for image, vector in ((0, 1), (1, 0)):
@@ -80,8 +69,8 @@ def _image_and_bias(step: Step) -> list[Any] | None:
 
 
 def _sums_rows(step: Step) -> bool:
-    """Return True if a step adds up all numbers of each channel."""
-    if step.op is None or len(step.outputs) != 1 or step.keywords:
+    """Return True for a step that adds up all numbers of each channel."""
+    if step.op is None or len(step.outputs) != 1:
         return False
     if step.function is bias.sum_to_last:
         return True

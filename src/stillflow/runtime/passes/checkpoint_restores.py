@@ -12,53 +12,44 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.io.bundles import Restore
 from stillflow.ops.variables.reference import Assignment
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.plan.steps import Step, one_step, with_joined
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import Step, fuse
 
 
-def join_restores(steps: list[Step]) -> list[Step]:
-    """Join each RestoreV2 with the Assigns of its outputs, if nobody else takes these."""
-    joined: dict[int, tuple[Step, Sequence[int]]] = {}
-    for number, step in enumerate(steps):
-        if isinstance(step.function, Restore) and (places := _assigns(steps, number)):
-            joined[number] = _one_step(step, [steps[place] for place in places]), places
-    return with_joined(steps, joined)
+def fuse_restores(graph: StepGraph) -> None:
+    """Replace a RestoreV2 and the Assigns that alone take its outputs by one step."""
+    for step in graph.running("RestoreV2"):
+        assigns = _assigns(graph, step) if isinstance(step.function, Restore) else []
+        if assigns:
+            graph.replace([step, *assigns], _fused(step, assigns), at=step)
 
 
-def _assigns(steps: list[Step], number: int) -> list[int]:
-    """Return the assignments of a RestoreV2's outputs, in their order.
-
-    Empty if there are others.
-    """
-    restore = steps[number]
-    places: dict[str, int] = {}
-    met: set[str] = set()  # variables that steps between use
-    outputs = set(restore.outputs)
-    for place in range(number + 1, len(steps)):
-        step = steps[place]
-        taken = outputs.intersection(step.inputs)
-        if not taken:
-            met.update(step.inputs, step.outputs)
-            continue
-        ref = step.arguments[0]
-        if (
-            not isinstance(step.function, Assignment)
-            or step.guard != restore.guard
-            or ref in met
-            or ref in outputs
-            or not taken.isdisjoint(places)
-        ):
-            return []
-        met.add(str(ref))
-        places[taken.pop()] = place
-    return [places[name] for name in restore.outputs] if len(places) == len(outputs) else []
+def _assigns(graph: StepGraph, restore: Step) -> list[Step]:
+    """The steps that assign the outputs of a RestoreV2, in their order; none if that is not all."""
+    found = [graph.takers(name)[0] for name in restore.outputs if graph.uses(name) == 1]
+    if len(found) != len(set(map(id, found))) or len(found) != len(restore.outputs):
+        return []
+    return found if all(_is_assigned(graph, restore, step) for step in found) else []
 
 
-def _one_step(restore: Step, assigns: Sequence[Step]) -> Step:
+def _is_assigned(graph: StepGraph, restore: Step, step: Step) -> bool:
+    """Return True for an assignment to a variable that no step uses since the restore."""
+    if not isinstance(step.function, Assignment) or step.guard != restore.guard:
+        return False
+    reference = step.arguments[0]
+    users = [user for user in graph.takers(reference) if user is not step]
+    between = range(graph.place(restore), graph.place(step))
+    return graph.is_made_before(reference, restore) and not any(
+        graph.place(user) in between for user in users
+    )
+
+
+def _fused(restore: Step, assigns: Sequence[Step]) -> Step:
     refs = [step.arguments[0] for step in assigns]
     arguments = [*restore.arguments, *refs]
     assert isinstance(restore.function, Restore)
     function = _into(restore.function, assigns)
-    return one_step([restore, *assigns], [], function, arguments)
+    return fuse([restore, *assigns], [], function, arguments)
 
 
 def _into(restore: Restore, assigns: Sequence[Step]) -> Callable[..., None]:
@@ -88,7 +79,7 @@ def _into(restore: Restore, assigns: Sequence[Step]) -> Callable[..., None]:
 
 
 def _memory(current: Any, shape: Any, dtype: Any) -> Any:
-    """Return a variable's memory for its next value if the shape fits; None if unknown."""
+    """Where a variable's next value goes if it has the right shape; None if that is not known."""
     if current is not None:
         return current if shape is None or shape == current.shape else None
     if shape is None or dtype.torch_name is None:

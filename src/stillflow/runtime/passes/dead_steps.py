@@ -1,4 +1,4 @@
-"""Steps whose results nobody takes.
+"""Remove steps whose results nobody takes.
 
 A control input on a pure operation orders nothing that can be seen: `tf.tuple` ties the gradients
 of both arguments of a power together, and one of them is that of a constant.
@@ -8,43 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from stillflow.graph.operation import Operation
 from stillflow.ops.kernels import order_only
+from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Step
 
 
-def drop_unused(
-    steps: list[Step], fetched: Collection[str], targets: Collection[Operation]
-) -> list[Step]:
-    """Return the steps without those that only compute what no other step takes.
-
-    Args:
-      steps: in the order in which they run.
-      fetched: names of values that the run gives back.
-      targets: operations that were asked for by themselves.
-    """
-    used = set(fetched)
-    kept: list[Step] = []
-    for step in reversed(steps):
-        if _is_pure(step) and step.op not in targets and used.isdisjoint(step.outputs):
+def remove_dead_steps(graph: StepGraph) -> None:
+    """Remove pure steps that only compute what no other step takes."""
+    for step in reversed(graph.steps):
+        if any(map(graph.uses, step.outputs)) or step.op in graph.targets:
             continue
-        used.update(step.inputs)
-        used.update(name for name, _ in step.guard or ())
-        kept.append(step)
-    kept.reverse()
-    return kept
+        if _is_pure(step):
+            graph.remove(step)
 
 
-def drop_no_ops(steps: list[Step]) -> list[Step]:
-    """Return the steps without those of NoOp and ControlTrigger: what they order is in order."""
-    return [step for step in steps if step.function is not order_only]
+def live_steps(steps: list[Step], results: Collection[str]) -> list[Step]:
+    """The steps without dead ones; `results` are taken after them."""
+    graph = StepGraph(steps, results=list(results))
+    remove_dead_steps(graph)
+    return graph.steps
+
+
+def remove_no_ops(graph: StepGraph) -> None:
+    """Remove the steps of NoOp and ControlTrigger: what they order is in order."""
+    for step in graph.running(order_only):
+        graph.remove(step)
 
 
 def _is_pure(step: Step) -> bool:
-    """Return True if a step is a kernel without effect.
-
-    A read fails for uninitialized variables.
-    """
+    """Return True for a kernel without effect; a read raises for variables without a value."""
     if step.kind == "move":
         return True
     if step.kind != "call" or step.op is None or not step.outputs or step.writes:

@@ -12,7 +12,7 @@ import os
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -22,8 +22,9 @@ from stillflow.graph.operation import Operation
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.devices.moves import HOST
 from stillflow.runtime.plan.facts import Facts
-from stillflow.runtime.plan.regions import Code, Part, taken_after
-from stillflow.runtime.plan.steps import Memory, Name, Step, last_uses, ops_of
+from stillflow.runtime.plan.regions import Code, Part
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import Name, Step, ops_of
 
 # A single step has nothing to be compiled with.
 _AT_LEAST = 2
@@ -33,48 +34,29 @@ _SECONDS, _SECONDS_PER_STEP = 2.0, 0.2
 _NO_NUMBERS = frozenset(("string", "resource", "variant"))
 
 
-def join_pure(
-    steps: list[Step],
-    facts: Facts,
-    kept: Collection[str],
-    memory: Memory,
-    device_of: Callable[[Operation], Any] | None,
-) -> list[Step]:
-    """Put one step in the place of those next to each other that are compiled.
+def fuse_clusters(graph: StepGraph) -> None:
+    """Replace steps next to each other that are to be compiled by one step.
 
-    Args:
-      steps: in the order in which they run.
-      facts: about the plan's tensors; shapes have to be known.
-      kept: names of values that the run gives back.
-      memory: of the plan.
-      device_of: where an operation computes; None if all are on the host.
+    The shapes of their tensors have to be known.
     """
-    everything = facts.resources.compiles
-    if not (everything or any(_is_marked(step.op) for step in steps)):
-        return steps
-
-    def place(step: Step) -> Any:
-        if not (everything or _is_marked(step.op)) or not _is_pure(step, facts):
-            return None
-        return HOST if device_of is None or step.op is None else device_of(step.op)
-
-    last = last_uses(steps, kept)
-    result: list[Step] = []
+    assert graph.facts is not None
+    everything = graph.facts.resources.compiles
+    if not (everything or any(_is_marked(step.op) for step in graph)):
+        return
     cluster: list[Step] = []
     present: Any = None
-    for number, step in enumerate(steps):
-        if step.kind == "read" and not step.guard:  # as well before the cluster as behind it
-            result.append(step)
+    for step in graph:
+        if step.kind == "read" and not step.guard:  # it may run before the cluster as well
             continue
-        wanted = place(step)
+        wanted = None
+        if (everything or _is_marked(step.op)) and _is_pure(step, graph.facts):
+            wanted = (step.op and graph.device_of(step.op)) or HOST
         if wanted != present or wanted is None:
-            result += _joined(cluster, taken_after(cluster, last, number), memory)
+            _put(graph, cluster, step)
             cluster, present = [], wanted
-        if wanted is None:
-            result.append(step)
-        else:
+        if wanted is not None:
             cluster.append(step)
-    return result + _joined(cluster, taken_after(cluster, last, len(steps)), memory)
+    _put(graph, cluster, None)
 
 
 def _is_marked(op: Operation | None) -> bool:
@@ -95,16 +77,26 @@ def _is_pure(step: Step, facts: Facts) -> bool:
     return all(dims is not None and None not in dims for dims in shapes)
 
 
-def _joined(cluster: list[Step], wanted: set[str], memory: Memory) -> list[Step]:
-    """Return the steps as one, if that is worth it."""
+def _put(graph: StepGraph, cluster: list[Step], before: Step | None) -> None:
+    """Put one step for a cluster before another step, or at the end, if that is worth it."""
     if len(cluster) < _AT_LEAST:
-        return cluster
-    part = Part(cluster, wanted, set(), memory, {})
+        return
+    inside = set(map(id, cluster))
+    made = [name for step in cluster for name in step.outputs]
+    wanted = {
+        name for name in made
+        if graph.is_result(name) or any(id(step) not in inside for step in graph.takers(name))
+    }  # fmt: skip
+    part = Part(cluster, wanted, set(), graph.memory, {})
     if not part.outputs:
-        return cluster
-    names = [Name(name) for name in part.inputs]
+        return
     function = Compiled(Code(part), len(cluster))
-    return [Step("call", cluster[-1].op, part.outputs, part.inputs, (), function, names)]
+    names = [Name(name) for name in part.inputs]
+    step = Step("call", cluster[-1].op, part.outputs, part.inputs, (), function, names, fused=True)
+    if before is None:
+        graph.append(step, instead_of=cluster)
+    else:
+        graph.replace(cluster, step, at=before)
 
 
 class Compiled:
@@ -133,7 +125,7 @@ class Compiled:
             return result
         try:
             if self._compiled is None:
-                # Fewer digits are not TensorFlow's numbers, in spite of torch's advice.
+                # Fewer digits are not TensorFlow's numbers, whatever torch advises.
                 warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
                 # Loops in C ask whether they are there; where they are called nothing is compiled.
                 warnings.filterwarnings("ignore", message="Dynamo detected a call to a .functools")
@@ -148,7 +140,7 @@ class Compiled:
 
 @cache
 def _missing() -> str:
-    """Return the missing requirement of torch.compile on this machine; "" if none is known."""
+    """What torch.compile lacks on this machine; "" if nothing is known to."""
     compilers = [os.environ.get("CXX", ""), "g++", "clang++", "cl"]
     if not any(shutil.which(name) for name in compilers if name):
         return "there is no C++ compiler"

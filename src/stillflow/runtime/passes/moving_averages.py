@@ -1,103 +1,81 @@
-"""Moving averages as updates of variables: `average -= (average - value) * rate`.
+"""Fuse moving averages into updates of variables: `average -= (average - value) * rate`.
 
-Batch normalization keeps two such averages a layer. Written as one update each, a plan joins them
-as it joins those of an optimizer.
+Batch normalization keeps two such averages a layer. Written as one update each, they are grouped as
+the updates of an optimizer are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import torch
 
 from stillflow.ops.training.cards import GroupedUpdate
-from stillflow.runtime.plan.steps import Name, Step, count_uses, one_step, with_joined
+from stillflow.runtime.passes.patterns import Call, match
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import Name, Step, fuse
 
 _TYPES = (torch.float32, torch.float64)
+_ASSIGNMENTS = ("AssignSub", "AssignSubVariableOp")
+PRODUCT = Call(torch.mul, Call(torch.sub))
 
 
-def merge_averages(
-    steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
-) -> list[Step]:
-    """Make one step of the difference, the product and the assignment of a moving average.
+def fuse_moving_averages(graph: StepGraph) -> None:
+    """Replace AssignSub(v, Mul(Sub(v, value), rate)) by one update."""
+    for step in graph.running(_ASSIGNMENTS):
+        if not _is_assignment(step):
+            continue
+        product = graph.sole_maker(step, 1, torch.mul)
+        found = None if product is None else match(PRODUCT, graph, product)
+        if found is None:
+            continue
+        product, difference = found
+        if len(product.arguments) != 2 or len(difference.arguments) != 2:
+            continue
+        rate = graph.constant(product.arguments[1])
+        if not isinstance(rate, torch.Tensor) or rate.numel() != 1 or rate.dtype not in _TYPES:
+            continue
+        if _is_of(graph, difference, step):
+            _replace(graph, [step, difference, product], float(rate))
 
-    Args:
-      steps: in the order in which they run.
-      constants: the plan's, by name; one of them is the rate.
-      kept: names that the plan gives back.
+
+def _is_assignment(step: Step) -> bool:
+    if step.op is None or step.fused:
+        return False
+    return not step.op.attrs.get("use_locking") and len(step.arguments) == 2
+
+
+def _is_of(graph: StepGraph, difference: Step, assignment: Step) -> bool:
+    """Return True for the difference of the variable that is assigned and a value of its shape.
+
+    Nothing between its reading and the assignment may change it; and no variable that the value may
+    be may change before it is used.
     """
-    uses = count_uses(steps, kept)
-    makers: dict[str, tuple[int, Step]] = {}
-    changed: dict[int, int] = {}  # variables by the number of the step that changed them last
-    joined: dict[int, tuple[Step, list[int]]] = {}
-    for number, step in enumerate(steps):
-        found = _average(step, makers, uses, constants, changed)
-        if found is not None:
-            joined[number] = found
-        changed.update(dict.fromkeys(step.writes, number))
-        if step.op is not None and step.op.card.keeps:
-            changed[-1] = number
-        makers.update(dict.fromkeys(step.outputs, (number, step)))
-    return with_joined(steps, joined)
+    average, value = difference.arguments
+    read = graph.maker(average)
+    if read is None or read.kind != "read" or read.inputs != [assignment.arguments[0]]:
+        return False
+    if not isinstance(value, Name) or not _same_shape(difference):
+        return False
+    if any(_may_write(writer, assignment.writes) for writer in graph.writers(read, assignment)):
+        return False
+    return _is_new(graph.maker(value)) or not graph.writers(difference, assignment)
 
 
-def _average(
-    step: Step,
-    makers: Mapping[str, tuple[int, Step]],
-    uses: Mapping[str, int],
-    constants: Mapping[str, Any],
-    changed: Mapping[int, int],
-) -> tuple[Step, list[int]] | None:
-    """Return the update that an assignment ends, and the numbers of the steps that go into it."""
-    if step.kind != "call" or step.op is None or step.op.card.access != "subtract" or step.fused:
-        return None
-    if step.op.attrs.get("use_locking") or len(step.arguments) != 2:
-        return None
-    handle, change = step.arguments
-    product = _only_for(change, step, torch.mul, makers, uses)
-    if product is None:
-        return None
-    difference, rate = product[1].arguments
-    minus = _only_for(difference, step, torch.sub, makers, uses)
-    factor = constants.get(str(rate))
-    if minus is None or factor is None or factor.numel() != 1 or factor.dtype not in _TYPES:
-        return None
-    average, value = minus[1].arguments
-    since, read = makers.get(str(average), (0, None))
-    if read is None or read.kind != "read" or read.inputs != [handle]:
-        return None
-    if not isinstance(value, Name) or not _same_shape(minus[1]):
-        return None
-    if any(changed.get(number, -1) > since for number in (*step.writes, -1)):
-        return None
-    if max(changed.values(), default=-1) > minus[0] and not _is_new(makers.get(value)):
-        return None  # what is averaged may be a variable that was changed meanwhile
-    function = GroupedUpdate("MovingAverage", 1, ("value",), {"rate": float(factor)})
-    update = one_step([step, minus[1], product[1]], [], function, [handle, value])
-    return update, [product[0], minus[0]]
+def _may_write(writer: Step, variables: list[int]) -> bool:
+    keeps = writer.op is not None and writer.op.card.keeps
+    return bool(keeps) or not {-1, *variables}.isdisjoint(writer.writes)
 
 
-def _only_for(
-    name: Any,
-    user: Step,
-    function: Any,
-    makers: Mapping[str, tuple[int, Step]],
-    uses: Mapping[str, int],
-) -> tuple[int, Step] | None:
-    """Return the step that makes `name` by `function`, with the same guard and one consumer."""
-    number, step = makers.get(str(name), (0, None))
-    if step is None or uses[str(name)] != 1:
-        return None
-    plain = step.function is function and step.guard == user.guard
-    plain = plain and not (step.keywords or step.fused)
-    return (number, step) if plain and len(step.arguments) == 2 else None
+def _replace(graph: StepGraph, parts: list[Step], rate: float) -> None:
+    assignment, difference, _ = parts
+    function = GroupedUpdate("MovingAverage", 1, ("value",), {"rate": rate})
+    arguments = [assignment.arguments[0], difference.arguments[1]]
+    graph.replace(parts, fuse(parts, [], function, arguments), at=assignment)
 
 
-def _is_new(maker: tuple[int, Step] | None) -> bool:
-    """Return True if what a step made is no variable's memory."""
-    op = None if maker is None else maker[1].op
-    return op is not None and maker is not None and maker[1].kind == "call" and not op.card.view
+def _is_new(maker: Step | None) -> bool:
+    """Return True if a value is no variable's memory."""
+    op = None if maker is None else maker.op
+    return op is not None and maker is not None and maker.kind == "call" and not op.card.view
 
 
 def _same_shape(step: Step) -> bool:

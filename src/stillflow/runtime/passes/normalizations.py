@@ -1,111 +1,77 @@
-"""Batch normalization and what follows it, in one step: a residual branch that is added, a ReLU.
+"""Fuse batch normalization with what follows it: a residual branch that is added, a ReLU.
 
 The image is then read and written once where it was three times; so is its gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from stillflow.ops.nn import batch_norm
-from stillflow.runtime.plan.steps import Name, Step, count_uses, one_step
-
-_RELU_GRAD = torch.ops.aten.leaky_relu_backward.default  # of a slope of 0
-
-
-def join_normalizations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
-    """Make one step of a normalization and the additions and activations around it.
-
-    Args:
-      steps: in the order in which they run.
-      kept: names that the plan gives back.
-    """
-    return _Joiner(steps, kept).joined()
+from stillflow.runtime.passes.activations import RELU_GRAD, is_relu_grad
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import Name, Step, fuse
 
 
-class _Joiner:
-    def __init__(self, steps: Sequence[Step], kept: Sequence[str]) -> None:
-        self._steps: list[Step | None] = list(steps)
-        self._uses = count_uses(steps, kept)
-        self._makers = {name: number for number, step in enumerate(steps) for name in step.outputs}
+def fuse_normalizations(graph: StepGraph) -> None:
+    """Replace Relu(FusedBatchNorm), Relu(FusedBatchNorm + x) and FusedBatchNormGrad(ReluGrad)."""
+    for relu in graph.calls(torch.relu):
+        _fuse_forward(graph, relu)
+    for norm_grad in graph.calls(batch_norm.backward):
+        _fuse_backward(graph, norm_grad)
 
-    def joined(self) -> list[Step]:
-        for number, step in enumerate(self._steps):
-            if step is not None and step.function is torch.relu:
-                self._join_forward(number, step)
-            elif step is not None and step.function is batch_norm.backward and not step.fused:
-                self._join_backward(number, step)
-        return [step for step in self._steps if step is not None]
 
-    def _maker(self, name: Any, user: Step, function: Any) -> tuple[int, Step] | None:
-        """Find the plain call of `function` whose first result `user` alone takes."""
-        number = self._makers.get(str(name), -1)
-        step = self._steps[number] if number >= 0 else None
-        if step is None or step.function is not function or self._uses[str(name)] != 1:
-            return None
-        if step.fused:  # a normalization with a sum or a ReLU is the same function of more
-            return None
-        same = step.guard == user.guard and step.outputs[0] == name and not step.keywords
-        return (number, step) if same else None
+def _norm_of(graph: StepGraph, step: Step, argument: int) -> Step | None:
+    """The normalization that gives an argument for `step` alone."""
+    norm = graph.sole_maker(step, argument, batch_norm.train)
+    return norm if norm is not None and norm.outputs[0] == step.arguments[argument] else None
 
-    def _join_forward(self, number: int, relu: Step) -> None:
-        (source,) = relu.arguments
-        found = self._maker(source, relu, batch_norm.train)
-        if found is not None:
-            self._put(found, [None, True], [(number, relu)])
+
+def _fuse_forward(graph: StepGraph, relu: Step) -> None:
+    norm = _norm_of(graph, relu, 0)
+    if norm is not None:
+        _put(graph, norm, [None, True], [relu])
+        return
+    addition = graph.sole_maker(relu, 0, torch.add)
+    if addition is None or not _adds_equals(addition):
+        return
+    for side, other in ((1, 0), (0, 1)):
+        norm, branch = _norm_of(graph, addition, side), addition.arguments[other]
+        if norm is not None and _is_there(graph, branch, norm, relu):
+            _put(graph, norm, [branch, True], [addition, relu])
             return
-        addition = self._maker(source, relu, torch.add)
-        if addition is None or not _adds_equals(addition[1]):
-            return
-        left, right = addition[1].arguments
-        for name, other in ((right, left), (left, right)):
-            found = self._maker(name, addition[1], batch_norm.train)
-            if found is not None and self._is_there(other, found[0], number):
-                self._put(found, [other, True], [addition, (number, relu)])
-                return
 
-    def _is_there(self, name: Any, earlier: int, later: int) -> bool:
-        """Return True if a value exists some steps earlier, and is the same then."""
-        there = isinstance(name, Name) and self._makers.get(name, -1) < earlier
-        return there and not self._changes(earlier, later)
 
-    def _changes(self, earlier: int, later: int) -> bool:
-        """Return True if a step between two others may change what these take."""
-        return any(
-            step.writes or (step.op is not None and step.op.card.keeps)
-            for step in self._steps[earlier:later]
-            if step is not None
-        )
+def _is_there(graph: StepGraph, name: Any, norm: Step, relu: Step) -> bool:
+    """Return True if a branch is made before the normalization, and the same when it is taken."""
+    there = isinstance(name, Name) and graph.is_made_before(name, norm)
+    return there and not graph.writers(norm, relu)
 
-    def _put(self, train: tuple[int, Step], more: list[Any], after: list[tuple[int, Step]]) -> None:
-        number, step = train
-        steps = [each for _, each in after]
-        outputs = [*steps[-1].outputs, *step.outputs[1:]]
-        self._steps[number] = one_step(
-            [step, *steps], outputs, batch_norm.train, [*step.arguments, *more]
-        )
-        for place, _ in after:
-            self._steps[place] = None
-        self._makers.update(dict.fromkeys(steps[-1].outputs, number))
 
-    def _join_backward(self, number: int, step: Step) -> None:
-        found = self._maker(step.arguments[0], step, _RELU_GRAD)
-        if found is None or found[1].arguments[2] != 0 or self._changes(found[0], number):
-            return
-        place, relu = found
-        grad, result = relu.arguments[:2]
-        self._steps[number] = one_step(
-            [step, relu], step.outputs, batch_norm.backward, [grad, *step.arguments[1:], result]
-        )
-        self._steps[place] = None
+def _put(graph: StepGraph, norm: Step, more: list[Any], after: list[Step]) -> None:
+    parts = [norm, *after]
+    outputs = [*after[-1].outputs, *norm.outputs[1:]]
+    fused = fuse(parts, outputs, batch_norm.train, [*norm.arguments, *more])
+    graph.replace(parts, fused, at=norm)
+
+
+def _fuse_backward(graph: StepGraph, norm_grad: Step) -> None:
+    relu_grad = graph.sole_maker(norm_grad, 0, RELU_GRAD)
+    if relu_grad is None or not is_relu_grad(relu_grad):
+        return
+    if graph.writers(relu_grad, norm_grad):
+        return
+    grad, result = relu_grad.arguments[:2]
+    parts, arguments = [norm_grad, relu_grad], [grad, *norm_grad.arguments[1:], result]
+    fused = fuse(parts, norm_grad.outputs, batch_norm.backward, arguments)
+    graph.replace(parts, fused, at=norm_grad)
 
 
 def _adds_equals(step: Step) -> bool:
-    """Return True if an addition is of two tensors of one shape."""
-    if step.op is None or len(step.op._inputs) != 2 or step.keywords or len(step.arguments) != 2:
+    """Return True for an addition of two tensors of one shape."""
+    if step.op is None or len(step.op._inputs) != 2 or len(step.arguments) != 2:
         return False
     left, right = (tensor._dims for tensor in step.op._inputs)
     # The size of a batch may be unknown, and is then the same: what is normalized has one shape.

@@ -1,8 +1,9 @@
 """Summaries that are merged, made with less work where their tags are known beforehand.
 
-Histograms of variables that all exist when a step begins are counted by one call that shares the
-work among the processors, and for those on a GPU by one call there. Summaries to be merged are
-concatenated; a merge that does not know the tags parses its inputs, as no tag may come twice.
+Histograms of variables, all there when a step begins, are counted by one call that shares the work
+out among the processors, and where they are on a GPU by one call there. What is merged is put
+together as it is; a merge that does not know the tags takes its inputs apart, as none may come
+twice.
 """
 
 from __future__ import annotations
@@ -27,43 +28,25 @@ from stillflow.ops.summary.histograms import (
 from stillflow.ops.summary.kernels import in_numpy, string
 from stillflow.protos import Summary
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.plan.steps import Name, Step, count_uses, is_call, one_step, stays
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import Name, Step, fuse, is_call
 
-_There = tuple[str, Any]  # the name of a value, and the device that it is on
+_There = tuple[Step, Any]  # the move of a value to the host, and the device that it comes from
 _OF_ONE_TAG = frozenset(("ScalarSummary", "HistogramSummary"))
 
 
-def join_summaries(
-    steps: Sequence[Step],
-    constants: Mapping[str, Any],
-    kept: Sequence[str],
-    place_of: Callable[[str], Any] | None = None,
-) -> list[Step]:
-    """Join scalars with the merge that takes them, and histograms with each other.
-
-    Args:
-      steps: in the order in which they run.
-      constants: the plan's, by name; some of them are tags.
-      kept: names that the plan gives back.
-      place_of: the torch device of a value, None if it is not known; without, all are on the host.
-    """
-    merges = [step for step in steps if is_call(step, "MergeSummary")]
-    if not merges:
-        return list(steps)
-    uses = count_uses(steps, kept)
-    makers = {name: step for step in steps for name in step.outputs}
-    left: dict[int, Step] = {id(step): step for step in steps}
+def fuse_summaries(graph: StepGraph) -> None:
+    """Fuse scalars with the merge that takes them, and histograms with each other."""
     histograms: dict[int, bytes] = {}
-    for step in merges:
-        inputs = [_input(each, step, makers, uses, constants) for each in step.arguments]
-        left[id(step)] = _merged(step, inputs)
+    for step in graph.calls("MergeSummary"):
+        inputs = [_input(each, step, graph) for each in step.arguments]
+        scalars = [each.scalar for each in inputs if each.scalar is not None]
+        graph.replace([step, *scalars], _merged(step, inputs), at=step)
         for each in inputs:
-            if each.scalar is not None:
-                del left[id(each.scalar)]
             if each.histogram is not None:
                 histograms[id(each.histogram)] = each.tags[0]
-    there = {} if place_of is None else _brought(steps, place_of)
-    return _join_histograms(list(left.values()), histograms, there, kept)
+    if histograms:
+        _fuse_histograms(graph, histograms)
 
 
 # ---- merges
@@ -71,7 +54,7 @@ def join_summaries(
 
 @dataclass
 class _Input:
-    """Input of a merge."""
+    """What a merge takes."""
 
     argument: Any
     tags: Sequence[bytes] = ()
@@ -80,33 +63,27 @@ class _Input:
     histogram: Step | None = None  # that is to give a message, not a string tensor
 
 
-def _input(
-    argument: Any,
-    merge: Step,
-    makers: Mapping[str, Step],
-    uses: Mapping[str, int],
-    constants: Mapping[str, Any],
-) -> _Input:
-    if str(argument) in constants:
-        return _known_summary(argument, constants[str(argument)])
-    step = makers.get(str(argument))
+def _input(argument: Any, merge: Step, graph: StepGraph) -> _Input:
+    if str(argument) in graph.constants:
+        return _known_summary(argument, graph.constants[str(argument)])
+    step = graph.maker(argument)
     if step is None or step.op is None or step.op.type not in _OF_ONE_TAG:
         return _Input(argument)
     name, shown = step.arguments
-    tag = constants.get(str(name))
+    tag = graph.constants.get(str(name))
     if not isinstance(tag, np.ndarray) or tag.ndim:
         return _Input(argument)
     tags, tensor = [bytes(tag[()])], step.op._inputs[1]
-    if uses[str(argument)] == 1 and step.guard == merge.guard:
+    if graph.uses(argument) == 1 and step.guard == merge.guard:
         if is_call(step, "HistogramSummary") and counts_fast(tensor.dtype.as_numpy_dtype):
             return _Input(argument, tags, histogram=step)
-        if is_call(step, "ScalarSummary") and tensor._dims == () and stays(shown, makers):
+        if is_call(step, "ScalarSummary") and tensor._dims == () and graph.is_stable(shown):
             return _Input(shown, tags, _scalar_of(tags[0]), scalar=step)
     return _Input(argument, tags, _content)
 
 
 def _known_summary(argument: Any, content: Any) -> _Input:
-    """Return a summary of constants."""
+    """A summary of constants."""
     try:
         summary = Summary.FromString(content.item())
     except (DecodeError, ValueError):  # more than one, or none
@@ -147,11 +124,11 @@ def _merged(step: Step, inputs: Sequence[_Input]) -> Step:
         return plain(*[string(each) if isinstance(each, bytes) else each for each in made])
 
     scalars = [each.scalar for each in inputs if each.scalar is not None]
-    return one_step([step, *scalars], step.outputs, merge, [each.argument for each in inputs])
+    return fuse([step, *scalars], step.outputs, merge, [each.argument for each in inputs])
 
 
 def _are_different(tags: Sequence[bytes]) -> bool:
-    """Return True if a merge cannot fail: tags are texts, and none of them comes twice."""
+    """Whether a merge has no reason to complain: tags are texts, and none of them comes twice."""
     try:
         texts = [tag.decode() for tag in tags if tag]
     except UnicodeDecodeError:
@@ -162,61 +139,58 @@ def _are_different(tags: Sequence[bytes]) -> bool:
 # ---- histograms
 
 
-def _brought(steps: Sequence[Step], place_of: Callable[[str], Any]) -> dict[str, _There]:
-    """Return the transfers from CUDA devices to the host, by name on the host."""
-    moves = [step for step in steps if step.kind == "move" and step.arguments[0].type == "cpu"]
-    found = {step.outputs[0]: (step.inputs[0], place_of(step.inputs[0])) for step in moves}
-    return {
-        name: (source, place)
-        for name, (source, place) in found.items()
-        if place is not None and place.type == "cuda"
-    }
-
-
-def _join_histograms(
-    steps: Sequence[Step],
-    tags: Mapping[int, bytes],
-    there: Mapping[str, _There],
-    kept: Sequence[str],
-) -> list[Step]:
-    """Join those between which no variable changes and that nobody needs before the last.
+def _fuse_histograms(graph: StepGraph, tags: Mapping[int, bytes]) -> None:
+    """Fuse histograms between which no variable changes and that nobody needs before the last.
 
     Args:
-      steps: in the order in which they run.
-      tags: of the histograms to be joined, by `id` of the step.
-      there: what is brought from devices.
-      kept: names that the plan gives back.
+      graph: the steps of a plan.
+      tags: of the histograms, by `id` of the step.
     """
-    result: list[Step] = []
+    moves = _brought(graph)
     waiting: list[Step] = []
-    for step in steps:
+    for step in graph:
         waits = id(step) in tags
         ends = waiting[0].guard != step.guard if waits and waiting else _ends(step, waiting)
         if waiting and ends:
-            result += _joined(waiting, tags, there)
+            graph.replace(waiting, *_fused(waiting, tags, moves), at=step)
             waiting = []
-        (waiting if waits else result).append(step)
+        if waits:
+            waiting.append(step)
     if waiting:
-        result += _joined(waiting, tags, there)
-    uses = count_uses(result, kept)
-    return [step for step in result if not there or step.kind != "move" or uses[step.outputs[0]]]
+        graph.append(*_fused(waiting, tags, moves), instead_of=waiting)
+    for move, _ in moves.values():
+        if move in graph and not graph.uses(move.outputs[0]):
+            graph.remove(move)
+
+
+def _brought(graph: StepGraph) -> dict[str, _There]:
+    """What is brought to the host from CUDA devices, by its name on the host."""
+    if graph.moves is None:
+        return {}
+    found = {}
+    for step in graph:
+        if step.kind == "move" and step.arguments[0].type == "cpu":
+            device = graph.place_of(step.inputs[0])
+            if device is not None and device.type == "cuda":
+                found[step.outputs[0]] = (step, device)
+    return found
 
 
 def _ends(step: Step, waiting: Sequence[Step]) -> bool:
-    """Return True if a step changes a tensor that histograms may show, or uses a histogram."""
+    """Whether a step changes what histograms may show, or takes one of them."""
     if step.writes or (step.op is not None and step.op.card.keeps):
         return True
     taken = {*step.inputs, *(name for name, _ in step.guard or ())}
     return any(name in taken for other in waiting for name in other.outputs)
 
 
-def _joined(
-    waiting: Sequence[Step], tags: Mapping[int, bytes], there: Mapping[str, _There]
+def _fused(
+    waiting: Sequence[Step], tags: Mapping[int, bytes], moves: Mapping[str, _There]
 ) -> list[Step]:
-    """Return the fused steps for the waiting ones: for the host, and for each device."""
+    """One step for the histograms of the host, and some for those of each device."""
     groups: dict[Any, list[Step]] = {}
     for step in waiting:
-        _, device = there.get(str(step.arguments[1]), ("", None))
+        _, device = moves.get(str(step.arguments[1]), (None, None))
         groups.setdefault(device, []).append(step)
     result = []
     for device, group in groups.items():
@@ -225,15 +199,16 @@ def _joined(
         outputs = [name for step in group for name in step.outputs]
         shown = [step.arguments[1] for step in group]
         if device is not None:
-            result += _counted_there(group, [there[str(name)][0] for name in shown], device)
+            sources = [moves[str(name)][0].inputs[0] for name in shown]
+            result += _counted_there(group, sources, device)
             shown = [Name(result[-1].outputs[0])]
         made = _of_counts(names, ops) if device is not None else _summarize(names, ops)
-        result.append(one_step(group, outputs, made, shown))
+        result.append(fuse(group, outputs, made, shown))
     return result
 
 
 def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> list[Step]:
-    """Return steps that count on a device, and copy the counts to the host."""
+    """Steps that count on a device, and bring the counts to the host."""
     first = group[0]
     counts, brought = f"{first.outputs[0]}_counts", f"{first.outputs[0]}_brought"
     arguments = [Name(name) for name in shown]
@@ -248,7 +223,7 @@ def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> 
 
 
 def _of_counts(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[..., Any]:
-    """Return a function of counts of a device that gives messages, one for each tag."""
+    """A function of counts of a device that gives messages, one for each tag."""
     histograms = TaggedHistograms(tags)
 
     def summarize(counted: Any) -> Any:

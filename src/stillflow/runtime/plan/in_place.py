@@ -102,6 +102,7 @@ def reuse(
                     step.arguments.reverse()
                 is_part = step.arguments[0] in parts
                 step.function = _writer(step.function, method, is_part)
+                step.overwrites = True
                 out = step.outputs[0]
                 if is_part:
                     parts.add(out)

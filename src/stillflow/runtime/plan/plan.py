@@ -21,14 +21,14 @@ from stillflow.runtime.explain import record
 from stillflow.runtime.functions.inlining import inline, is_call
 from stillflow.runtime.loops.frames import LateEntry, find_frames, has_loops
 from stillflow.runtime.loops.wiring import Unstructured
-from stillflow.runtime.passes.dead_steps import drop_unused
-from stillflow.runtime.passes.pipeline import Rewriting, rewrite
+from stillflow.runtime.passes import pipeline
 from stillflow.runtime.plan.aliasing import protect
 from stillflow.runtime.plan.emit import Emitter
 from stillflow.runtime.plan.facts import Facts
 from stillflow.runtime.plan.in_place import reuse
 from stillflow.runtime.plan.prune import needed_ops
 from stillflow.runtime.plan.regions import Code
+from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Step, Value
 from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.plan.values import fetch_converter, fetch_fed
@@ -105,13 +105,17 @@ def make_plan(
     values = [value for _, value in fetched]
     names_out = [value.name for value in values]
     names_out += [name for value in values for name, _ in value.guard or ()]
-    used = drop_unused(tracer.steps, names_out, targets)
-    work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    joined = rewrite(used, Rewriting(tracer, names_out, report), emitter.beside)
+    graph = StepGraph(
+        tracer.steps, tracer.constants, names_out, names, targets,
+        tracer.values, tracer.memory, facts, tracer.moves,
+    )  # fmt: skip
+    pipeline.run(graph, traced=not emitter.beside, report=report)
+    work = ops if any(step.kind == "loop" for step in graph) else [step.op for step in graph]
+    steps = graph.steps
     segments = _segments(tracer, emitter)
     if segments is not None:
-        joined = segments.in_order(joined, tracer.buffer_number)
-    steps, roots = _place_in_memory(joined, tracer, values)
+        steps = segments.in_order(steps, tracer.buffer_number)
+    steps, roots = _place_in_memory(steps, tracer, values)
     if segments is not None:
         steps = segments.captured(steps, names_out)
         steps = take_ends(steps, names_out, roots, tracer.memory)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
 
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.schedule.dependencies import Dependencies
+
+_number = attrgetter("_id")
 
 
 def needed_ops(
@@ -18,19 +21,28 @@ def needed_ops(
     They come in the order in which they run: by creation, within data and control dependencies.
     """
     fed = set(fed)
+    return order(reachable(tensors, targets, fed), fed)
+
+
+def reachable(
+    tensors: Iterable[Tensor], targets: Iterable[Operation], fed: Collection[Tensor]
+) -> set[Operation]:
+    """The operations that `tensors` and `targets` depend on, not looking behind fed tensors."""
+    makers = {tensor.op for tensor in fed}  # quicker to look up than the tensors
     stack = [t.op for t in tensors if t not in fed] + list(targets)
     found: set[Operation] = set(stack)
     while stack:
         op = stack.pop()
         for tensor in op._inputs:
-            if tensor not in fed and tensor.op not in found:
-                found.add(tensor.op)
-                stack.append(tensor.op)
+            source = tensor.op
+            if source not in found and not (source in makers and tensor in fed):
+                found.add(source)
+                stack.append(source)
         for control in op._control_inputs:
             if control not in found:
                 found.add(control)
                 stack.append(control)
-    return order(found, fed)
+    return found
 
 
 def order(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
@@ -39,10 +51,12 @@ def order(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
     Raises:
       InvalidArgumentError: if the operations depend on each other in a circle.
     """
-    by_creation = sorted(ops, key=lambda op: op._id)
+    by_creation = sorted(ops, key=_number)
     done: set[Operation] = set()
     for op in by_creation:
-        if any(source not in done for source in _before(op, fed)):
+        needed = [tensor.op for tensor in op._inputs] + op._control_inputs
+        # What is fed, and what closes a loop, need not come before.
+        if not done.issuperset(needed) and not done.issuperset(_before(op, fed)):
             return _topological(by_creation, fed)
         done.add(op)
     return by_creation

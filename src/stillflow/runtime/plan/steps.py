@@ -46,6 +46,7 @@ class Step:
     writes: list[int] = field(default_factory=list)  # variables changed in place, by id of buffer
     copies: bool = False  # a "read" that must copy because a later step writes in place
     joined: list[Operation] = field(default_factory=list)  # others whose work this step does
+    overwrites: bool = False  # whether its result is written over its first argument
     fused: bool = False  # several steps in one: its arguments are not those of its operation
     device: Any = None  # a GPU that it runs on, wherever its operation stands; it only gives values
 
@@ -54,7 +55,7 @@ class Name(str):
     """An argument that is a local name, as opposed to a constant."""
 
 
-def one_step(
+def fuse(
     parts: Sequence[Step], outputs: list[str], function: Callable[..., Any], arguments: list[Any]
 ) -> Step:
     """Return a call that replaces several steps, with the operation and guard of the first.
@@ -68,20 +69,6 @@ def one_step(
     result.writes = [buffer for step in parts for buffer in step.writes]
     _, *result.joined = [op for step in parts for op in ops_of(step)]
     return result
-
-
-def with_joined(
-    steps: Sequence[Step], joined: Mapping[int, tuple[Step, Sequence[int]]]
-) -> list[Step]:
-    """Return the steps with fused ones in place.
-
-    Args:
-      steps: in the order in which they run.
-      joined: by position, the step that stands there then, and the positions of those that go.
-    """
-    gone = {part for _, parts in joined.values() for part in parts}
-    here = {number: step for number, (step, _) in joined.items()}
-    return [here.get(n, step) for n, step in enumerate(steps) if n not in gone]
 
 
 def ops_of(step: Step) -> list[Operation]:
@@ -105,11 +92,11 @@ def is_call(step: Step | None, kind: str) -> bool:
     )
 
 
-def in_turn(
+def in_order(
     parts: Sequence[Step], arguments: Sequence[Any], outputs: Sequence[str],
     constants: Mapping[str, Any],
 ) -> Callable[..., list[Any]]:  # fmt: skip
-    """Return a function that takes steps one after the other: calls that change no variable.
+    """Return a function that runs steps one after the other: calls that change no variable.
 
     Args:
       parts: the steps.
@@ -160,21 +147,6 @@ def last_uses(steps: Sequence[Step], kept: Iterable[str]) -> dict[str, int]:
         last.update(dict.fromkeys(taken, number))
     last.update(dict.fromkeys(kept, len(steps)))
     return last
-
-
-def stays(name: Any, makers: Mapping[str, Step]) -> bool:
-    """Return True if a value is the same at any later use; that of a variable may change.
-
-    Args:
-      name: of the value.
-      makers: the steps that make values; what none of them makes is fed or constant.
-    """
-    step = makers.get(str(name))
-    if step is None or step.kind == "move":
-        return True
-    if step.kind != "call" or step.op is None or step.writes:
-        return False
-    return not step.op.card.view or all(stays(each, makers) for each in step.inputs)
 
 
 class Memory:

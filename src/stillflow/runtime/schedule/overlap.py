@@ -20,7 +20,8 @@ import torch
 
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.plan.aliasing import roots_by_name
-from stillflow.runtime.plan.steps import Memory, Name, Step, Value
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import Memory, Name, Step
 from stillflow.util.interpreter_exit import at_work
 from stillflow.util.threads import our_thread
 
@@ -138,38 +139,35 @@ def as_soon_as_ready(
     return sorted(ops, key=order.__getitem__)
 
 
-def put_beside(steps: list[Step], values: dict[Tensor, Value], memory: Memory) -> list[Step]:
-    """Split the steps of cards with `beside=True`, and lets what waits for them wait long.
+def overlap(graph: StepGraph) -> None:
+    """Split the steps of cards with `beside=True`: begin early, wait for the result late.
 
-    Args:
-      steps: in the order in which they run; those under a condition stay as they are.
-      values: of the plan.
-      memory: which of them share theirs.
+    Steps under a condition stay as they are.
     """
-    if _processors() == 1 or not any(_is_beside(step) for step in steps):
-        return steps
-    roots = roots_by_name(steps, values, memory)
-    result: list[Step] = []
-    waiting: list[Step] = []  # in the order in which they may run
+    if _processors() == 1 or not any(_is_beside(step) for step in graph):
+        return
+    roots = roots_by_name(graph.steps, dict(graph.values), graph.memory)
+    waiting: list[Step] = []  # in the order in which they may run; not in the graph meanwhile
     shown: list[_Shown] = []
-    for step in steps:
+    for step in graph:
         if _is_beside(step):
             begun = Name(f"{step.outputs[0]}_begun")
-            result.append(_begin(step, begun))
-            shown.append(_Shown(begun, step, roots, memory))
+            graph.replace([step], _begin(step, begun), at=step)
+            shown.append(_Shown(begun, step, roots, graph.memory))
             # An input listed here is not used as memory for another result until then.
             kept = [name for name in step.inputs if name not in shown[-1].names]
             inputs = [begun, *kept]
             waiting.append(Step("call", step.op, step.outputs, inputs, (), _result, [begun]))
         elif _is_late(step) and _needed(step, waiting):
+            graph.remove(step)
             waiting.append(step)
         else:
             needed = _needed(step, waiting)
             waiting = [other for other in waiting if other not in needed]
             changed = [each for each in shown if each.is_changed(set(step.writes))]
             shown = [each for each in shown if each not in changed]
-            result += [*_parted(changed, step), *_ended(needed), step]
-    return result + _ended(waiting)
+            graph.replace([], *_parted(changed, step), *_ended(needed), at=step)
+    graph.append(*_ended(waiting))
 
 
 class _Shown:

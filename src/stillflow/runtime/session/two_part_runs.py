@@ -18,7 +18,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import is_known
 from stillflow.graph.dtypes import resource, variant
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.prune import needed_ops
+from stillflow.runtime.plan.prune import needed_ops, reachable
 from stillflow.runtime.plan.shape_policy import SeenShapes
 from stillflow.runtime.plan.values import fetch_converter
 from stillflow.runtime.resources import Resources
@@ -42,10 +42,9 @@ def _puts(op: Operation) -> bool:
 def sources_of(
     tensors: Sequence[Tensor], targets: Sequence[Operation], feeds: dict[Tensor, Dims]
 ) -> list[Operation]:
-    """Return the operations that a run may do first.
-
-    None where nothing would be gained, or one cannot.
-    """
+    """The operations that a run may do first; none where nothing would be gained, or one cannot."""
+    if not any(map(_takes, reachable(tensors, targets, feeds))):
+        return []
     needed = needed_ops(tensors, targets, feeds)
     sources = [op for op in needed if _takes(op)]
     outputs = {output for op in sources for output in op._outputs}

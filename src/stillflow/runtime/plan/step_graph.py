@@ -1,0 +1,282 @@
+"""The steps of a plan as a graph: who makes each value, who takes it, and in which order they run.
+
+    graph = StepGraph(steps, constants={"c1": rate}, results=["t9"])
+    for step in graph.calls("Cast"):
+        comparison = graph.sole_maker(step, 0, "GreaterEqual")
+        if comparison is not None:
+            graph.replace([comparison, step], fuse([comparison, step], ...), at=step)
+
+Passes ask the graph and edit it; none keeps tables of its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.plan.steps import Memory, Name, Step, Value, is_call
+
+if TYPE_CHECKING:
+    from stillflow.runtime.devices.moves import Moves
+    from stillflow.runtime.plan.facts import Facts
+
+# What a step calls: a type of operation, several, or the kernel itself.
+Called = str | tuple[str, ...] | Callable[..., Any]
+
+
+class StepGraph:
+    """Steps in the order in which they run, with the values between them.
+
+    Args:
+      steps: in an order in which they may run.
+      constants: the plan's constants by name; passes add and drop some.
+      results: names of the values that the plan returns.
+      feeds: names of the values that the plan is given.
+      targets: operations that were asked for by themselves.
+      values: the value of each tensor, with the memory that it may share.
+      memory: which values may share memory.
+      facts: known shapes and values of tensors.
+      moves: devices of values and operations; None where everything computes on the CPU.
+
+    Attributes:
+      matches: how many times steps were replaced or removed.
+    """
+
+    def __init__(
+        self,
+        steps: Iterable[Step],
+        constants: dict[str, Any] | None = None,
+        results: Sequence[str] = (),
+        feeds: Collection[str] = (),
+        targets: Collection[Operation] = (),
+        values: Mapping[Tensor, Value] | None = None,
+        memory: Memory | None = None,
+        facts: Facts | None = None,
+        moves: Moves | None = None,
+    ) -> None:
+        self.constants = {} if constants is None else constants
+        self.results, self.feeds, self.targets = tuple(results), feeds, targets
+        self._returned = Counter(results)
+        self.values = {} if values is None else values
+        self.memory = Memory() if memory is None else memory
+        self.facts, self.moves = facts, moves
+        self.matches = 0
+        # Each step stands in a slot; a slot keeps its number while what stands in it changes.
+        self._slots: list[list[Step]] = []
+        self._places: dict[int, int] = {}
+        self._makers: dict[str, Step] = {}
+        self._takers: dict[str, list[Step]] = {}
+        self._writers: list[int] = []  # the slots of steps that may change a variable, in order
+        self._calls: dict[Any, list[Step]] = {}  # by type of operation, and by kernel
+        for step in steps:
+            self._slots.append([step])
+            self._note(step, len(self._slots) - 1)
+            if step.kind == "call":
+                self._calls.setdefault(id(step.function), []).append(step)
+                if step.op is not None:
+                    self._calls.setdefault(step.op.type, []).append(step)
+
+    # ---- what there is
+
+    def __iter__(self) -> Iterator[Step]:
+        """Yield the steps in order; what replaces a later step while this goes on is yielded."""
+        for slot in self._slots:
+            yield from tuple(slot)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, step: Step) -> bool:
+        return id(step) in self._places
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps in the order in which they run."""
+        return [step for slot in self._slots for step in slot]
+
+    def calls(self, called: Called | tuple[Callable[..., Any], ...]) -> Iterator[Step]:
+        """Yield the plain calls of types of operations, or of kernels, in order.
+
+        What is replaced meanwhile is not yielded.
+        """
+        yield from filter(is_plain, self.running(called))
+
+    def running(self, called: Called | tuple[Callable[..., Any], ...]) -> Iterator[Step]:
+        """Yield the calls of types of operations, or of kernels, fused or without outputs too."""
+        kinds = called if isinstance(called, tuple) else (called,)
+        keys = [kind if isinstance(kind, str) else id(kind) for kind in kinds]
+        found = [step for key in keys for step in self._calls.get(key, ()) if step in self]
+        for step in found if len(keys) == 1 else sorted(found, key=self.place):
+            if step in self:
+                yield step
+
+    def place(self, step: Step) -> int:
+        """The position of a step; compared with others, it tells which runs first."""
+        return self._places[id(step)]
+
+    def maker(self, name: Any) -> Step | None:
+        """The step that makes a value; None for what is fed or constant."""
+        return self._makers.get(str(name))
+
+    def takers(self, name: Any) -> list[Step]:
+        """The steps that take a value, once for each time that they take it."""
+        return self._takers.get(str(name), [])
+
+    def uses(self, name: Any) -> int:
+        """How many times steps take a value, and the plan returns it."""
+        return len(self.takers(name)) + self._returned[str(name)]
+
+    def sole_maker(self, step: Step, argument: int, called: Called) -> Step | None:
+        """The plain call that makes an argument for this step alone, under the same condition."""
+        if argument >= len(step.arguments):
+            return None
+        maker = self.shared_maker(step, argument, called)
+        return maker if maker is not None and self.uses(step.arguments[argument]) == 1 else None
+
+    def shared_maker(self, step: Step, argument: int, called: Called) -> Step | None:
+        """The plain call that makes an argument under the same condition; others may take it."""
+        maker = self._makers.get(str(step.arguments[argument]))
+        if maker is None or maker.guard != step.guard or not is_call_of(maker, called):
+            return None
+        return maker
+
+    def sole_taker(self, step: Step, output: int, called: Called) -> Step | None:
+        """The only step that takes an output, if it is such a call under the same condition."""
+        name = step.outputs[output]
+        takers = self.takers(name)
+        if self.uses(name) != 1 or not takers or takers[0].guard != step.guard:
+            return None
+        return takers[0] if is_call_of(takers[0], called) else None
+
+    def is_result(self, name: Any) -> bool:
+        """Return True if the plan returns a value."""
+        return bool(self._returned[str(name)])
+
+    def is_made_before(self, name: Any, step: Step) -> bool:
+        """Return True if a value exists when a step runs."""
+        maker = self.maker(name)
+        return maker is None or self.place(maker) < self.place(step)
+
+    def is_stable(self, name: Any) -> bool:
+        """Return True if a value is the same however late it is taken; a variable's may change."""
+        step = self.maker(name)
+        if step is None or step.kind == "move":
+            return True
+        if step.kind != "call" or step.op is None or step.writes:
+            return False
+        return not step.op.card.view or all(map(self.is_stable, step.inputs))
+
+    def writers(self, first: Step, last: Step) -> list[Step]:
+        """The steps that may change a variable, from the first step on, before the last."""
+        begin = bisect_left(self._writers, self.place(first))
+        end = bisect_left(self._writers, self.place(last))
+        found = [step for number in self._writers[begin:end] for step in self._slots[number]]
+        return [step for step in found if has_write(step)]
+
+    def constant(self, name: Any) -> Any:
+        """The constant of this name; None for another value, and for what is no name."""
+        return self.constants.get(name) if isinstance(name, Name) else None
+
+    def device_of(self, op: Operation) -> Any:
+        """The torch device that an operation computes on; None if all compute on the CPU."""
+        return None if self.moves is None else self.moves.device_of(op)
+
+    def place_of(self, name: str) -> Any:
+        """The torch device that a value is on; None if it is not known, or all are on the CPU."""
+        return None if self.moves is None else self.moves.place(name)
+
+    # ---- edits
+
+    def replace(self, parts: Collection[Step], *new: Step, at: Step) -> None:
+        """Put steps in the place of others.
+
+        Args:
+          parts: the steps that go.
+          new: what does their work.
+          at: the step at whose place the new ones stand; it may be one of the parts.
+        """
+        slot = self._slots[self.place(at)]
+        where = next(n for n, step in enumerate(slot) if step is at)
+        number = self.place(at)
+        slot[where:where] = new
+        for part in parts:
+            self._drop(part)
+        for step in new:
+            self._note(step, number)
+        self.matches += bool(parts)
+
+    def remove(self, step: Step) -> None:
+        """Take a step out; nobody takes what it made."""
+        self._drop(step)
+        self.matches += 1
+
+    def append(self, *new: Step, instead_of: Collection[Step] = ()) -> None:
+        """Put steps at the end, in the place of others."""
+        for part in instead_of:
+            self._drop(part)
+        for step in new:
+            self._slots.append([step])
+            self._note(step, len(self._slots) - 1)
+        self.matches += bool(instead_of)
+
+    def move(self, step: Step, before: Step) -> None:
+        """Have a step run later or earlier, just before another one."""
+        self._drop(step)
+        number = self.place(before)
+        slot = self._slots[number]
+        slot.insert(next(n for n, each in enumerate(slot) if each is before), step)
+        self._note(step, number)
+
+    def change(self, step: Step, **fields: Any) -> None:
+        """Set fields of a step: its arguments, inputs, outputs or kernel."""
+        self._forget(step)
+        for name, value in fields.items():
+            setattr(step, name, value)
+        self._note(step, self._places[id(step)])
+
+    def _note(self, step: Step, place: int) -> None:
+        self._places[id(step)] = place
+        if has_write(step):
+            at = bisect_left(self._writers, place)
+            if self._writers[at : at + 1] != [place]:
+                self._writers.insert(at, place)
+        for name in step.outputs:
+            if name != "_":  # a reference that is handed on
+                self._makers[name] = step
+        for name in step.inputs:
+            self._takers.setdefault(name, []).append(step)
+        for name, _ in step.guard or ():
+            self._takers.setdefault(name, []).append(step)
+
+    def _forget(self, step: Step) -> None:
+        for name in (*step.inputs, *(name for name, _ in step.guard or ())):
+            takers = self._takers[name]
+            del takers[next(n for n, taker in enumerate(takers) if taker is step)]
+        for name in step.outputs:
+            if self._makers.get(name) is step:
+                del self._makers[name]
+
+    def _drop(self, step: Step) -> None:
+        slot = self._slots[self._places.pop(id(step))]
+        del slot[next(n for n, each in enumerate(slot) if each is step)]
+        self._forget(step)
+
+
+def is_plain(step: Step) -> bool:
+    """Return True for a call of one operation's kernel by position, which is no fusion."""
+    return step.kind == "call" and not step.fused and not step.keywords and bool(step.outputs)
+
+
+def is_call_of(step: Step, called: Called) -> bool:
+    """Return True for a plain call of an operation of these types, or of this kernel."""
+    if callable(called):
+        return step.function is called and is_plain(step)
+    return any(is_call(step, kind) for kind in ((called,) if isinstance(called, str) else called))
+
+
+def has_write(step: Step) -> bool:
+    """Return True for a step that may change a variable, or keep the memory of what it takes."""
+    return bool(step.writes) or (step.op is not None and bool(step.op.card.keeps))

@@ -1,0 +1,86 @@
+"""Check a plan's steps: every value is made before it is taken, under a condition that allows it.
+
+    STILLFLOW_VERIFY_PLANS=1 python -m stillflow train.py
+
+checks after every pass, and says which one broke a plan. The tests of this project run so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import Guard, Step, ops_of, taken_by
+
+WANTED = os.environ.get("STILLFLOW_VERIFY_PLANS") == "1"
+
+
+class BrokenPlan(AssertionError):
+    """Steps that cannot run in their order; a fault of a pass, not of the user's program."""
+
+
+def verify(graph: StepGraph, after: str) -> None:
+    """Check the steps of a graph.
+
+    Args:
+      graph: the steps of a plan.
+      after: the pass that ran last, for the message.
+
+    Raises:
+      BrokenPlan: if a value is taken before it is made, under a condition that does not include
+        that of its maker, or after its memory was overwritten; or if it is made twice.
+    """
+    made: dict[str, Guard] = {}
+    known = {*graph.constants, *graph.feeds}
+    counts = Counter(name for step in graph for name in step.outputs if name != "_")
+    overwritten: dict[str, Step] = {}
+    conditions = _conditions(graph)
+    for step in graph:
+        guard = _widened(step.guard, conditions)
+        for name in {*step.inputs, *taken_by(step), *(name for name, _ in step.guard or ())}:
+            if name in overwritten:
+                _fail(after, step, f"takes {name}, which {_text(overwritten[name])} overwrote")
+            if name in made:
+                if counts[name] == 1 and not _implies(guard, made[name]):
+                    _fail(after, step, f"takes {name}, which need not exist when it runs")
+            elif name not in known:
+                _fail(after, step, f"takes {name}, which no step has made")
+        for name in step.outputs:
+            if counts[name] > 1 and step.kind not in ("alias", "flag", "number"):
+                _fail(after, step, f"makes {name}, as another step does")
+            made[name] = step.guard
+        if step.overwrites:
+            overwritten[str(step.arguments[0])] = step
+    for name in graph.results:
+        if name not in made and name not in known and name != "dead":
+            raise BrokenPlan(f"after {after!r}: nothing makes the result {name}")
+
+
+def _conditions(graph: StepGraph) -> dict[str, Guard]:
+    """By the name of each flag, the only condition under which it is set."""
+    set_by: dict[str, list[Guard]] = {}
+    for step in graph:
+        if step.kind == "flag" and step.arguments == [True]:
+            set_by.setdefault(step.outputs[0], []).append(step.guard)
+    return {flag: guards[0] for flag, guards in set_by.items() if len(guards) == 1}
+
+
+def _widened(guard: Guard, conditions: dict[str, Guard]) -> Guard:
+    """A condition with those of the flags in it."""
+    more = [pair for flag, value in guard or () if value for pair in conditions.get(flag) or ()]
+    return guard if not more else (*(guard or ()), *more)
+
+
+def _implies(guard: Guard, other: Guard) -> bool:
+    """Return True if a step under one condition runs only where one under the other ran."""
+    return guard is None or (other is not None and set(other) <= set(guard))
+
+
+def _fail(after: str, step: Step, text: str) -> None:
+    raise BrokenPlan(f"after {after!r}: {_text(step)} {text}")
+
+
+def _text(step: Step) -> str:
+    ops = ", ".join(op.name for op in ops_of(step))
+    return f"the {step.kind} of {ops or 'no operation'}"

@@ -1,0 +1,108 @@
+"""Questions to a graph of steps, and edits of it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.runtime.hand_written import call, other, outputs
+
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import fuse
+
+
+@pytest.fixture
+def graph() -> StepGraph:
+    """`d = relu(x * 2 + x)`, and its negative."""
+    return StepGraph(
+        [
+            call("Mul", "a", "x", 2.0),
+            call("Add", "b", "a", "x"),
+            call("Relu", "c", "b"),
+            call("Neg", "d", "c"),
+        ],
+        results=["c"],
+        feeds=["x"],
+    )
+
+
+def test_who_makes_and_who_takes_a_value(graph: StepGraph) -> None:
+    multiply, add, relu, negate = graph
+    assert graph.maker("a") is multiply and graph.maker("x") is None
+    assert graph.takers("x") == [multiply, add] and graph.takers("d") == []
+    assert graph.uses("c") == 2 and graph.is_result("c") and not graph.is_result("d")
+    assert graph.place(add) < graph.place(relu) and negate in graph
+
+
+def test_calls_are_found_by_type_and_by_kernel(graph: StepGraph) -> None:
+    assert outputs(graph.calls("Mul")) == outputs(graph.calls(torch.mul)) == ["a"]
+    assert outputs(graph.calls(("Relu", "Mul", "Exp"))) == ["a", "c"]
+    fused = call("Exp", "e", "d", fused=True)
+    assert not list(StepGraph([fused]).calls("Exp"))
+
+
+def test_a_sole_maker_serves_nobody_else(graph: StepGraph) -> None:
+    _, add, relu, negate = graph
+    assert graph.sole_maker(relu, 0, "Add") is add
+    assert (
+        graph.sole_maker(relu, 0, ("Sub", "Add")) is add
+        and graph.sole_maker(relu, 0, "Sub") is None
+    )
+    assert graph.sole_maker(negate, 0, "Relu") is None  # it is a result too
+    assert graph.shared_maker(negate, 0, torch.relu) is relu
+    assert graph.sole_taker(add, 0, "Relu") is relu
+
+
+def test_makers_under_another_condition_do_not_count() -> None:
+    guard = (("p", True),)
+    steps = [other("bool", "p", "x"), call("Exp", "a", "x"), call("Neg", "b", "a", guard=guard)]
+    graph = StepGraph(steps, feeds=["x"])
+    assert graph.sole_maker(steps[2], 0, "Exp") is None
+    assert graph.takers("p") == [steps[2]]
+
+
+def test_a_fusion_takes_the_place_of_its_parts(graph: StepGraph) -> None:
+    _, add, relu, negate = graph
+    fused = fuse([add, relu], relu.outputs, lambda a, x: None, add.arguments)
+    graph.replace([add, relu], fused, at=add)
+    assert outputs(graph) == ["a", "c", "d"] and graph.matches == 1 and len(graph) == 3
+    assert graph.maker("c") is fused and graph.maker("b") is None and graph.takers("b") == []
+    assert graph.takers("a") == [fused] and add not in graph
+    assert graph.place(fused) < graph.place(negate)
+
+
+def test_what_is_replaced_while_steps_are_gone_through_is_seen_once(graph: StepGraph) -> None:
+    seen = []
+    for step in graph:
+        seen += step.outputs
+        if step.outputs == ["a"]:
+            parts = [each for each in graph if each.outputs[0] in "bc"]
+            graph.replace(parts, fuse(parts, ["c"], torch.add, parts[0].arguments), at=parts[1])
+    assert seen == ["a", "c", "d"]
+
+
+def test_steps_are_put_before_others_and_at_the_end(graph: StepGraph) -> None:
+    multiply, add, _, negate = graph
+    graph.replace([], call("Exp", "e", "a"), call("Tanh", "t", "a"), at=add)
+    graph.append(call("Neg", "n", "b"))
+    assert outputs(graph) == ["a", "e", "t", "b", "c", "d", "n"] and graph.matches == 0
+    graph.move(negate, before=add)
+    graph.remove(multiply)
+    assert outputs(graph) == ["e", "t", "d", "b", "c", "n"]
+    graph.change(add, arguments=[1.0], inputs=[])
+    assert graph.takers("a") == [graph.maker("e"), graph.maker("t")]
+
+
+def test_values_of_variables_are_not_stable() -> None:
+    read = other("read", "v", "handle")
+    graph = StepGraph([read, call("Identity", "i", "v"), call("Exp", "e", "i")], feeds=["handle"])
+    assert not graph.is_stable("v") and not graph.is_stable("i")
+    assert graph.is_stable("e") and graph.is_stable("fed")
+
+
+def test_writers_between_two_steps() -> None:
+    steps = [call("Exp", "a", "x"), call("Neg", "b", "x", writes=[0]), call("Tanh", "c", "x")]
+    graph = StepGraph([*steps, call("Exp", "d", "x", writes=[1])])
+    assert graph.writers(steps[0], steps[2]) == [steps[1]]
+    assert graph.writers(steps[0], steps[1]) == []
+    graph.remove(steps[1])
+    assert graph.writers(steps[0], steps[2]) == []
