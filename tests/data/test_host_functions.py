@@ -15,13 +15,13 @@ ROWS = np.arange(12, dtype=np.float32).reshape(6, 2)
 def made(monkeypatch):
     """Return the plans that are made of functions, as whether for the host alone."""
     found = []
-    make = callables.CompiledFunction._make
+    make = callables.CompiledFunction._plan_for
 
     def noting(self, *args):
         found.append(not self._resources.several)
         return make(self, *args)
 
-    monkeypatch.setattr(callables.CompiledFunction, "_make", noting)
+    monkeypatch.setattr(callables.CompiledFunction, "_plan_for", noting)
     return found
 
 

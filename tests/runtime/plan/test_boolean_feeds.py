@@ -17,9 +17,9 @@ def known(monkeypatch):
     found = []
     make = plan.make_plan
 
-    def noting(*args, known=None, **options):
-        found.append({tensor.op.name: bool(value) for tensor, value in (known or {}).items()})
-        return make(*args, known=known or {}, **options)
+    def noting(resources, request):
+        found.append({tensor.op.name: bool(value) for tensor, value in request.known.items()})
+        return make(resources, request)
 
     monkeypatch.setattr(plan, "make_plan", noting)
     return found

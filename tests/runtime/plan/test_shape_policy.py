@@ -51,9 +51,9 @@ def plans(monkeypatch):
     made = []
     make_plan = plan.make_plan
 
-    def spy(resources, tensors, targets, feeds, *rest):
-        made.append(list(feeds.values()))
-        return make_plan(resources, tensors, targets, feeds, *rest)
+    def spy(resources, request):
+        made.append(list(request.feeds.values()))
+        return make_plan(resources, request)
 
     monkeypatch.setattr(plan, "make_plan", spy)
     return made

@@ -15,11 +15,11 @@ def made(monkeypatch):
     plans = []
     old = plan.make_plan
 
-    def make_plan(resources, tensors, targets, feeds, **options):
+    def make_plan(resources, request):
         graph = tf.get_default_graph()  # tests before leave threads behind, and what they drop
-        if any(each.graph is graph for each in (*tensors, *targets)):
-            plans.append({tensor.op.type: dims for tensor, dims in feeds.items()})
-        return old(resources, tensors, targets, feeds, **options)
+        if any(each.graph is graph for each in (*request.tensors, *request.targets)):
+            plans.append({tensor.op.type: dims for tensor, dims in request.feeds.items()})
+        return old(resources, request)
 
     monkeypatch.setattr(plan, "make_plan", make_plan)
     return plans

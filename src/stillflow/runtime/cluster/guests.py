@@ -22,7 +22,8 @@ from stillflow.runtime.cluster.partition import EFFECT
 from stillflow.runtime.cluster.task_steps import TaskSteps
 from stillflow.runtime.devices.devices import DeviceAttributes
 from stillflow.runtime.devices.placement import Placement
-from stillflow.runtime.plan.shape_policy import SeenShapes
+from stillflow.runtime.plan.cache import PlanCache
+from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.session.fetches import Fetches
 
@@ -101,8 +102,7 @@ class GuestPart:
         self._tensors: list[Any] = [element(name, allow_operation=False) for name in fetches]
         self._fetches = Fetches(self._graph, [*self._tensors, *map(element, targets)])
         self._effects = [op for op in self._graph.get_operations() if EFFECT in op.attrs]
-        self._seen = SeenShapes()
-        self._plans: dict[Any, Callable[..., list[Any]]] = {}
+        self._plans: PlanCache[Callable[..., list[Any]]] = PlanCache()
         self._edition = self._graph._edition
         self._lock = threading.Lock()
         self._placement = placement
@@ -117,10 +117,8 @@ class GuestPart:
         """Run, and return fetched values."""
         if self._edition != self._graph._edition:
             self._forget_plans()
-        key = tuple(array.shape for array in arrays)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plan_for(key)
+        shapes = tuple(array.shape for array in arrays)
+        plan = self._plans.find(shapes) or self._plans.get(shapes, self._make_plan)
         return self._fetches.build(plan(*arrays))[: len(self._tensors)]  # type: ignore[no-any-return]
 
     def traced(self, arrays: Sequence[np.ndarray], options: Any) -> tuple[list[Any], Any]:
@@ -144,18 +142,14 @@ class GuestPart:
             if self._traced is not None:
                 self._traced.forget()
 
-    def _plan_for(self, shapes: tuple[Any, ...]) -> Callable[..., list[Any]]:
+    def _make_plan(self, shapes: Shapes) -> Callable[..., list[Any]]:
         from stillflow.runtime.plan.plan import make_plan
+        from stillflow.runtime.plan.request import PlanRequest
 
-        with self._lock:
-            relied = self._seen.rely_on(shapes)
-            if relied not in self._plans:
-                dims = dict(zip(self._feeds, relied, strict=True))
-                self._plans[relied] = make_plan(
-                    self._resources, self._fetches.tensors, self._fetches.targets, dims,
-                    effects=self._effects,
-                )  # fmt: skip
-            return self._plans[relied]
+        dims = dict(zip(self._feeds, shapes, strict=True))
+        tensors, targets = self._fetches.tensors, self._fetches.targets
+        request = PlanRequest(tensors, targets, dims, effects=self._effects)
+        return make_plan(self._resources, request)
 
 
 class Guest:

@@ -35,6 +35,7 @@ from stillflow.runtime.functions.inlining import wants_reference
 from stillflow.runtime.plan.aliasing import kept_inputs
 from stillflow.runtime.plan.emit import own
 from stillflow.runtime.plan.facts import Facts, PlanNode
+from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.trace import check, holds_handle
 from stillflow.runtime.plan.values import fetch_converter, fetch_fed, from_array
 from stillflow.runtime.session.interrupts import current_interrupt
@@ -53,25 +54,18 @@ class _Dead:
 DEAD = _Dead()
 
 
-def token_plan(
-    facts: Facts,
-    ops: Sequence[Operation],
-    feeds: Sequence[Tensor],
-    fetched: Sequence[Tensor],
-    raw: Sequence[Tensor],
-    see: See | None = None,
+def dataflow_plan(
+    facts: Facts, ops: Sequence[Operation], request: PlanRequest
 ) -> Callable[..., list[Any]]:
-    """Return a plan that runs `ops` by tokens; its arguments and results are those of other plans.
+    """A plan that runs operations when their inputs arrive, as TensorFlow's executor does.
 
     Args:
       facts: known facts about the operations.
       ops: of those that can run, the first here does.
-      feeds: what the plan's arguments are.
-      fetched: what it gives as arrays.
-      raw: what it gives as it is, after that.
-      see: called with each tensor, its value and its device, in every iteration of a loop; inputs
-        are then checked as closely as where a plan knows its shapes.
+      request: what the plan is for. What is to be seen is seen in every iteration of a loop; what
+        operations take is looked at as closely then as where a plan knows its shapes.
     """
+    feeds, fetched, raw, see = list(request.feeds), request.tensors, request.raw, request.see
     users = _users(ops)
     wanted = {*fetched, *raw}
     made: dict[Operation, Callable[..., Any]] = {}

@@ -17,6 +17,7 @@ from stillflow.ops.debug.dumps import DumpWriter
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.executor.dataflow import Tag
 from stillflow.runtime.plan.plan import make_plan
+from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.values import fetch_converter
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.tracing.run_metadata import partition_graphs
@@ -45,8 +46,8 @@ def run_watched(
         if array is not None:
             see(tensor, array, tag)
 
-    plan = make_plan(resources, fetches.tensors, fetches.targets, dims, see=look)
-    return plan(*feeds.values())
+    request = PlanRequest(fetches.tensors, fetches.targets, dims, see=look)
+    return make_plan(resources, request)(*feeds.values())
 
 
 def as_array(tensor: Tensor, value: Any) -> np.ndarray | None:

@@ -17,6 +17,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.plan.steps import Guard, Step, ops_of, taken_by
 
 if TYPE_CHECKING:
+    from stillflow.runtime.plan.request import PlanRequest
     from stillflow.runtime.plan.trace import Tracer
 
 
@@ -213,14 +214,13 @@ def recorded(timed: bool = False) -> Iterator[list[PlanReport]]:
         _recordings.remove(recording)
 
 
-def begin(
-    fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: dict[Tensor, Dims]
-) -> PlanReport | None:
+def begin(request: PlanRequest) -> PlanReport | None:
     """Open a report of the plan that is about to be made; None if nobody asks."""
     if not _recordings:
         return None
-    names = [tensor.name for tensor in fetches] + [op.name for op in targets]
-    fed = [(tensor.name, dims) for tensor, dims in feeds.items()]
+    fetches = [*request.tensors, *request.raw]
+    names = [tensor.name for tensor in fetches] + [op.name for op in request.targets]
+    fed = [(tensor.name, dims) for tensor, dims in request.feeds.items()]
     report = PlanReport(names, fed, _recordings[-1].timed)
     _recordings[-1].plans.append(report)
     return report

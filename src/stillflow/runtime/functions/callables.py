@@ -29,7 +29,9 @@ from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.functions.inlining import body_effects
 from stillflow.runtime.loops.rows import RowPlan, row_plan
 from stillflow.runtime.plan import facts
+from stillflow.runtime.plan.cache import PlanCache
 from stillflow.runtime.plan.facts import own_states
+from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.resources import Resources
 from stillflow.util.interpreter_exit import at_work
 
@@ -51,7 +53,7 @@ class CompiledFunction:
         self.output_types: list[DType] = [tensor.dtype for tensor in body.outputs]
         self._effects = body_effects(body, pruned)
         self._resources = resources
-        self._plans: dict[Any, Callable[..., list[Any]]] = {}
+        self._plans: dict[Any, PlanCache[Callable[..., list[Any]]]] = {}  # by devices of arguments
         self._row_plans: dict[Any, RowPlan | None] = {}
         self._declared_shapes = resources.declared_shapes
         self._left = self._declared_shapes.left  # when the plans were made
@@ -81,9 +83,10 @@ class CompiledFunction:
             self._forget_plans()
         shapes = tuple(_dims(value) for value in values)
         places = tuple(map(place_of, values)) if self._resources.several else ()
-        plan = self._plans.get((shapes, places)) or self._plans.get((None, places))
+        plans = self._plans.get(places)
+        plan = None if plans is None else plans.find(shapes)
         if plan is None:
-            plan = self._make(shapes, places)
+            plan = self._plan_for(shapes, places)
         return plan(*values)
 
     def on_rows(
@@ -140,22 +143,21 @@ class CompiledFunction:
             if self._resources.forget("op state", own_states(self.body)):
                 self._plans.clear()
 
-    def _make(self, shapes: tuple[Dims, ...], places: tuple[Any, ...]) -> Callable[..., list[Any]]:
+    def _plan_for(self, shapes: Shapes, places: tuple[Any, ...]) -> Callable[..., list[Any]]:
         from stillflow.runtime.plan.plan import make_plan
+        from stillflow.runtime.plan.request import PlanRequest
+
+        def make(relied: Shapes) -> Callable[..., list[Any]]:
+            feeds = dict(zip(self.body.inputs, relied, strict=True))
+            request = PlanRequest(
+                [], [], feeds, raw=self.body.outputs, own=True,
+                effects=self._effects, places=places,
+            )  # fmt: skip
+            return make_plan(self._resources, request)
 
         with self._lock:
-            key: Any = shapes, places
-            dims: Sequence[Dims] = shapes
-            if len(self._plans) >= MAX_SHAPES:
-                key, dims = (None, places), [tensor._dims for tensor in self.body.inputs]
-            if key not in self._plans:
-                body = self.body
-                feeds = dict(zip(body.inputs, dims, strict=True))
-                self._plans[key] = make_plan(
-                    self._resources, [], [], feeds, raw=body.outputs, own=True,
-                    effects=self._effects, places=places,
-                )  # fmt: skip
-            return self._plans[key]
+            plans = self._plans.setdefault(places, PlanCache(at_once=MAX_SHAPES))
+            return plans.get(shapes, make)
 
 
 class HostFunction(CompiledFunction):

@@ -18,7 +18,7 @@ ACCURACY = Call("Mean", Call("Cast", Call("Equal")))
 
 def fuse_accuracies(graph: StepGraph) -> None:
     """Replace Mean(Cast(Equal(ArgMax, ...))) by one step."""
-    for mean in graph.calls("Mean"):
+    for mean in graph.calls(ACCURACY.called):
         found = match(ACCURACY, graph, mean) if _is_one_number(mean) else None
         parts = None if found is None else _with_places(graph, found)
         if parts is None:

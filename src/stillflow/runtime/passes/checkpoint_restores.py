@@ -18,7 +18,7 @@ from stillflow.runtime.plan.steps import Step, fuse
 
 def fuse_restores(graph: StepGraph) -> None:
     """Replace a RestoreV2 and the Assigns that alone take its outputs by one step."""
-    for step in graph.running("RestoreV2"):
+    for step in graph:
         assigns = _assigns(graph, step) if isinstance(step.function, Restore) else []
         if assigns:
             graph.replace([step, *assigns], _fused(step, assigns), at=step)

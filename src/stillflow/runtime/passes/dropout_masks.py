@@ -20,7 +20,7 @@ def fuse_dropout_masks(graph: StepGraph) -> None:
 
     Multiplying by 1 and adding 0 changes nothing, and a comparison may give numbers at once.
     """
-    for cast in graph.calls("Cast"):
+    for cast in graph.calls(MASK.called):
         found = match(MASK, graph, cast) if len(cast.arguments) == 2 else None
         if found is None or any(len(step.outputs) != 1 for step in found):
             continue
@@ -44,8 +44,7 @@ def keep_mask(draws: Any, rate: Any) -> Any:
 
 def _is_neutral(step: Step, graph: StepGraph) -> bool:
     """Return True for an addition of 0 and a multiplication by 1."""
-    assert step.op is not None
-    neutral, argument = (1 if step.op.type == "Mul" else 0), step.arguments[1]
+    neutral, argument = (1 if step.function is torch.mul else 0), step.arguments[1]
     constant = graph.constant(argument) if isinstance(argument, Name) else argument
     if isinstance(constant, torch.Tensor):
         return not constant.dim() and constant.is_cpu and constant.item() == neutral

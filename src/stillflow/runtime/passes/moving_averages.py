@@ -14,13 +14,12 @@ from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Name, Step, fuse
 
 _TYPES = (torch.float32, torch.float64)
-_ASSIGNMENTS = ("AssignSub", "AssignSubVariableOp")
 PRODUCT = Call(torch.mul, Call(torch.sub))
 
 
 def fuse_moving_averages(graph: StepGraph) -> None:
     """Replace AssignSub(v, Mul(Sub(v, value), rate)) by one update."""
-    for step in graph.running(_ASSIGNMENTS):
+    for step in graph:
         if not _is_assignment(step):
             continue
         product = graph.sole_maker(step, 1, torch.mul)
@@ -38,7 +37,7 @@ def fuse_moving_averages(graph: StepGraph) -> None:
 
 
 def _is_assignment(step: Step) -> bool:
-    if step.op is None or step.fused:
+    if step.op is None or step.op.card.access != "subtract" or step.fused:
         return False
     return not step.op.attrs.get("use_locking") and len(step.arguments) == 2
 

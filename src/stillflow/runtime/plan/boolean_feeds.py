@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,8 @@ from stillflow.graph import dtypes
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.plan import plan as plans
+from stillflow.runtime.plan.request import PlanRequest
+from stillflow.runtime.resources import Resources
 
 Plan = Callable[..., list[Any]]
 # Of so many truth values all combinations have plans; with more of them there is one plan.
@@ -39,6 +42,12 @@ def decided(plan_with: Callable[[Callable[..., Plan]], Plan], feeds: Mapping[Ten
     if not flags or len(flags) > _MOST:
         return plan_with(plans.make_plan)
     return _Decided(plan_with, flags)
+
+
+def _make_knowing(
+    known: Mapping[Tensor, np.ndarray], resources: Resources, request: PlanRequest
+) -> Plan:
+    return plans.make_plan(resources, replace(request, known=known))
 
 
 class _Decided:
@@ -72,5 +81,5 @@ class _Decided:
         with self._lock:
             if values not in self._plans:
                 known = {flag: np.array(value) for flag, value in zip(self._flags, values)}
-                self._plans[values] = self._plan_with(partial(plans.make_plan, known=known))
+                self._plans[values] = self._plan_with(partial(_make_knowing, known))
             return self._plans[values]

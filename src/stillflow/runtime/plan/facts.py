@@ -7,7 +7,7 @@ of the nodes: Shape, BroadcastGradientArgs, Reshape targets, Range, Tile multipl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ restart_functions: Hook[Callable[..., None]] = Hook("runtime.facts.restart_funct
 class Facts:
     """Shapes (`dims`) and values of tensors under one set of feed shapes."""
 
-    def __init__(self, resources: Resources, feed_dims: dict[Tensor, Dims]) -> None:
+    def __init__(self, resources: Resources, feed_dims: Mapping[Tensor, Dims]) -> None:
         self.resources = resources
         self._dims: dict[Tensor, Dims] = dict(feed_dims)
         self.fed = set(feed_dims)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.devices.capture_regions import Segments
 from stillflow.runtime.devices.capture_transfers import take_ends
 from stillflow.runtime.devices.graph_capture import is_wanted
-from stillflow.runtime.executor.dataflow import See, token_plan
+from stillflow.runtime.executor.dataflow import dataflow_plan
 from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.executor.threads import with_few_threads
-from stillflow.runtime.explain import record
+from stillflow.runtime.explain import PlanReport, record
 from stillflow.runtime.functions.inlining import inline, is_call
 from stillflow.runtime.loops.frames import LateEntry, find_frames, has_loops
 from stillflow.runtime.loops.wiring import Unstructured
@@ -28,6 +25,7 @@ from stillflow.runtime.plan.facts import Facts
 from stillflow.runtime.plan.in_place import reuse
 from stillflow.runtime.plan.prune import needed_ops
 from stillflow.runtime.plan.regions import Code
+from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Step, Value
 from stillflow.runtime.plan.trace import Tracer
@@ -39,93 +37,115 @@ from stillflow.runtime.schedule.variable_accesses import as_tensorflow_orders
 from stillflow.util.interpreter_exit import at_work
 
 
-def make_plan(
-    resources: Resources,
-    tensors: Sequence[Tensor],
-    targets: Sequence[Operation],
-    feeds: dict[Tensor, Dims],
-    raw: Sequence[Tensor] = (),
-    skip: Collection[Operation] = (),
-    emitter: type[Emitter] = Emitter,
-    own: bool = False,
-    effects: Sequence[Operation] = (),
-    see: See | None = None,
-    places: Sequence[Any] = (),
-    known: Mapping[Tensor, np.ndarray] = MappingProxyType({}),
-) -> Callable[..., list[Any]]:
-    """Compiles a function from fed values, in the order of `feeds`, to fetched numpy values.
+def make_plan(resources: Resources, request: PlanRequest) -> Callable[..., list[Any]]:
+    """Compile a function from fed values, in the order of the feeds, to the list of fetched ones.
 
     Args:
       resources: the session's state.
-      tensors: what to fetch.
-      targets: operations to run.
-      feeds: fed tensors with the shapes that the plan may rely on.
-      raw: tensors whose run-time values are returned after the fetched ones, as they are.
-      skip: operations that ran before and are not to run again.
-      emitter: writes the function.
-      own: whether raw values must not share memory with anything.
-      effects: operations that run as well, unless they are in a branch that is not taken.
-      see: called with every value of the run; nothing is folded or joined then.
-      places: the devices of fed values and of variables behind fed handles, if they are known.
-      known: constant values of fed tensors, regardless of the feeds.
+      request: what the plan is for.
 
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
     """
-    report = record.begin([*tensors, *raw], targets, feeds)
-    needed = needed_ops([*tensors, *raw], [*targets, *effects], feeds)
-    ops = [op for op in needed if op not in skip]
-    if any(is_call(op) for op in ops):
-        ops, now = inline(ops, feeds, [*tensors, *raw], [*targets, *effects])
-        tensors = [now.tensors.get(tensor, tensor) for tensor in tensors]
-        raw = [now.tensors.get(tensor, tensor) for tensor in raw]
-        targets = [now.ops.get(op, op) for op in targets]
-        feeds = {now.tensors[tensor]: dims for tensor, dims in feeds.items()}
-        known = {now.tensors[tensor]: value for tensor, value in known.items()}
-    facts = Facts(resources, feeds)
-    by_creation, ops = ops, as_tensorflow_orders(ops, feeds)
-    if not (loops := has_loops(ops)):
-        ops, facts.begun = takes_last(as_soon_as_ready(ops, (*tensors, *raw), feeds))
-    if see is not None:
-        function = token_plan(facts, ops, list(feeds), tensors, raw, see)
-        return waiting_at_the_end(function) if facts.begun else function
-    tracer = Tracer(facts)
-    tracer.fed_by_host = not raw
-    tracer.look_back()
-    names = [tracer.feed(fed, at, known.get(fed)) for fed, at in zip_longest(feeds, places)]
+    report = record.begin(request)
+    ops, request = _needed(request)
+    facts = Facts(resources, request.feeds)
+    by_creation, ops = ops, as_tensorflow_orders(ops, request.feeds)
+    if not has_loops(ops):
+        fetched = (*request.tensors, *request.raw)
+        ops, facts.begun = takes_last(as_soon_as_ready(ops, fetched, request.feeds))
     try:
-        with at_work, flushed:
-            tracer.run(find_frames(ops, feeds, ops is by_creation).units if loops else ops)
-        fetched = _fetched(tracer, (*tensors, *raw))
+        if request.see is not None:
+            function = dataflow_plan(facts, ops, request)
+        else:
+            function = _straight_plan(facts, ops, ops is by_creation, request, report)
     except (LateEntry, Unstructured, _FetchedInLoop):
-        return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
-    if tracer.moves is not None:
-        for place, (tensor, value) in enumerate(fetched[: len(tensors)]):
-            fetched[place] = tensor, tracer.moves.fetch(value, tensor)
+        function = dataflow_plan(Facts(resources, request.feeds), ops, request)
+    return waiting_at_the_end(function) if facts.begun else function
+
+
+def _needed(request: PlanRequest) -> tuple[list[Operation], PlanRequest]:
+    """The operations to run, and the request in terms of them: calls of functions are inlined."""
+    outputs = [*request.tensors, *request.raw]
+    targets = [*request.targets, *request.effects]
+    needed = needed_ops(outputs, targets, request.feeds)
+    ops = [op for op in needed if op not in request.skip]
+    if not any(map(is_call, ops)):
+        return ops, request
+    ops, now = inline(ops, request.feeds, outputs, targets)
+    return ops, replace(
+        request,
+        tensors=[now.tensors.get(tensor, tensor) for tensor in request.tensors],
+        raw=[now.tensors.get(tensor, tensor) for tensor in request.raw],
+        targets=[now.ops.get(op, op) for op in request.targets],
+        feeds={now.tensors[tensor]: dims for tensor, dims in request.feeds.items()},
+        known={now.tensors[tensor]: value for tensor, value in request.known.items()},
+    )
+
+
+def _straight_plan(
+    facts: Facts,
+    ops: list[Operation],
+    is_by_creation: bool,
+    request: PlanRequest,
+    report: PlanReport | None,
+) -> Callable[..., list[Any]]:
+    """A plan as one straight function.
+
+    Raises:
+      LateEntry, Unstructured, _FetchedInLoop: if it takes the dataflow executor.
+    """
+    tracer, feeds, fetched = _traced(facts, ops, is_by_creation, request)
+    emitter = request.emitter or Emitter
     values = [value for _, value in fetched]
-    names_out = [value.name for value in values]
-    names_out += [name for value in values for name, _ in value.guard or ()]
+    results = [value.name for value in values]
+    results += [name for value in values for name, _ in value.guard or ()]
     graph = StepGraph(
-        tracer.steps, tracer.constants, names_out, names, targets,
+        tracer.steps, tracer.constants, results, feeds, request.targets,
         tracer.values, tracer.memory, facts, tracer.moves,
     )  # fmt: skip
     pipeline.run(graph, traced=not emitter.beside, report=report)
-    work = ops if any(step.kind == "loop" for step in graph) else [step.op for step in graph]
-    steps = graph.steps
-    segments = _segments(tracer, emitter)
-    if segments is not None:
-        steps = segments.in_order(steps, tracer.buffer_number)
-    steps, roots = _place_in_memory(steps, tracer, values)
-    if segments is not None:
-        steps = segments.captured(steps, names_out)
-        steps = take_ends(steps, names_out, roots, tracer.memory)
+    steps = _placed(graph, tracer, values, _segments(tracer, emitter))
     writer = record.timed_emitter(emitter, report)(steps, tracer.constants, tracer.memory)
-    writer.owns_raw, writer.fed = own, feeds
-    function = _compiled(writer, names, fetched, len(tensors))
+    writer.owns_raw, writer.fed = request.own, request.feeds
+    function = _compiled(writer, feeds, fetched, len(request.tensors))
     if report is not None:
         report.finish(steps, tracer, writer.lines)
-    function = with_few_threads(function, work, facts)
-    return waiting_at_the_end(function) if facts.begun else function
+    has_loop = any(step.kind == "loop" for step in graph)
+    return with_few_threads(function, ops if has_loop else [step.op for step in graph], facts)
+
+
+def _traced(
+    facts: Facts, ops: list[Operation], is_by_creation: bool, request: PlanRequest
+) -> tuple[Tracer, list[str], list[tuple[Tensor, Value]]]:
+    """The operations as steps, the names of what is fed, and the values of what is fetched."""
+    tracer = Tracer(facts)
+    tracer.fed_by_host = not request.raw
+    tracer.look_back()
+    places = zip_longest(request.feeds, request.places)
+    names = [tracer.feed(fed, place, request.known.get(fed)) for fed, place in places]
+    with at_work, flushed:
+        loops = has_loops(ops)
+        tracer.run(find_frames(ops, request.feeds, is_by_creation).units if loops else ops)
+    fetched = _fetched(tracer, (*request.tensors, *request.raw))
+    if tracer.moves is not None:
+        for place, (tensor, value) in enumerate(fetched[: len(request.tensors)]):
+            fetched[place] = tensor, tracer.moves.fetch(value, tensor)
+    return tracer, names, fetched
+
+
+def _placed(
+    graph: StepGraph, tracer: Tracer, fetched: list[Value], segments: Segments | None
+) -> list[Step]:
+    """The steps in their final order and memory, those of a CUDA device captured together."""
+    steps = graph.steps
+    if segments is not None:
+        steps = segments.in_order(steps, tracer.buffer_number)
+    steps, roots = _place_in_memory(steps, tracer, fetched)
+    if segments is not None:
+        steps = segments.captured(steps, graph.results)
+        steps = take_ends(steps, graph.results, roots, tracer.memory)
+    return steps
 
 
 def _compiled(

@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.executor.dataflow import DEAD
+from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.values import fetch_converter, fetch_fed
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.session.fetches import Fetches
@@ -53,7 +54,7 @@ def plan_with_empty(
     tensors = fetches.tensors
     if not fetches.empty_if_dead or not may_be_dead(tensors, feeds):
         return None
-    run = make(resources, [], fetches.targets, feeds, raw=tensors, own=True)
+    run = make(resources, PlanRequest([], fetches.targets, feeds, raw=tensors, own=True))
     converters = [fetch_fed if x in feeds else fetch_converter(x, copy=False) for x in tensors]
 
     def plan(*arrays: Any) -> list[Any]:

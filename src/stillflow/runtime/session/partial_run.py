@@ -13,8 +13,9 @@ from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.loops.frames import inner_ops
 from stillflow.runtime.loops.repeats import Repeats
+from stillflow.runtime.plan.cache import PlanCache
 from stillflow.runtime.plan.prune import needed_ops
-from stillflow.runtime.plan.shape_policy import SeenShapes
+from stillflow.runtime.plan.shape_policy import Shapes
 
 _REMEMBERED = 256  # steps
 
@@ -102,7 +103,7 @@ class PartialRun:
             if tensor in used and tensor not in known
         ]  # fmt: skip
         fetched = [tensor for tensor in fetches.tensors if tensor not in known]
-        return Step(fetched, kept, looped, once, frozenset(self._executed), SeenShapes(), {})
+        return Step(fetched, kept, looped, once, frozenset(self._executed), PlanCache())
 
     def _check(self, fetches: Any, feeds: dict[Tensor, np.ndarray]) -> None:
         if self.is_over:
@@ -131,8 +132,8 @@ class Step(NamedTuple):
     """Computation of one step of a partial run.
 
     Its fields: the tensors that it fetches; those whose values later steps need; the operations
-    that it runs inside of loops; those that no later step runs again; those that ran before; the
-    shapes that it was run with, and the plans for them.
+    that it runs inside of loops; those that no later step runs again; those that ran before;
+    the plans for the shapes that it was run with.
     """
 
     fetched: list[Tensor]
@@ -140,8 +141,7 @@ class Step(NamedTuple):
     looped: set[Operation]
     once: set[Operation]
     ran: frozenset[Operation]
-    seen: SeenShapes
-    plans: dict[Any, Any]
+    plans: PlanCache[Any]
 
 
 class PartialPlans:
@@ -164,15 +164,14 @@ class PartialPlans:
     def plan(self, step: Step, resources: Any, known: dict[Tensor, Any]) -> Any:
         """Return the plan of a step for the shapes of what has been fed and computed."""
         from stillflow.runtime.plan.plan import make_plan
+        from stillflow.runtime.plan.request import PlanRequest
 
-        with self._lock:
-            relied = step.seen.rely_on(tuple(tuple(value.shape) for value in known.values()))
-            if relied not in step.plans:
-                dims: dict[Tensor, Any] = dict(zip(known, relied, strict=True))
-                step.plans[relied] = make_plan(
-                    resources.drawing_again(), step.fetched, [], dims, raw=step.kept, skip=step.ran
-                )
-            return step.plans[relied]
+        def make(shapes: Shapes) -> Any:
+            dims = dict(zip(known, shapes, strict=True))
+            request = PlanRequest(step.fetched, [], dims, raw=step.kept, skip=step.ran)
+            return make_plan(resources.drawing_again(), request)
+
+        return step.plans.get(tuple(tuple(value.shape) for value in known.values()), make)
 
 
 def _names_state(op: Operation) -> bool:

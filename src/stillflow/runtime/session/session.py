@@ -22,7 +22,8 @@ from stillflow.runtime.devices.allocation import keep_freed_memory
 from stillflow.runtime.devices.devices import DeviceAttributes, session_devices
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.executor import remedies
-from stillflow.runtime.plan.shape_policy import SeenShapes
+from stillflow.runtime.plan.cache import PlanCache
+from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.resources import Resources, resources_of_host
 from stillflow.runtime.session import mixed_precision_state
 from stillflow.runtime.session.end_of_input import counters_left
@@ -71,8 +72,7 @@ class BaseSession:
         self._lock = threading.RLock()
         self._resources: Resources | None = None
         self._fetches: dict[Any, Fetches] = {}
-        self._plans: dict[Any, Any] = {}
-        self._seen_shapes: dict[Any, SeenShapes] = {}
+        self._plans: dict[Any, PlanCache[Any]] = {}  # by fetches and what is fed
         self._edition = -1
         self._changes = 0  # how often the graph had changed before a run
         self._placement = Placement(
@@ -334,8 +334,9 @@ class BaseSession:
     def _execute(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
         if self._edition != self._graph._edition:
             self._take_changes()
-        key = (handler, *[(tensor, array.shape) for tensor, array in feeds.items()])
-        plan = self._plans.get(key)
+        plans = self._plans.get((handler, *feeds))
+        shapes = tuple([array.shape for array in feeds.values()])
+        plan = None if plans is None else plans.find(shapes)
         if plan is None:
             plan = self._plan_for(handler, feeds)
         try:
@@ -416,19 +417,19 @@ class BaseSession:
             return self._traced
 
     def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
-        """Return the plan for these feed shapes, or one for any of those that were fed so far."""
+        """The plan for these feed shapes, or one for any of those that were fed so far."""
+
+        def make(shapes: Shapes) -> Any:
+            self._placement.place_pruned(handler.tensors, handler.targets, feeds)
+            return self._make_plan(handler, feeds, dict(zip(feeds, shapes, strict=True)))
+
         with self._lock:
-            seen = self._seen_shapes.setdefault((handler, *feeds), SeenShapes())
-            relied = seen.rely_on(tuple(array.shape for array in feeds.values()))
-            dims: dict[Tensor, Any] = dict(zip(feeds, relied, strict=True))
-            key = (handler, *dims.items())
-            if key not in self._plans:
-                self._placement.place_pruned(handler.tensors, handler.targets, feeds)
-                self._plans[key] = self._make_plan(handler, feeds, dims)
-            return self._plans[key]
+            plans = self._plans.setdefault((handler, *feeds), PlanCache())
+            return plans.get(tuple(array.shape for array in feeds.values()), make)
 
     def _make_plan(self, handler: Fetches, feeds: Iterable[Tensor], dims: Any) -> Any:
         from stillflow.runtime.plan.boolean_feeds import decided
+        from stillflow.runtime.plan.request import PlanRequest
         from stillflow.runtime.session.dead_fetches import plan_with_empty
         from stillflow.runtime.session.two_part_runs import two_part_plan
 
@@ -441,7 +442,7 @@ class BaseSession:
             return (
                 plan_with_empty(make, resources, handler, dims)
                 or (self._master is None and two_part_plan(make, resources, handler, dims))
-                or make(resources, handler.tensors, handler.targets, dims)
+                or make(resources, PlanRequest(handler.tensors, handler.targets, dims))
             )
 
         plan = decided(plan_with, dims)

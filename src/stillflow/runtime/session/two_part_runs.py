@@ -8,7 +8,6 @@ as if it was fed, by a plan for these very shapes.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,8 +17,10 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import is_known
 from stillflow.graph.dtypes import resource, variant
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.plan.cache import PlanCache
 from stillflow.runtime.plan.prune import needed_ops, reachable
-from stillflow.runtime.plan.shape_policy import SeenShapes
+from stillflow.runtime.plan.request import PlanRequest
+from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.plan.values import fetch_converter
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.session.fetches import Fetches
@@ -110,7 +111,7 @@ class TwoPartPlan:
         self._make, self._resources = make, resources
         self._taken = [output for op in sources for output in op._outputs]
         self._sources = sources
-        self._first = make(resources, [], [], feeds, raw=self._taken, own=True)
+        self._first = make(resources, PlanRequest([], [], feeds, raw=self._taken, own=True))
         self._feeds, self._targets = feeds, targets
         places = {tensor: place for place, tensor in enumerate(self._taken)}
         self._tensors = [tensor for tensor in tensors if tensor not in places]
@@ -118,27 +119,21 @@ class TwoPartPlan:
             (number, places[tensor], fetch_converter(tensor, False))
             for number, tensor in enumerate(tensors) if tensor in places
         ]  # fmt: skip
-        self._seen = SeenShapes(at_once=1)
-        self._plans: dict[tuple[Dims, ...], Plan] = {}
-        self._lock = threading.Lock()
+        self._plans: PlanCache[Plan] = PlanCache(at_once=1)
 
     def __call__(self, *arrays: Any) -> list[Any]:
         values = self._first(*arrays)
-        plan = self._plans.get(tuple([value.shape for value in values]))
+        plan = self._plans.find(tuple([value.shape for value in values]))
         if plan is None:
-            plan = self._plan_for(tuple([tuple(value.shape) for value in values]))
+            shapes = tuple([tuple(value.shape) for value in values])
+            plan = self._plans.get(shapes, self._make_rest)
         results = plan(*arrays, *values)
         for number, place, convert in self._passed:
             value = values[place]
             results.insert(number, value if convert is None else convert(value))
         return results
 
-    def _plan_for(self, shapes: tuple[Dims, ...]) -> Plan:
-        with self._lock:
-            relied = self._seen.rely_on(shapes)
-            if relied not in self._plans:
-                dims = {**self._feeds, **dict(zip(self._taken, relied, strict=True))}
-                self._plans[relied] = self._make(
-                    self._resources, self._tensors, self._targets, dims, skip=self._sources
-                )
-            return self._plans[relied]
+    def _make_rest(self, shapes: Shapes) -> Plan:
+        dims = {**self._feeds, **dict(zip(self._taken, shapes, strict=True))}
+        request = PlanRequest(self._tensors, self._targets, dims, skip=self._sources)
+        return self._make(self._resources, request)

@@ -12,9 +12,11 @@ from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.devices.placement import Placement
+from stillflow.runtime.plan.cache import PlanCache
 from stillflow.runtime.plan.plan import make_plan
 from stillflow.runtime.plan.prune import needed_ops
-from stillflow.runtime.plan.shape_policy import SeenShapes
+from stillflow.runtime.plan.request import PlanRequest
+from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.tracing.recorder import Recorder, Run, traced_emitter
 
@@ -209,15 +211,13 @@ class TracedRuns:
         options = None if config is None else config.graph_options
         self._cost_every = 0 if options is None else options.build_cost_model
         self._cost_after = 0 if options is None else options.build_cost_model_after
-        self._plans: dict[Any, tuple[Callable[..., Any], Recorder]] = {}
-        self._seen: dict[Any, SeenShapes] = {}
+        self._plans: dict[Any, PlanCache[tuple[Callable[..., Any], Recorder]]] = {}
         self._counts: dict[Any, int] = defaultdict(int)
         self._stats = Stats(placement)
 
     def forget(self) -> None:
         """Drop the plans made so far: the graph has changed."""
         self._plans.clear()
-        self._seen.clear()
         self._stats = Stats(self._placement)
 
     def run(self, run: Any, fetches: Any, feeds: dict[Tensor, Any], options: Any, data: Any) -> Any:
@@ -257,19 +257,17 @@ class TracedRuns:
         return count >= 0 and (count + 1) % self._cost_every == 0
 
     def _traced(self, fetches: Any, feeds: dict[Tensor, Any]) -> tuple[Any, list[Run]]:
-        asked = (fetches, *feeds)
-        seen = self._seen.setdefault(asked, SeenShapes())
-        relied = seen.rely_on(tuple(array.shape for array in feeds.values()))
-        found = self._plans.get((asked, relied))
-        if found is None:
+        plans = self._plans.setdefault((fetches, *feeds), PlanCache())
+
+        def make(shapes: Shapes) -> tuple[Callable[..., Any], Recorder]:
             recorder = Recorder()
-            dims: dict[Tensor, Any] = dict(zip(feeds, relied, strict=True))
-            emitter = traced_emitter(recorder)
-            plan = make_plan(
-                self._resources, fetches.tensors, fetches.targets, dims, emitter=emitter
+            dims = dict(zip(feeds, shapes, strict=True))
+            request = PlanRequest(
+                fetches.tensors, fetches.targets, dims, emitter=traced_emitter(recorder)
             )
-            found = self._plans[asked, relied] = plan, recorder
-        plan, recorder = found
+            return make_plan(self._resources, request), recorder
+
+        plan, recorder = plans.get(tuple(array.shape for array in feeds.values()), make)
         try:
             return recorder.take(plan, list(feeds.values()))
         except errors.OutOfRangeError as error:

@@ -1,0 +1,63 @@
+"""Plans of one kind of run, kept by the shapes of what it is fed.
+
+    plans = PlanCache()
+    plan = plans.find(shapes) or plans.get(shapes, make)
+
+At most `shape_policy.MOST` plans are kept for exact shapes, and one for the sizes that all runs
+share.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from stillflow.runtime.plan.shape_policy import AT_ONCE, SeenShapes, Shapes
+
+Plan = TypeVar("Plan")
+
+
+class PlanCache(Generic[Plan]):
+    """The plans for one set of fetches and feeds.
+
+    Args:
+      at_once: how many shapes get a plan of their own when they first come.
+    """
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._seen = SeenShapes(at_once)
+        self._plans: dict[Shapes, Plan] = {}
+        self._shared: Shapes | None = None  # what the plan for several shapes relies on
+        self._lock = threading.RLock()  # a plan may be made while another is
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def find(self, shapes: Shapes) -> Plan | None:
+        """The plan for exactly these shapes, if there is one."""
+        return self._plans.get(shapes)
+
+    def get(self, shapes: Shapes, make: Callable[[Shapes], Plan]) -> Plan:
+        """The plan to run these shapes.
+
+        Args:
+          shapes: of all that is fed, without unknown sizes.
+          make: compiles a plan that relies on shapes; None stands for a size that may be any.
+        """
+        with self._lock:
+            relied = self._seen.rely_on(shapes)
+            plan = self._plans.get(relied)
+            if plan is None:
+                plan = self._plans[relied] = make(relied)
+            if relied != shapes and relied != self._shared:
+                if self._shared is not None:  # it relied on sizes that differ now
+                    self._plans.pop(self._shared, None)
+                self._shared = relied
+            return plan
+
+    def clear(self) -> None:
+        """Drop the plans, since the graph or its variables changed; shapes are remembered."""
+        with self._lock:
+            self._plans.clear()
+            self._shared = None
