@@ -1,4 +1,4 @@
-"""How many plans are kept, and which are made for new shapes."""
+"""The number of plans that are kept, and those that are made for new shapes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_plan_that_relies_on_what_differs_now_is_dropped() -> None:
 
 
 def alive() -> int:
-    """How many functions of plans exist."""
+    """Return the number of functions of plans that exist."""
     gc.collect()
     codes = {id(each.__code__) for each in gc.get_objects() if type(each) is type(alive)
              and each.__code__.co_filename.startswith(PLAN)}  # fmt: skip

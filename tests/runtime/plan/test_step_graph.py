@@ -25,10 +25,10 @@ def graph() -> StepGraph:
     )
 
 
-def test_who_makes_and_who_takes_a_value(graph: StepGraph) -> None:
+def test_producers_and_consumers_of_a_value(graph: StepGraph) -> None:
     multiply, add, relu, negate = graph
-    assert graph.maker("a") is multiply and graph.maker("x") is None
-    assert graph.takers("x") == [multiply, add] and graph.takers("d") == []
+    assert graph.producer("a") is multiply and graph.producer("x") is None
+    assert graph.consumers("x") == [multiply, add] and graph.consumers("d") == []
     assert graph.uses("c") == 2 and graph.is_result("c") and not graph.is_result("d")
     assert graph.place(add) < graph.place(relu) and negate in graph
 
@@ -40,24 +40,24 @@ def test_calls_are_found_by_type_and_by_kernel(graph: StepGraph) -> None:
     assert not list(StepGraph([fused]).calls("Exp"))
 
 
-def test_a_sole_maker_serves_nobody_else(graph: StepGraph) -> None:
+def test_a_sole_producer_serves_nobody_else(graph: StepGraph) -> None:
     _, add, relu, negate = graph
-    assert graph.sole_maker(relu, 0, "Add") is add
+    assert graph.sole_producer(relu, 0, "Add") is add
     assert (
-        graph.sole_maker(relu, 0, ("Sub", "Add")) is add
-        and graph.sole_maker(relu, 0, "Sub") is None
+        graph.sole_producer(relu, 0, ("Sub", "Add")) is add
+        and graph.sole_producer(relu, 0, "Sub") is None
     )
-    assert graph.sole_maker(negate, 0, "Relu") is None  # it is a result too
-    assert graph.shared_maker(negate, 0, torch.relu) is relu
-    assert graph.sole_taker(add, 0, "Relu") is relu
+    assert graph.sole_producer(negate, 0, "Relu") is None  # it is a result too
+    assert graph.shared_producer(negate, 0, torch.relu) is relu
+    assert graph.sole_consumer(add, 0, "Relu") is relu
 
 
-def test_makers_under_another_condition_do_not_count() -> None:
+def test_producers_under_another_condition_do_not_count() -> None:
     guard = (("p", True),)
     steps = [other("bool", "p", "x"), call("Exp", "a", "x"), call("Neg", "b", "a", guard=guard)]
     graph = StepGraph(steps, feeds=["x"])
-    assert graph.sole_maker(steps[2], 0, "Exp") is None
-    assert graph.takers("p") == [steps[2]]
+    assert graph.sole_producer(steps[2], 0, "Exp") is None
+    assert graph.consumers("p") == [steps[2]]
 
 
 def test_a_fusion_takes_the_place_of_its_parts(graph: StepGraph) -> None:
@@ -65,8 +65,10 @@ def test_a_fusion_takes_the_place_of_its_parts(graph: StepGraph) -> None:
     fused = fuse([add, relu], relu.outputs, lambda a, x: None, add.arguments)
     graph.replace([add, relu], fused, at=add)
     assert outputs(graph) == ["a", "c", "d"] and graph.matches == 1 and len(graph) == 3
-    assert graph.maker("c") is fused and graph.maker("b") is None and graph.takers("b") == []
-    assert graph.takers("a") == [fused] and add not in graph
+    assert (
+        graph.producer("c") is fused and graph.producer("b") is None and graph.consumers("b") == []
+    )
+    assert graph.consumers("a") == [fused] and add not in graph
     assert graph.place(fused) < graph.place(negate)
 
 
@@ -89,7 +91,7 @@ def test_steps_are_put_before_others_and_at_the_end(graph: StepGraph) -> None:
     graph.remove(multiply)
     assert outputs(graph) == ["e", "t", "d", "b", "c", "n"]
     graph.change(add, arguments=[1.0], inputs=[])
-    assert graph.takers("a") == [graph.maker("e"), graph.maker("t")]
+    assert graph.consumers("a") == [graph.producer("e"), graph.producer("t")]
 
 
 def test_values_of_variables_are_not_stable() -> None:

@@ -1,4 +1,4 @@
-"""What a check of steps finds."""
+"""Faults that a check of steps finds."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def _with_places(graph: StepGraph, found: list[Step]) -> list[Step] | None:
     equal = found[-1]
     if len(equal.arguments) != 2:
         return None
-    places = [graph.sole_maker(equal, side, "ArgMax") for side in (0, 1)]
+    places = [graph.sole_producer(equal, side, "ArgMax") for side in (0, 1)]
     of_rows = [step for step in places if step is not None and _is_of_rows(step)]
     return [*found, *of_rows] if of_rows else None
 

@@ -21,10 +21,10 @@ def fuse_activations(graph: StepGraph) -> None:
     for step in graph.calls((torch.relu, RELU_GRAD, torch.sum, bias.sum_to_last)):
         fused: Step | None = None
         if step.function is torch.relu or is_relu_grad(step):
-            first = graph.sole_maker(step, 0, torch.add)
+            first = graph.sole_producer(step, 0, torch.add)
             fused = None if first is None else _after_addition(graph, first, step)
         else:
-            first = graph.shared_maker(step, 0, RELU_GRAD)
+            first = graph.shared_producer(step, 0, RELU_GRAD)
             if first is not None and is_relu_grad(first) and _sums_rows(step):
                 outputs = [*first.outputs, *step.outputs]
                 gradients = native_relu.relu_gradients
@@ -51,7 +51,7 @@ def _after_addition(graph: StepGraph, addition: Step, step: Step) -> Step | None
     shown = step.arguments[1]
     if left != right or not left or not isinstance(shown, Name):
         return None
-    if not graph.is_made_before(shown, addition):
+    if not graph.is_produced_before(shown, addition):
         return None
     arguments = [*addition.arguments, shown]
     return fuse([addition, step], step.outputs, native_relu.gradient_of_sum, arguments)

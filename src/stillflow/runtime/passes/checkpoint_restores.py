@@ -26,7 +26,7 @@ def fuse_restores(graph: StepGraph) -> None:
 
 def _assigns(graph: StepGraph, restore: Step) -> list[Step]:
     """The steps that assign the outputs of a RestoreV2, in their order; none if that is not all."""
-    found = [graph.takers(name)[0] for name in restore.outputs if graph.uses(name) == 1]
+    found = [graph.consumers(name)[0] for name in restore.outputs if graph.uses(name) == 1]
     if len(found) != len(set(map(id, found))) or len(found) != len(restore.outputs):
         return []
     return found if all(_is_assigned(graph, restore, step) for step in found) else []
@@ -37,9 +37,9 @@ def _is_assigned(graph: StepGraph, restore: Step, step: Step) -> bool:
     if not isinstance(step.function, Assignment) or step.guard != restore.guard:
         return False
     reference = step.arguments[0]
-    users = [user for user in graph.takers(reference) if user is not step]
+    users = [user for user in graph.consumers(reference) if user is not step]
     between = range(graph.place(restore), graph.place(step))
-    return graph.is_made_before(reference, restore) and not any(
+    return graph.is_produced_before(reference, restore) and not any(
         graph.place(user) in between for user in users
     )
 
@@ -79,7 +79,7 @@ def _into(restore: Restore, assigns: Sequence[Step]) -> Callable[..., None]:
 
 
 def _memory(current: Any, shape: Any, dtype: Any) -> Any:
-    """Where a variable's next value goes if it has the right shape; None if that is not known."""
+    """Return the memory for a variable's next value of this shape; None if it is not known."""
     if current is not None:
         return current if shape is None or shape == current.shape else None
     if shape is None or dtype.torch_name is None:

@@ -41,7 +41,7 @@ def fuse_lookups(graph: StepGraph) -> None:
 class _Fused:
     """A step, the parts that it replaces, and at whose place it stands.
 
-    It also does the work of the `shared` ones, which go where they have no other consumers.
+    It computes the results of the `shared` ones too, which are removed unless others take them.
     """
 
     step: Step
@@ -52,8 +52,8 @@ class _Fused:
 
 def _can_wait(graph: StepGraph, name: str, step: Step, besides: Step) -> bool:
     """Return True if nobody but `besides` takes a value before `step` runs."""
-    takers = [taker for taker in graph.takers(name) if taker is not besides]
-    return all(graph.place(taker) > graph.place(step) for taker in takers)
+    consumers = [consumer for consumer in graph.consumers(name) if consumer is not besides]
+    return all(graph.place(consumer) > graph.place(step) for consumer in consumers)
 
 
 def _integers(graph: StepGraph, step: Step, argument: int) -> list[int] | int | None:
@@ -71,10 +71,10 @@ def _integers(graph: StepGraph, step: Step, argument: int) -> list[int] | int | 
 def _found(graph: StepGraph, gather: Step) -> _Fused | None:
     """`x[x != ignored]` and where that stands, for integers."""
     dense, indices = gather.arguments
-    where = graph.maker(indices)
+    where = graph.producer(indices)
     if not is_call(where, "Where") or where is None or where.guard != gather.guard:
         return None
-    unlike = graph.sole_maker(where, 0, "NotEqual")
+    unlike = graph.sole_producer(where, 0, "NotEqual")
     if unlike is None or unlike.arguments[0] != dense or not graph.is_stable(dense):
         return None
     ignored = _integers(graph, unlike, 1)
@@ -94,13 +94,16 @@ def _found(graph: StepGraph, gather: Step) -> _Fused | None:
 
 
 def _prepared(graph: StepGraph, fill: Step) -> _Fused | None:
-    """From ids to different ids, each row's segment and whether a row was empty."""
+    """Find the different ids, each row's segment, and the rows without ids."""
     default, size = _integers(graph, fill, 3), fill.arguments[2]
-    column, unique = graph.sole_taker(fill, 0, "StridedSlice"), graph.sole_taker(fill, 1, "Unique")
+    column, unique = (
+        graph.sole_consumer(fill, 0, "StridedSlice"),
+        graph.sole_consumer(fill, 1, "Unique"),
+    )
     if not isinstance(default, int) or not (column and unique):
         return None
-    segments = graph.sole_taker(column, 0, "Cast")
-    gathered = [graph.shared_maker(fill, argument, "GatherV2") for argument in (0, 1)]
+    segments = graph.sole_consumer(column, 0, "Cast")
+    gathered = [graph.shared_producer(fill, argument, "GatherV2") for argument in (0, 1)]
     chosen = _not_negative(graph, gathered)
     if segments is None or chosen is None or graph.uses(fill.outputs[3]):
         return None
@@ -145,11 +148,11 @@ def _not_negative(graph: StepGraph, gathered: Sequence[Step | None]) -> list[Ste
     if first is None or second is None or first.arguments[1:] != second.arguments[1:]:
         return None
     name, *axis = first.arguments[1:]
-    flat = graph.maker(name)
+    flat = graph.producer(name)
     if axis != [0] or not is_call(flat, "Reshape") or flat is None:
         return None
-    where = graph.shared_maker(flat, 0, "Where")
-    compared = None if where is None else graph.shared_maker(where, 0, "GreaterEqual")
+    where = graph.shared_producer(flat, 0, "Where")
+    compared = None if where is None else graph.shared_producer(where, 0, "GreaterEqual")
     if where is None or compared is None or flat.guard != first.guard:
         return None
     is_vector = flat.op is not None and flat.op._outputs[0]._rank == 1
@@ -158,7 +161,7 @@ def _not_negative(graph: StepGraph, gathered: Sequence[Step | None]) -> list[Ste
 
 
 def _is_first_column(graph: StepGraph, column: Step) -> bool:
-    """Whether a slice is `[:, 0]`."""
+    """Return True if a slice is `[:, 0]`."""
     if column.op is None or len(column.arguments) != 4:
         return False
     masks = [column.op.attrs[f"{name}_mask"] for name in ("begin", "end", "shrink_axis")]
@@ -180,9 +183,9 @@ def _added_up(graph: StepGraph, total: Step) -> _Fused | None:
     if len(total.arguments) != 3:
         return None  # it takes a shortcut
     values, places, _ = total.arguments
-    unique = graph.maker(places)
-    size = graph.sole_maker(total, 2, "StridedSlice")
-    shape = None if size is None else graph.sole_maker(size, 0, "Shape")
+    unique = graph.producer(places)
+    size = graph.sole_producer(total, 2, "StridedSlice")
+    shape = None if size is None else graph.sole_producer(size, 0, "Shape")
     if unique is None or size is None or shape is None or not is_call(unique, "Unique"):
         return None
     different, numbered = unique.outputs
@@ -216,19 +219,19 @@ def _rows_looked_up(graph: StepGraph, select: Step) -> _Fused | None:
     if not isinstance(select.function, RowsUnless) or select.arguments[1] != select.arguments[2]:
         return None
     flags, _, reduced = select.arguments
-    reduce = graph.maker(reduced)
+    reduce = graph.producer(reduced)
     if reduce is None or reduce.op is None or graph.uses(str(reduced)) != 1:
         return None
     mode = _REDUCTIONS.get(reduce.op.type)
     if mode is None or len(reduce.arguments) != 3 or reduce.guard != select.guard:
         return None
     _, places, segments = reduce.arguments
-    gather = graph.sole_maker(reduce, 0, ("GatherV2", "ResourceGather"))
+    gather = graph.sole_producer(reduce, 0, ("GatherV2", "ResourceGather"))
     if gather is None or gather.arguments[2:] not in ([], [0]):
         return None
     table, names = gather.arguments[:2]
     taken = [table, names, places, segments, flags]
-    if not all(graph.is_made_before(each, gather) for each in taken):
+    if not all(graph.is_produced_before(each, gather) for each in taken):
         return None
     parts = [gather, reduce, select]
     plain = in_order(parts, taken, select.outputs, graph.constants)
@@ -252,7 +255,7 @@ def _gradient_spread(graph: StepGraph, spread: Step) -> _Fused | None:
     if len(spread.arguments) != 4:
         return None
     _, places, segments, size = spread.arguments
-    select = graph.sole_maker(spread, 0, "Select")
+    select = graph.sole_producer(spread, 0, "Select")
     mode = "mean" if is_call(spread, "SparseSegmentMeanGrad") else "sqrtn"
     parts = [] if select is None else [select, spread]
     return _spread(graph, parts, mode, [places, segments, size])
@@ -263,8 +266,8 @@ def _gradient_added_up(graph: StepGraph, total: Step) -> _Fused | None:
     if len(total.arguments) != 3:
         return None
     _, places, size = total.arguments
-    gather = graph.sole_maker(total, 0, "GatherV2")
-    select = None if gather is None else graph.sole_maker(gather, 0, "Select")
+    gather = graph.sole_producer(total, 0, "GatherV2")
+    select = None if gather is None else graph.sole_producer(gather, 0, "Select")
     if gather is None or select is None or gather.arguments[2:] != [0]:
         return None
     return _spread(graph, [select, gather, total], "sum", [places, gather.arguments[1], size])

@@ -30,13 +30,13 @@ def _path(graph: StepGraph, step: Step) -> list[Step]:
     found: list[Step] = []
     while True:
         name = step.arguments[0] if step.arguments else None  # none where it is bound to fail
-        maker = graph.maker(name) if isinstance(name, Name) and graph.uses(name) == 1 else None
-        if maker is None or maker.kind != "call" or maker.op is None or maker.guard != step.guard:
+        made = graph.producer(name) if isinstance(name, Name) and graph.uses(name) == 1 else None
+        if made is None or made.kind != "call" or made.op is None or made.guard != step.guard:
             return []
-        found.append(maker)
-        if not maker.op.card.view or maker.op.type == "Cast":
+        found.append(made)
+        if not made.op.card.view or made.op.type == "Cast":
             return found
-        step = maker
+        step = made
 
 
 def _is_exact(step: Step) -> bool:

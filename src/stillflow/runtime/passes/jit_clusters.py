@@ -85,7 +85,7 @@ def _put(graph: StepGraph, cluster: list[Step], before: Step | None) -> None:
     made = [name for step in cluster for name in step.outputs]
     wanted = {
         name for name in made
-        if graph.is_result(name) or any(id(step) not in inside for step in graph.takers(name))
+        if graph.is_result(name) or any(id(step) not in inside for step in graph.consumers(name))
     }  # fmt: skip
     part = Part(cluster, wanted, set(), graph.memory, {})
     if not part.outputs:
@@ -125,7 +125,7 @@ class Compiled:
             return result
         try:
             if self._compiled is None:
-                # Fewer digits are not TensorFlow's numbers, whatever torch advises.
+                # Fewer digits are not TensorFlow's numbers, although torch advises them.
                 warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
                 # Loops in C ask whether they are there; where they are called nothing is compiled.
                 warnings.filterwarnings("ignore", message="Dynamo detected a call to a .functools")
@@ -140,7 +140,7 @@ class Compiled:
 
 @cache
 def _missing() -> str:
-    """What torch.compile lacks on this machine; "" if nothing is known to."""
+    """Return the reason why torch.compile cannot work on this machine; "" if none is known."""
     compilers = [os.environ.get("CXX", ""), "g++", "clang++", "cl"]
     if not any(shutil.which(name) for name in compilers if name):
         return "there is no C++ compiler"

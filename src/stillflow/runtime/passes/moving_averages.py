@@ -22,7 +22,7 @@ def fuse_moving_averages(graph: StepGraph) -> None:
     for step in graph:
         if not _is_assignment(step):
             continue
-        product = graph.sole_maker(step, 1, torch.mul)
+        product = graph.sole_producer(step, 1, torch.mul)
         found = None if product is None else match(PRODUCT, graph, product)
         if found is None:
             continue
@@ -49,14 +49,14 @@ def _is_of(graph: StepGraph, difference: Step, assignment: Step) -> bool:
     be may change before it is used.
     """
     average, value = difference.arguments
-    read = graph.maker(average)
+    read = graph.producer(average)
     if read is None or read.kind != "read" or read.inputs != [assignment.arguments[0]]:
         return False
     if not isinstance(value, Name) or not _same_shape(difference):
         return False
     if any(_may_write(writer, assignment.writes) for writer in graph.writers(read, assignment)):
         return False
-    return _is_new(graph.maker(value)) or not graph.writers(difference, assignment)
+    return _is_new(graph.producer(value)) or not graph.writers(difference, assignment)
 
 
 def _may_write(writer: Step, variables: list[int]) -> bool:
@@ -71,10 +71,10 @@ def _replace(graph: StepGraph, parts: list[Step], rate: float) -> None:
     graph.replace(parts, fuse(parts, [], function, arguments), at=assignment)
 
 
-def _is_new(maker: Step | None) -> bool:
+def _is_new(producer: Step | None) -> bool:
     """Return True if a value is no variable's memory."""
-    op = None if maker is None else maker.op
-    return op is not None and maker is not None and maker.kind == "call" and not op.card.view
+    op = None if producer is None else producer.op
+    return op is not None and producer is not None and producer.kind == "call" and not op.card.view
 
 
 def _same_shape(step: Step) -> bool:

@@ -25,7 +25,7 @@ def fuse_normalizations(graph: StepGraph) -> None:
 
 def _norm_of(graph: StepGraph, step: Step, argument: int) -> Step | None:
     """The normalization that gives an argument for `step` alone."""
-    norm = graph.sole_maker(step, argument, batch_norm.train)
+    norm = graph.sole_producer(step, argument, batch_norm.train)
     return norm if norm is not None and norm.outputs[0] == step.arguments[argument] else None
 
 
@@ -34,7 +34,7 @@ def _fuse_forward(graph: StepGraph, relu: Step) -> None:
     if norm is not None:
         _put(graph, norm, [None, True], [relu])
         return
-    addition = graph.sole_maker(relu, 0, torch.add)
+    addition = graph.sole_producer(relu, 0, torch.add)
     if addition is None or not _adds_equals(addition):
         return
     for side, other in ((1, 0), (0, 1)):
@@ -46,7 +46,7 @@ def _fuse_forward(graph: StepGraph, relu: Step) -> None:
 
 def _is_there(graph: StepGraph, name: Any, norm: Step, relu: Step) -> bool:
     """Return True if a branch is made before the normalization, and the same when it is taken."""
-    there = isinstance(name, Name) and graph.is_made_before(name, norm)
+    there = isinstance(name, Name) and graph.is_produced_before(name, norm)
     return there and not graph.writers(norm, relu)
 
 
@@ -58,7 +58,7 @@ def _put(graph: StepGraph, norm: Step, more: list[Any], after: list[Step]) -> No
 
 
 def _fuse_backward(graph: StepGraph, norm_grad: Step) -> None:
-    relu_grad = graph.sole_maker(norm_grad, 0, RELU_GRAD)
+    relu_grad = graph.sole_producer(norm_grad, 0, RELU_GRAD)
     if relu_grad is None or not is_relu_grad(relu_grad):
         return
     if graph.writers(relu_grad, norm_grad):

@@ -41,9 +41,9 @@ def match(pattern: Call, graph: StepGraph, step: Step) -> list[Step] | None:
 
 def match_argument(pattern: Call, graph: StepGraph, step: Step, argument: int) -> list[Step] | None:
     """The steps of a pattern that ends in an argument made for `step` alone, the last one first."""
-    maker = graph.sole_maker(step, argument, pattern.called)
-    if maker is not None:
-        return match(pattern, graph, maker)
+    producer = graph.sole_producer(step, argument, pattern.called)
+    if producer is not None:
+        return match(pattern, graph, producer)
     if pattern.optional and pattern.arguments and pattern.arguments[0] is not None:
         return match_argument(pattern.arguments[0], graph, step, argument)
     return None

@@ -74,7 +74,7 @@ PASSES = (
 
 @dataclass
 class Total:
-    """What a pass did in all plans of this process.
+    """Statistics of a pass over all plans of this process.
 
     Attributes:
       matches: how many times it replaced or removed steps.

@@ -76,7 +76,7 @@ class Shortcuts:
         array = self.facts.value(tensor)
         return None if array is None else array.tolist()
 
-    def maker(self, tensor: Tensor, kind: str) -> Operation | None:
+    def producer(self, tensor: Tensor, kind: str) -> Operation | None:
         """Return the operation that makes a value in this run, if it is of this type."""
         while tensor not in self.facts.fed:
             if tensor.op.type == kind:
@@ -117,14 +117,14 @@ class Shortcuts:
     def counted(self, places: Tensor, size: Tensor) -> Tensor | None:
         """Return the vector whose elements `places` enumerates, if `size` is its length."""
         name = self._counting.get(self.name(places) or "")
-        taken = self.maker(size, "StridedSlice")
+        taken = self.producer(size, "StridedSlice")
         vector = None if name is None or taken is None else self.measured(taken)
         return vector if vector is not None and self.name(vector) == name else None
 
     def measured(self, taken: Operation) -> Tensor | None:
         """Return the tensor whose number of rows a slice takes as the first number of a shape."""
         sizes, begin, _, _ = taken._inputs
-        shape = self.maker(sizes, "Shape")
+        shape = self.producer(sizes, "Shape")
         if shape is None or taken.attrs["shrink_axis_mask"] != 1 or self.number(begin) != [0]:
             return None
         return shape._inputs[0]
@@ -135,8 +135,8 @@ class Shortcuts:
 
 def _elements(shortcuts: Shortcuts, length: Tensor) -> Tensor | None:
     """Return the vector of which `length`, a vector of one number, is the number of elements."""
-    expanded = shortcuts.maker(length, "ExpandDims")
-    size = None if expanded is None else shortcuts.maker(expanded._inputs[0], "Size")
+    expanded = shortcuts.producer(length, "ExpandDims")
+    size = None if expanded is None else shortcuts.producer(expanded._inputs[0], "Size")
     vector = None if size is None else size._inputs[0]
     if vector is None or shortcuts.name(vector) is None or shortcuts.rank(vector) != 1:
         return None
@@ -155,7 +155,7 @@ def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | 
 
         return Shortcut(Call(unless_so_many, (x, size), {}), view=True)
     rest: tuple[int, ...] = ()
-    joined = shortcuts.maker(shape, "ConcatV2")
+    joined = shortcuts.producer(shape, "ConcatV2")
     if joined is not None:
         shape, *others, axis = joined._inputs
         sizes = [shortcuts.number(other) for other in others]
@@ -180,15 +180,15 @@ def _size_of_rows(shortcuts: Shortcuts, x: Tensor, shape: Tensor) -> Tensor | No
 
     It keeps its own columns.
     """
-    joined = shortcuts.maker(shape, "ConcatV2")
+    joined = shortcuts.producer(shape, "ConcatV2")
     if joined is None or len(joined._inputs) != 3 or not shortcuts.rank(x):
         return None
     rows, columns, axis = joined._inputs
-    first, others = shortcuts.maker(rows, "Slice"), shortcuts.maker(columns, "Slice")
+    first, others = shortcuts.producer(rows, "Slice"), shortcuts.producer(columns, "Slice")
     if first is None or others is None or shortcuts.number(axis) != 0:
         return None
     bounds = [[shortcuts.number(each) for each in part._inputs[1:]] for part in (first, others)]
-    measured = shortcuts.maker(others._inputs[0], "Shape")
+    measured = shortcuts.producer(others._inputs[0], "Shape")
     if bounds != [[[0], [1]], [[1], [-1]]] or measured is None:
         return None
     if shortcuts.name(x) is None or shortcuts.name(measured._inputs[0]) != shortcuts.name(x):
@@ -200,7 +200,7 @@ def _size_of_rows(shortcuts: Shortcuts, x: Tensor, shape: Tensor) -> Tensor | No
 
 def _uncast(shortcuts: Shortcuts, tensor: Tensor) -> Tensor:
     """Return the tensor of which this one is a cast, or the tensor itself."""
-    cast = shortcuts.maker(tensor, "Cast")
+    cast = shortcuts.producer(tensor, "Cast")
     return tensor if cast is None else cast._inputs[0]
 
 
@@ -209,11 +209,11 @@ def _sparse_reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shor
     indices, size, wanted = op._inputs
     if shortcuts.facts.dims(size) != (2,) or shortcuts.name(size) is None:
         return None
-    packed = shortcuts.maker(_uncast(shortcuts, wanted), "Pack")
+    packed = shortcuts.producer(_uncast(shortcuts, wanted), "Pack")
     if packed is None or len(packed._inputs) != 2:
         return None
     rows, columns = packed._inputs
-    gather = shortcuts.maker(columns, "GatherV2")
+    gather = shortcuts.producer(columns, "GatherV2")
     if gather is not None:
         is_same = [shortcuts.number(each) for each in gather._inputs[1:]] == [1, 0]
         is_same = is_same and shortcuts.name(gather._inputs[0]) == shortcuts.name(size)
@@ -239,9 +239,9 @@ _PLAIN = 2**31 - 1  # elements of a sparse tensor whose sizes no cast changes
 
 def _is_first(shortcuts: Shortcuts, number: Tensor, size: Tensor) -> bool:
     """Return True for the first of two sizes: a slice, or the product of all but the last."""
-    product, part = shortcuts.maker(number, "Prod"), shortcuts.maker(number, "StridedSlice")
+    product, part = shortcuts.producer(number, "Prod"), shortcuts.producer(number, "StridedSlice")
     if product is not None:
-        part = shortcuts.maker(product._inputs[0], "Slice")
+        part = shortcuts.producer(product._inputs[0], "Slice")
         bounds = [] if part is None else [shortcuts.number(each) for each in part._inputs[1:]]
         is_first = bounds == [[0], [1]] and shortcuts.number(product._inputs[1]) in (0, [0])
     else:
@@ -258,7 +258,7 @@ def _size(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | Non
     measured = shortcuts.measured(op)
     if measured is None:
         return None
-    makers = (shortcuts.maker(measured, kind) for kind in _GATHERS)
+    makers = (shortcuts.producer(measured, kind) for kind in _GATHERS)
     gather = next((op for op in makers if op is not None), None)
     if gather is None or gather.attrs.get("batch_dims"):
         return None
@@ -298,7 +298,7 @@ def _select(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | N
     """Zeros in the rows that a vector names."""
     condition, zeros, x = op._inputs
     dims, like = shortcuts.facts.dims(x), zeros
-    while (made := shortcuts.maker(like, "ZerosLike")) is not None:
+    while (made := shortcuts.producer(like, "ZerosLike")) is not None:
         like = made._inputs[0]
     if like is zeros or dims is None or len(dims) != 2 or x.dtype.torch_name is None:
         return None
@@ -337,12 +337,12 @@ def _flags(shortcuts: Shortcuts, condition: Tensor, width: int | None) -> Tensor
     dims = shortcuts.facts.dims(condition)
     if dims is None or len(dims) != 2 or dims[1] is None or dims[1] != width:
         return None
-    tiled = shortcuts.maker(condition, "Tile")
+    tiled = shortcuts.producer(condition, "Tile")
     if tiled is not None:
         condition, multiples = tiled._inputs
         if shortcuts.number(multiples) != [1, width]:
             return None
-    column, dims = shortcuts.maker(condition, "Reshape"), shortcuts.facts.dims(condition)
+    column, dims = shortcuts.producer(condition, "Reshape"), shortcuts.facts.dims(condition)
     if column is None or dims is None or dims[1:] != (1,):
         return None
     flags = column._inputs[0]
@@ -356,7 +356,7 @@ def _flags(shortcuts: Shortcuts, condition: Tensor, width: int | None) -> Tensor
 def _all(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
     """Return True if all integers are below a bound, or not below it: one of them decides."""
     condition, axes = op._inputs
-    compared = shortcuts.maker(condition, condition.op.type)
+    compared = shortcuts.producer(condition, condition.op.type)
     rule = _BOUNDS.get(condition.op.type)
     is_whole = shortcuts.rank(op._outputs[0]) == 0 and shortcuts.facts.value(axes) is not None
     if rule is None or compared is None or not is_whole:

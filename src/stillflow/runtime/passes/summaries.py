@@ -1,8 +1,8 @@
 """Summaries that are merged, made with less work where their tags are known beforehand.
 
 Histograms of variables, all there when a step begins, are counted by one call that shares the work
-out among the processors, and where they are on a GPU by one call there. What is merged is put
-together as it is; a merge that does not know the tags takes its inputs apart, as none may come
+out among the processors, and where they are on a GPU by one call there. What is merged is combined
+as it is; a merge that does not know the tags takes its inputs apart, as none may come
 twice.
 """
 
@@ -54,7 +54,7 @@ def fuse_summaries(graph: StepGraph) -> None:
 
 @dataclass
 class _Input:
-    """What a merge takes."""
+    """An input of a merge."""
 
     argument: Any
     tags: Sequence[bytes] = ()
@@ -66,7 +66,7 @@ class _Input:
 def _input(argument: Any, merge: Step, graph: StepGraph) -> _Input:
     if str(argument) in graph.constants:
         return _known_summary(argument, graph.constants[str(argument)])
-    step = graph.maker(argument)
+    step = graph.producer(argument)
     if step is None or step.op is None or step.op.type not in _OF_ONE_TAG:
         return _Input(argument)
     name, shown = step.arguments
@@ -128,7 +128,7 @@ def _merged(step: Step, inputs: Sequence[_Input]) -> Step:
 
 
 def _are_different(tags: Sequence[bytes]) -> bool:
-    """Whether a merge has no reason to complain: tags are texts, and none of them comes twice."""
+    """Return True if the tags are texts and differ, so that a merge raises no error."""
     try:
         texts = [tag.decode() for tag in tags if tag]
     except UnicodeDecodeError:
@@ -164,7 +164,7 @@ def _fuse_histograms(graph: StepGraph, tags: Mapping[int, bytes]) -> None:
 
 
 def _brought(graph: StepGraph) -> dict[str, _There]:
-    """What is brought to the host from CUDA devices, by its name on the host."""
+    """Return the moves of values from CUDA devices, by the name on the host."""
     if graph.moves is None:
         return {}
     found = {}
@@ -177,7 +177,7 @@ def _brought(graph: StepGraph) -> dict[str, _There]:
 
 
 def _ends(step: Step, waiting: Sequence[Step]) -> bool:
-    """Whether a step changes what histograms may show, or takes one of them."""
+    """Return True if a step may change what histograms show, or takes one of them."""
     if step.writes or (step.op is not None and step.op.card.keeps):
         return True
     taken = {*step.inputs, *(name for name, _ in step.guard or ())}

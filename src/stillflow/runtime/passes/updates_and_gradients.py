@@ -49,7 +49,7 @@ class _Group:
 
 
 class _Groups:
-    """The updates that wait, while the steps of a graph are gone through in order."""
+    """The updates that wait during one walk over the steps of a graph."""
 
     def __init__(self, graph: StepGraph) -> None:
         self._graph = graph
@@ -113,7 +113,7 @@ def pair_gradients(graph: StepGraph) -> None:
             waiting[key] = step
             continue
         pair = _both(other, step)
-        if all(graph.is_made_before(name, other) for name in pair.inputs):
+        if all(graph.is_produced_before(name, other) for name in pair.inputs):
             graph.replace([other, step], pair, at=other)
             del waiting[key]
 
@@ -149,7 +149,7 @@ def share_maxima(graph: StepGraph) -> None:
 def _pool(graph: StepGraph, gradient: Step, image: Any, geometry: Any) -> Step | None:
     """The last maximum pool of an image with this geometry before a gradient."""
     kernels = (pool_kernels.max_pool, pool_kernels.max_pool_with_places)
-    pools = [step for step in graph.takers(image) if step.function in kernels]
+    pools = [step for step in graph.consumers(image) if step.function in kernels]
     for step in reversed(pools):
         if step.arguments[1] == geometry and graph.place(step) < graph.place(gradient):
             return step

@@ -118,7 +118,7 @@ def _straight_plan(
 def _traced(
     facts: Facts, ops: list[Operation], is_by_creation: bool, request: PlanRequest
 ) -> tuple[Tracer, list[str], list[tuple[Tensor, Value]]]:
-    """The operations as steps, the names of what is fed, and the values of what is fetched."""
+    """Return the operations as steps, the names of the feeds, and the values of the fetches."""
     tracer = Tracer(facts)
     tracer.fed_by_host = not request.raw
     tracer.look_back()

@@ -55,7 +55,7 @@ def order(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
     done: set[Operation] = set()
     for op in by_creation:
         needed = [tensor.op for tensor in op._inputs] + op._control_inputs
-        # What is fed, and what closes a loop, need not come before.
+        # Feeds, and the value of the iteration before, need not come before.
         if not done.issuperset(needed) and not done.issuperset(_before(op, fed)):
             return _topological(by_creation, fed)
         done.add(op)

@@ -1,4 +1,4 @@
-"""What a plan is made for: fetches, feeds with their shapes, and how it is to run."""
+"""Requests for plans: fetches, feeds with their shapes, and options of the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PlanRequest:
       skip: operations that ran before and are not to run again.
       own: whether raw values must not share memory with anything.
       places: the devices of fed values and of variables behind fed handles, if they are known.
-      known: values of fed tensors, whatever the plan is given for them.
+      known: values of fed tensors, used instead of the arguments of the plan.
       emitter: writes the function; None for the usual one.
       see: called with every value of the run; nothing is folded or fused then.
     """

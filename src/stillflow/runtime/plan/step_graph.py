@@ -2,7 +2,7 @@
 
     graph = StepGraph(steps, constants={"c1": rate}, results=["t9"])
     for step in graph.calls("Cast"):
-        comparison = graph.sole_maker(step, 0, "GreaterEqual")
+        comparison = graph.sole_producer(step, 0, "GreaterEqual")
         if comparison is not None:
             graph.replace([comparison, step], fuse([comparison, step], ...), at=step)
 
@@ -64,11 +64,11 @@ class StepGraph:
         self.memory = Memory() if memory is None else memory
         self.facts, self.moves = facts, moves
         self.matches = 0
-        # Each step stands in a slot; a slot keeps its number while what stands in it changes.
+        # Each step stands in a slot; a slot keeps its number while its steps change.
         self._slots: list[list[Step]] = []
         self._places: dict[int, int] = {}
-        self._makers: dict[str, Step] = {}
-        self._takers: dict[str, list[Step]] = {}
+        self._producers: dict[str, Step] = {}
+        self._consumers: dict[str, list[Step]] = {}
         self._writers: list[int] = []  # the slots of steps that may change a variable, in order
         self._calls: dict[Any, list[Step]] = {}  # by type of operation, and by kernel
         for step in steps:
@@ -117,52 +117,54 @@ class StepGraph:
         """The position of a step; compared with others, it tells which runs first."""
         return self._places[id(step)]
 
-    def maker(self, name: Any) -> Step | None:
-        """The step that makes a value; None for what is fed or constant."""
-        return self._makers.get(str(name))
+    def producer(self, name: Any) -> Step | None:
+        """Return the step that makes a value; None for a feed or a constant."""
+        return self._producers.get(str(name))
 
-    def takers(self, name: Any) -> list[Step]:
+    def consumers(self, name: Any) -> list[Step]:
         """The steps that take a value, once for each time that they take it."""
-        return self._takers.get(str(name), [])
+        return self._consumers.get(str(name), [])
 
     def uses(self, name: Any) -> int:
-        """How many times steps take a value, and the plan returns it."""
-        return len(self.takers(name)) + self._returned[str(name)]
+        """Return the number of times that steps take a value and the plan returns it."""
+        return len(self.consumers(name)) + self._returned[str(name)]
 
-    def sole_maker(self, step: Step, argument: int, called: Called) -> Step | None:
+    def sole_producer(self, step: Step, argument: int, called: Called) -> Step | None:
         """The plain call that makes an argument for this step alone, under the same condition."""
         if argument >= len(step.arguments):
             return None
-        maker = self.shared_maker(step, argument, called)
-        return maker if maker is not None and self.uses(step.arguments[argument]) == 1 else None
+        producer = self.shared_producer(step, argument, called)
+        return (
+            producer if producer is not None and self.uses(step.arguments[argument]) == 1 else None
+        )
 
-    def shared_maker(self, step: Step, argument: int, called: Called) -> Step | None:
+    def shared_producer(self, step: Step, argument: int, called: Called) -> Step | None:
         """The plain call that makes an argument under the same condition; others may take it."""
-        maker = self._makers.get(str(step.arguments[argument]))
-        if maker is None or maker.guard != step.guard or not is_call_of(maker, called):
+        producer = self._producers.get(str(step.arguments[argument]))
+        if producer is None or producer.guard != step.guard or not is_call_of(producer, called):
             return None
-        return maker
+        return producer
 
-    def sole_taker(self, step: Step, output: int, called: Called) -> Step | None:
+    def sole_consumer(self, step: Step, output: int, called: Called) -> Step | None:
         """The only step that takes an output, if it is such a call under the same condition."""
         name = step.outputs[output]
-        takers = self.takers(name)
-        if self.uses(name) != 1 or not takers or takers[0].guard != step.guard:
+        consumers = self.consumers(name)
+        if self.uses(name) != 1 or not consumers or consumers[0].guard != step.guard:
             return None
-        return takers[0] if is_call_of(takers[0], called) else None
+        return consumers[0] if is_call_of(consumers[0], called) else None
 
     def is_result(self, name: Any) -> bool:
         """Return True if the plan returns a value."""
         return bool(self._returned[str(name)])
 
-    def is_made_before(self, name: Any, step: Step) -> bool:
+    def is_produced_before(self, name: Any, step: Step) -> bool:
         """Return True if a value exists when a step runs."""
-        maker = self.maker(name)
-        return maker is None or self.place(maker) < self.place(step)
+        producer = self.producer(name)
+        return producer is None or self.place(producer) < self.place(step)
 
     def is_stable(self, name: Any) -> bool:
         """Return True if a value is the same however late it is taken; a variable's may change."""
-        step = self.maker(name)
+        step = self.producer(name)
         if step is None or step.kind == "move":
             return True
         if step.kind != "call" or step.op is None or step.writes:
@@ -245,19 +247,19 @@ class StepGraph:
                 self._writers.insert(at, place)
         for name in step.outputs:
             if name != "_":  # a reference that is handed on
-                self._makers[name] = step
+                self._producers[name] = step
         for name in step.inputs:
-            self._takers.setdefault(name, []).append(step)
+            self._consumers.setdefault(name, []).append(step)
         for name, _ in step.guard or ():
-            self._takers.setdefault(name, []).append(step)
+            self._consumers.setdefault(name, []).append(step)
 
     def _forget(self, step: Step) -> None:
         for name in (*step.inputs, *(name for name, _ in step.guard or ())):
-            takers = self._takers[name]
-            del takers[next(n for n, taker in enumerate(takers) if taker is step)]
+            consumers = self._consumers[name]
+            del consumers[next(n for n, consumer in enumerate(consumers) if consumer is step)]
         for name in step.outputs:
-            if self._makers.get(name) is step:
-                del self._makers[name]
+            if self._producers.get(name) is step:
+                del self._producers[name]
 
     def _drop(self, step: Step) -> None:
         slot = self._slots[self._places.pop(id(step))]

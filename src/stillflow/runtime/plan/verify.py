@@ -29,7 +29,7 @@ def verify(graph: StepGraph, after: str) -> None:
 
     Raises:
       BrokenPlan: if a value is taken before it is made, under a condition that does not include
-        that of its maker, or after its memory was overwritten; or if it is made twice.
+        that of its producer, or after its memory was overwritten; or if it is made twice.
     """
     made: dict[str, Guard] = {}
     known = {*graph.constants, *graph.feeds}
@@ -58,7 +58,7 @@ def verify(graph: StepGraph, after: str) -> None:
 
 
 def _conditions(graph: StepGraph) -> dict[str, Guard]:
-    """By the name of each flag, the only condition under which it is set."""
+    """Return the only condition under which each flag is set, by its name."""
     set_by: dict[str, list[Guard]] = {}
     for step in graph:
         if step.kind == "flag" and step.arguments == [True]:

@@ -72,7 +72,7 @@ class BaseSession:
         self._lock = threading.RLock()
         self._resources: Resources | None = None
         self._fetches: dict[Any, Fetches] = {}
-        self._plans: dict[Any, PlanCache[Any]] = {}  # by fetches and what is fed
+        self._plans: dict[Any, PlanCache[Any]] = {}  # by fetches and feeds
         self._edition = -1
         self._changes = 0  # how often the graph had changed before a run
         self._placement = Placement(
