@@ -17,6 +17,7 @@ from stillflow.runtime.devices.moves import HOST
 from stillflow.runtime.plan.facts import Facts
 from stillflow.runtime.plan.plan import make_plan
 from stillflow.runtime.plan.prune import needed_ops
+from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.trace import Tracer
 
 # What the graph knows of the inputs: their values, shapes, ranks, or types alone.
@@ -40,7 +41,7 @@ class Built:
         """Run a plan that relies on nothing but the shapes that the graph knows."""
         with tf.Session(graph=self.graph) as session:
             unknown = {tensor: tensor._dims for tensor in self.feeds}
-            plan = make_plan(session._get_resources(), self.outputs, [], unknown)
+            plan = make_plan(session._get_resources(), PlanRequest(self.outputs, [], unknown))
             return plan(*self.feeds.values())
 
     def hidden_views(self) -> list[tuple[tf.Tensor, tf.Tensor]]:
@@ -49,7 +50,8 @@ class Built:
         with tf.Session(graph=self.graph) as session:
             resources = session._get_resources()
             places = [HOST] * len(shapes)
-            plan = make_plan(resources, [], [], shapes, raw=self.outputs, places=places)
+            request = PlanRequest([], [], shapes, raw=self.outputs, places=places)
+            plan = make_plan(resources, request)
             values = plan(*self.feeds.values())
             tracer = Tracer(Facts(resources, shapes))
             for tensor in self.feeds:

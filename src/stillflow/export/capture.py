@@ -13,7 +13,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.functions.inlining import inline, is_call
 from stillflow.runtime.loops.frames import find_frames, has_loops
-from stillflow.runtime.passes.dead_steps import drop_unused
+from stillflow.runtime.passes.dead_steps import live_steps
 from stillflow.runtime.plan.facts import Facts, PlanNode
 from stillflow.runtime.plan.prune import order
 from stillflow.runtime.plan.steps import Guard, Step, Value
@@ -144,7 +144,7 @@ def capture(resources: Resources, inputs: Sequence[Tensor], outputs: Sequence[Te
     fed = list(names.values())
     program = Program(
         graph, list(zip(inputs, fed[: len(inputs)], strict=True)),
-        list(zip(outputs, values, strict=True)), drop_unused(tracer.steps, keep, ()), tracer,
+        list(zip(outputs, values, strict=True)), live_steps(tracer.steps, keep), tracer,
     )  # fmt: skip
     program.training = dict(zip(fed[len(inputs) :], switches, strict=True))
     _find_parameters(program, tracer)

@@ -101,6 +101,8 @@ class LoopCode:
             wanted.append(self.predicate)
         tracer.invariant -= shown_variables(tracer)
         self._sort(live_steps(tracer.steps, wanted))
+        if tracer.facts.exporting:  # others write it, and have passes of their own
+            return
         keep_scalars(self)
         shapes: Shapes = {
             value.name: (tracer.facts.dims(tensor), tensor.dtype.base_dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.ops.math import hits
+from stillflow.ops.math import row_extremes
 from stillflow.runtime.passes.patterns import Call, match
 from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Step, fuse, in_order
