@@ -136,6 +136,87 @@ def sequence_examples(tf):
     ]
 
 
+def listed(tf, key, *lists):
+    """The bytes of a SequenceExample: a list of features, each a pair of a kind and its values."""
+    made = tf.train.SequenceExample()
+    found = made.feature_lists.feature_list[key]
+    for feature in lists:
+        added = found.feature.add()
+        if feature is not None:
+            kind, values = feature
+            getattr(added, kind).SetInParent()
+            getattr(added, kind).value.extend(values)
+    return made.SerializeToString()
+
+
+def in_context(tf, key, kind=None, values=()):
+    """The bytes of a SequenceExample whose context has one feature, of no kind if it is None."""
+    made = tf.train.SequenceExample()
+    feature = made.context.feature[key]
+    if kind is not None:
+        getattr(feature, kind).SetInParent()
+        getattr(feature, kind).value.extend(values)
+    return made.SerializeToString()
+
+
+@program
+def lists_of_wrong_sizes(tf):
+    text, texts = tf.placeholder(tf.string, []), tf.placeholder(tf.string, [None])
+    fixed, floats = tf.FixedLenSequenceFeature, "float_list"
+    good = listed(tf, "u", (floats, [1.0]))
+    cases = [
+        (good, fixed([2], tf.float32)),
+        (listed(tf, "u", (floats, [1.0]), None), fixed([1], tf.float32)),
+        (listed(tf, "u", (floats, [1.0, 2.0])), fixed([1], tf.float32)),
+        (listed(tf, "u", (floats, [1.0]), (floats, [2.0, 3.0])), fixed([3], tf.float32)),
+        (listed(tf, "u", (floats, [1.0]), (floats, [2.0, 3.0])), fixed([3, 2], tf.float32)),
+        (listed(tf, "u", ("bytes_list", [b"a", b"b"])), fixed([1], tf.string)),
+        (listed(tf, "u", ("int64_list", [])), fixed([1], tf.float32)),
+        (listed(tf, "v"), fixed([1], tf.float32)),
+        (listed(tf, "u", None, (floats, [1.0])), tf.VarLenFeature(tf.float32)),
+    ]
+    runs = []
+    for case, spec in cases:
+        name = "n1"
+        single = tf.parse_single_sequence_example(text, None, {"u": spec}, name)
+        batch = tf.io.parse_sequence_example(texts, None, {"u": spec}, ["n0", name])
+        works = isinstance(spec, tf.VarLenFeature)
+        both = np.array([listed(tf, "u"), case], object)
+        if b"v" not in case:
+            runs.append(Run({"single": single[1]}, {text: case}, fails=not works))
+        runs.append(Run({"batch": batch[1]}, {texts: both}, fails=not works))
+    return runs
+
+
+@program
+def contexts_of_wrong_sizes(tf):
+    text, texts = tf.placeholder(tf.string, []), tf.placeholder(tf.string, [None])
+    fixed, floats = tf.FixedLenFeature, "float_list"
+    three = in_context(tf, "c", floats, [1.0, 2.0, 3.0])
+    two = in_context(tf, "c", floats, [1.0, 2.0])
+    none, empty = in_context(tf, "d"), in_context(tf, "c")
+    words = in_context(tf, "c", "bytes_list", [b"a", b"b"])
+    cases = [
+        ([two, two], fixed([3], tf.float32)),
+        ([three, two], fixed([3], tf.float32)),
+        ([three, two], fixed([2], tf.float32)),
+        ([three, two], fixed([3], tf.float32, [4.0, 5.0, 6.0])),
+        ([three, none], fixed([3], tf.float32)),
+        ([none, none], fixed([], tf.float32)),
+        ([empty, empty], fixed([1], tf.float32, [4.0])),
+        ([words, words], fixed([1], tf.string)),
+        ([three, in_context(tf, "c", "int64_list", [1])], fixed([2], tf.float32)),
+    ]
+    runs = []
+    for case, spec in cases:
+        single = tf.parse_single_sequence_example(text, {"c": spec}, None, "n1")
+        batch = tf.io.parse_sequence_example(texts, {"c": spec}, None, ["n0", "n1"])
+        fits = case[1] is two and spec.shape == [2]
+        runs.append(Run({"single": single[0]}, {text: case[1]}, fails=not fits))
+        runs.append(Run({"batch": batch[0]}, {texts: np.array(case, object)}, fails=True))
+    return runs
+
+
 @program
 def csv(tf):
     lines = tf.placeholder(tf.string)

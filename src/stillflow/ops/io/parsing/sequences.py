@@ -109,7 +109,10 @@ class _Wanted:
         self.message = wire.messages()[1]
 
     def read(self, text: bytes) -> tuple[Any, list[Any]]:
-        """Return the bytes of context features, and lists of those of the others, None for none."""
+        """Return the bytes of context features, and lists of those of the others.
+
+        None stands for a dense feature that the context does not have, and for a list.
+        """
         try:
             example = self.message.FromString(text)
         except Exception:
@@ -117,7 +120,12 @@ class _Wanted:
             raise refuse(f"Could not parse example input, value: '{shown}'") from None
         lists = example.feature_lists.feature_list
         found = [list(lists[k].feature) if k in lists else None for k in self._list_keys]
-        return self._pick_context(example.context.feature), found
+        features = example.context.feature
+        absent = [i for i, f in enumerate(self.context_dense) if f.key not in features]
+        context: list[Any] = list(self._pick_context(features))
+        for place in absent:
+            context[len(self.context_sparse) + place] = None
+        return context, found
 
 
 def _decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: columns.Where) -> wire.Decoded:
@@ -150,20 +158,26 @@ def _refused(
 
 def _check_count(feature: Dense, count: int, index: int, name: str) -> None:
     if count != feature.size:
-        kind = {"string": "bytes"}.get(cpp_name(feature.dtype), cpp_name(feature.dtype))
+        kind = cpp_name(feature.dtype)
+        key, kind, values = ("Key", "bytes", "Values") if kind == "string" else (
+            "Key:", kind, "values"
+        )  # fmt: skip
         raise refuse(
-            f"Name: {name}, Key: {feature.key}, Index: {index}.  Number of {kind} values != "
-            f"expected.  values size: {count} but output shape: {shape_text(feature.shape)}"
+            f"Name: {name}, {key} {feature.key}, Index: {index}.  Number of {kind} values != "
+            f"expected.  {values} size: {count} but output shape: {shape_text(feature.shape)}"
         )
 
 
-def _one_dense(feature: Dense, raw: bytes, default: Any, name: str) -> Any:
-    if not raw:
+def _one_dense(feature: Dense, raw: bytes | None, default: Any, name: str) -> Any:
+    if raw is None:
         if not int(np.prod(default.shape)):
             raise refuse(
                 f"Name: {name}, Context feature '{feature.key}' is required but could not be found."
             )
         return copied(default)
+    if not raw:
+        where = f"Name: {name}, Context feature: {feature.key}.  "
+        raise _refused(wire.WrongKind(0, "none"), raw, feature, where)
     values = _context_values(feature, raw, name)
     _check_count(feature, len(values), 0, name)
     return columns.as_tensor(values, feature.shape)  # type: ignore[arg-type]
@@ -180,9 +194,13 @@ def _check_list(feature: Dense, raws: Any, optional: Any, name: str) -> list[byt
 
 
 def _list_values(feature: Dense, raws: list[bytes], name: str) -> wire.Decoded:
-    found = _decoded(
-        raws, feature, lambda i: f"Name: {name}, Feature list: {feature.key}, Index: {i}.  "
-    )
+    def where(index: int) -> str:
+        return f"Name: {name}, Feature list: {feature.key}, Index: {index}.  "
+
+    found = _decoded(raws, feature, where)
+    if not all(raws):  # the feature has no values of any type
+        index = raws.index(b"")
+        raise _refused(wire.WrongKind(index, "none"), b"", feature, where(index))
     wrong = np.flatnonzero(found.counts != feature.size)
     if len(wrong):
         _check_count(feature, int(found.counts[wrong[0]]), int(wrong[0]), name)
@@ -274,7 +292,7 @@ def _parse_batch(
     count, several = len(made.context_sparse), len(made.list_sparse)
 
     def where(feature: Dense, index: int) -> str:
-        return f"Name: {names[index]}, "
+        raise AssertionError(f"{feature.key}: the counts were checked")
 
     def missing(feature: Dense, index: int) -> str:
         return (
@@ -283,7 +301,12 @@ def _parse_batch(
         )
 
     def context(place: int, feature: Sparse | Dense) -> wire.Block:
-        return _of_batch([row[0][place] for row in rows], feature, names)
+        raws = [row[0][place] for row in rows]
+        block = _of_batch([raw or b"" for raw in raws], feature, names)
+        if isinstance(feature, Sparse):
+            return block
+        present = np.fromiter((raw is not None for raw in raws), bool, len(raws))
+        return block._replace(present=present[None])
 
     outputs = _transposed([
         triple
@@ -291,7 +314,9 @@ def _parse_batch(
         for triple in columns.sparse_columns(context(i, f))
     ])  # fmt: skip
     for i, (f, default) in enumerate(zip(made.context_dense, defaults, strict=True)):
-        outputs += columns.dense_columns([f], context(count + i, f), [default], where, missing)
+        block = context(count + i, f)
+        _check_counts(f, block, default, names)
+        outputs += columns.dense_columns([f], block, [default], where, missing)
     outputs += _transposed([
         _sparse_lists([row[1][i] or [] for row in rows], f, names)
         for i, f in enumerate(made.list_sparse)
@@ -302,6 +327,22 @@ def _parse_batch(
     ]
     outputs += [values for values, _ in dense]
     return outputs + [torch.tensor(lengths, dtype=torch.int64) for _, lengths in dense]
+
+
+def _check_counts(feature: Dense, block: wire.Block, default: Any, names: list[str]) -> None:
+    """Raise the error of a context feature of a wrong size: the largest of the batch comes first.
+
+    Raises:
+      InvalidArgumentError: if there is one.
+    """
+    counts, present = block.counts[0], block.present[0]
+    wrong = np.flatnonzero(present & (counts != feature.size))
+    most = int(counts.max(initial=0))
+    if most != feature.size and (most or not int(np.prod(default.shape))) and len(counts):
+        # TensorFlow ends the sentence with 1, of whatever shape the feature is.
+        raise refuse(f"Inconsistent number of elements for feature {feature.key}: {most} vs 1")
+    if len(wrong):
+        raise refuse(f"Unexpected number of elements in example {names[wrong[0]]}")
 
 
 def _of_batch(raws: list[bytes], feature: Sparse | Dense, names: list[str]) -> wire.Block:
@@ -345,24 +386,37 @@ def _sparse_lists(
     )
 
 
+def _check_rows(
+    feature: Dense, counts: np.ndarray, lengths: list[int], missing: list[bool], names: list[str]
+) -> None:
+    """Raise the error of lists of features: of the whole batch, or of the first wrong example.
+
+    Raises:
+      InvalidArgumentError: if there is one.
+    """
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    odd = np.flatnonzero(counts != feature.size)
+    if len(odd):
+        totals = np.bincount(owners, counts, len(lengths))
+        if not feature.size or totals.max() % feature.size:
+            raise refuse(f"Unexpected shape error in feature {feature.key}")
+    wrong = int(owners[odd[0]]) if len(odd) else len(lengths)
+    if True in missing[:wrong]:
+        raise refuse(f"Missing feature {feature.key} in example {names[missing.index(True)]}")
+    if len(odd):
+        where = f"feature {feature.key}, example {names[wrong]}"
+        raise refuse(f"Unexpected number of elements in {where}")
+
+
 def _dense_lists(
     lists: list[Any], feature: Dense, names: list[str], optional: set[str]
 ) -> tuple[Any, list[int]]:
     """Values [batch, longest, *shape], filled up with zeros, and the lengths of the lists."""
-    for raws in lists:
-        if raws is None and feature.key not in optional:
-            raise refuse(
-                f"Feature: {feature.key} (data type: {cpp_name(feature.dtype)}) is required but "
-                "could not be found."
-            )
     rows = [raws or [] for raws in lists]
     found = _of_lists(rows, feature, names)
     lengths = [len(raws) for raws in rows]
-    owners = np.repeat(np.arange(len(rows)), lengths)
-    wrong = np.flatnonzero(found.counts != feature.size)
-    if len(wrong):
-        name = names[owners[wrong[0]]]
-        raise refuse(f"Unexpected number of elements in example {name}")
+    missing = [raws is None and feature.key not in optional for raws in lists]
+    _check_rows(feature, found.counts, lengths, missing, names)
     longest = max(lengths, default=0)
     kind = found.values.dtype
     empty: Any = b"" if kind.hasobject else 0
