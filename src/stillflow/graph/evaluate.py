@@ -92,12 +92,22 @@ def _settled(op: Operation) -> bool:
     card = op.card
     op._varies = (
         op.type in _NEVER
-        or not card.foldable
+        or not (card.foldable or _is_harmless(op))
         or card.kernel_part is None
         or not op._inputs
         or any(not _is_small(tensor) for tensor in op._outputs)
     )
     return op._varies
+
+
+def _is_harmless(op: Operation) -> bool:
+    """Return True for an operation whose attributes rule the effect of its kind out."""
+    from stillflow.graph.node import Node
+
+    card = op.card
+    if card.harmless is None or card.signature.is_stateful:
+        return False
+    return bool(card.harmless(Node(op, evaluates=False)))
 
 
 def _is_small(tensor: Tensor) -> bool:

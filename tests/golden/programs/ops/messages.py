@@ -231,3 +231,15 @@ def refused(tf):
                              ["a_float", "a_float"], "kinds.Many", source()),
             "two": len(two)}),
     ]
+
+
+@program
+def shapes_by_sizes_of_constant_messages(tf):
+    texts = [tf.train.BytesList(value=[b"a", b"b", b"c"]).SerializeToString(), b""]
+    sizes, (words,) = tf.io.decode_proto(texts, "tensorflow.BytesList", ["value"], [tf.string])
+    return Run({
+        "words": words,
+        "zeros": tf.zeros([tf.shape(words)[1]]),
+        "numbers": tf.reshape(tf.range(6), tf.shape(words)),
+        "ones": tf.fill(sizes[:, 0], 1),
+    })  # fmt: skip

@@ -20,6 +20,13 @@ from stillflow.ops.io.protos.descriptors import (
 from stillflow.ops.io.protos.reading import Found, Wanted, data_loss, field_values
 from stillflow.ops.io.protos.writing import field_bytes
 
+
+def _reads_nothing(node: Node) -> bool:
+    """Return True where the messages are described in the attribute, or known to the process."""
+    source = node.descriptor_source
+    return source in (b"", b"local://") or source.startswith(b"bytes://")
+
+
 decode_proto_op = op(
     """
     DecodeProtoV2(bytes: string) -> (sizes: int32, values: [output_types])
@@ -31,6 +38,7 @@ decode_proto_op = op(
     sanitize: bool = false
     """,
     effect="reads files",
+    harmless=_reads_nothing,
 )
 encode_proto_op = op(
     """
@@ -41,6 +49,7 @@ encode_proto_op = op(
     Tinput_types: list(type) >= 1
     """,
     effect="reads files",
+    harmless=_reads_nothing,
 )
 
 
