@@ -301,7 +301,7 @@ def _place(argument: Any) -> torch.device | None:
 
 
 def _brought(args: Any, kwargs: Any, device: torch.device) -> torch.Tensor:
-    """`tensor.to(device, ...)`"""
+    """Call `tensor.to(device, ...)`."""
     tensor = args[0]
     dtypes = [a for a in (*args[1:], *kwargs.values()) if isinstance(a, torch.dtype)]
     others = [a for a in args[1:] if isinstance(a, torch.Tensor)]

@@ -151,7 +151,7 @@ def _far() -> Variant:
 
 
 class Impossible(Exception):
-    """This machine cannot compute so; the message says why."""
+    """Error for a variant that this machine cannot compute; the message has the reason."""
 
 
 def environment_of(variant: Variant, folder: Path) -> dict[str, str]:

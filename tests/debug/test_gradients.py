@@ -19,7 +19,7 @@ def graph():
 
 @pytest.fixture
 def product():
-    """u (a variable), w = 3 u and y = w - 1."""
+    """Return u (a variable), w = 3 u and y = w - 1."""
     u = tf.Variable(2.0, name="u")
     w = tf.multiply(u, 3.0, name="w")
     return u, w, tf.add(w, -1.0, name="y")

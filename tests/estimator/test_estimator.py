@@ -16,7 +16,7 @@ Y = X @ np.array([[1.0], [2.0]], np.float32)
 
 
 def linear(features, labels, mode, params):
-    """y = x w, trained by gradient descent."""
+    """Model y = x w, trained by gradient descent."""
     predicted = tf.matmul(features["x"], tf.get_variable("w", [2, 1]))
     if mode == tf.estimator.ModeKeys.PREDICT:
         return tf.estimator.EstimatorSpec(

@@ -26,7 +26,7 @@ PATIENCE = 180  # seconds: a busy machine takes long to start and to draw
 
 @pytest.fixture(scope="session")
 def ask(board):
-    """Asks a plugin: ask("scalars/tags", run="run")."""
+    """Provide a function that asks a plugin, as in `ask("scalars/tags", run="run")`."""
 
     def get(path, **query):
         address = f"{board}data/{path}?{urllib.parse.urlencode(query)}"

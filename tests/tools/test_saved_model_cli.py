@@ -31,7 +31,7 @@ Method name is: tensorflow/serving/predict
 
 @pytest.fixture
 def model(tmp_path: Path) -> str:
-    """y = 2 x, and a signature that counts serialized examples."""
+    """Write y = 2 x, and a signature that counts serialized examples."""
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 2], name="x")
         y = tf.multiply(x, tf.Variable(2.0, name="v"), name="y")

@@ -205,11 +205,11 @@ class Bijector(metaclass=abc.ABCMeta):
             return pair.x
 
     def forward(self, x: Any, name: str = "forward") -> Any:
-        """y = g(x)."""
+        """Return y = g(x)."""
         return self._call_forward(x, name)
 
     def inverse(self, y: Any, name: str = "inverse") -> Any:
-        """x = g^-1(y)."""
+        """Return x = g^-1(y)."""
         return self._call_inverse(y, name)
 
     def _argument(self, value: Any, name: str) -> Any:
@@ -229,13 +229,13 @@ class Bijector(metaclass=abc.ABCMeta):
     def inverse_log_det_jacobian(
         self, y: Any, event_ndims: Any, name: str = "inverse_log_det_jacobian"
     ) -> Any:
-        """log |det dx/dy|, summed over events of rank `event_ndims`."""
+        """Return log |det dx/dy|, summed over events of rank `event_ndims`."""
         return self._call_inverse_log_det_jacobian(y, event_ndims, name)
 
     def forward_log_det_jacobian(
         self, x: Any, event_ndims: Any, name: str = "forward_log_det_jacobian"
     ) -> Any:
-        """log |det dy/dx|, summed over events of rank `event_ndims`."""
+        """Return log |det dy/dx|, summed over events of rank `event_ndims`."""
         return self._call_forward_log_det_jacobian(x, event_ndims, name)
 
     def _call_inverse_log_det_jacobian(

@@ -173,7 +173,7 @@ class Resolver(ast.NodeTransformer):
         return node
 
     def _bind(self, function: Any, node: ast.Call) -> tuple[dict[str, Any], ast.Call]:
-        """The arguments of a call that are Stillflow's own, by name, and the call without them."""
+        """Return a call's arguments that are Stillflow's own, by name, and the other call."""
         code = function.__code__
         names = code.co_varnames[: code.co_argcount]
         bound: dict[str, Any] = {}

@@ -112,7 +112,7 @@ def CheckInputFromValidContext(op: Operation, input_op: Operation) -> None:
 
 
 class _Module(ModuleType):
-    """This module, with a variable that programs set."""
+    """Class of this module, with a variable that programs set."""
 
     @property
     def ENABLE_CONTROL_FLOW_V2(self) -> bool:

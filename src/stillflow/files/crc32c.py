@@ -68,7 +68,7 @@ def combine(first: int, second: int, size: int) -> int:
 
 @lru_cache(64)
 def _power(exponent: int) -> int:
-    """x to a power, modulo the checksum's polynomial."""
+    """Return x to a power, modulo the checksum's polynomial."""
     result, square = 1 << 31, 1 << 30
     while exponent:
         if exponent & 1:

@@ -429,7 +429,7 @@ class Operation:
 
     @property
     def node_def(self) -> Any:
-        """This operation as a `NodeDef` message."""
+        """The operation as a `NodeDef` message."""
         from stillflow.graph.graphdef import node_def
 
         return node_def(self)

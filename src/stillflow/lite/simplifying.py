@@ -175,7 +175,7 @@ def _signed(kind: str, place: int, constant: Array) -> tuple[np.float32, Array]:
 
 
 def _hard_swish(view: View, step: Step) -> bool:
-    """x * relu6(x + 3) / 6 is an operator of its own."""
+    """Replace x * relu6(x + 3) / 6 by its own operator."""
     if step.kind != "MUL" or step.options.get("activation"):
         return False
     for inner_place in (0, 1):

@@ -84,7 +84,7 @@ class Node:
 
     @property
     def padding(self) -> str:
-        """ "SAME" or "VALID"."""
+        """The padding: "SAME" or "VALID"."""
         return PADDINGS[_in_range(self.options.padding, PADDINGS, "padding")]
 
     @property

@@ -182,7 +182,8 @@ class SyncReplicasOptimizer(Optimizer):
     def _make_queues(self, global_step: Any) -> Any:
         """Return the token queue, and a queue for the queue runner to close.
 
-        The token queue itself would stay closed on the parameter servers."""
+        The token queue itself would stay closed on the parameter servers.
+        """
         self._sync_token_queue = FIFOQueue(
             -1,
             global_step.dtype.base_dtype,

@@ -39,7 +39,7 @@ class FlatPredictionModel(Model):
         self._prediction_shape = [-1, output_window_size, num_features]
 
     def call(self, input_window_features: Any, output_window_features: Any) -> dict[str, Any]:
-        """ "mean" and "covariance" [batch, output window, features].
+        """Return "mean" and "covariance" [batch, output window, features].
 
         Args:
           input_window_features: [batch, input window, width].

@@ -164,7 +164,10 @@ class RandomWindowInputFn(TimeSeriesInputFn):
         return windowed
 
     def _in_order(self, times: Any) -> Any:
-        """bool [batch]: which windows are; an error if there was none for too long."""
+        """Return bool [batch], True for ordered windows.
+
+        Raises an error if there was none for too long.
+        """
         in_order = tf.reduce_all(times[:, 1:] >= times[:, :-1], axis=1)
         limiter = tf.Variable(
             tf.constant(0, dtype=tf.int64), name="discarded_windows_limiter", trainable=False,

@@ -1,4 +1,4 @@
-"""Windows or macOS as our code and our tests meet them, on the machine that runs the tests.
+r"""Windows or macOS as our code and our tests meet them, on the machine that runs the tests.
 
     make test-platforms
 
@@ -6,7 +6,7 @@ starts each Python with `sitecustomize.py` of this folder. Modules missing on th
 imported by stillflow and its tests, functions and constants are missing from `os`, `signal`,
 `mmap`, `select`, `socket` and `time`, and `sys.platform` and `os.name` have the system's values.
 The standard library and other packages still see this machine: they have their own tests. On
-"Windows", a file that is open or mapped cannot be replaced or removed, text files get "\\r\\n" by
+"Windows", a file that is open or mapped cannot be replaced or removed, text files get "\r\n" by
 default, directories cannot be opened and symbolic links cannot be made. `/proc` is Linux's alone.
 """
 

@@ -1,8 +1,8 @@
-"""Processes, event loops and warnings as before Python 3.14.
+r"""Processes, event loops and warnings as before Python 3.14.
 
 On Linux, a process is started by ``fork`` unless the program chooses otherwise: what it has set up
 is there, and what it hands over need not be pickled.  ``asyncio.get_event_loop()`` makes a loop
-where there is none.  Escapes like ``"\\d"``, and comparisons by ``is``, are not warned of while
+where there is none.  Escapes like ``"\d"``, and comparisons by ``is``, are not warned of while
 sources are compiled.
 """
 

@@ -21,7 +21,7 @@ from stillflow.variables.base import VariableV2
 
 @export("keras.backend.backend")
 def backend() -> str:
-    """ "tensorflow"."""
+    """Return "tensorflow"."""
     return "tensorflow"
 
 

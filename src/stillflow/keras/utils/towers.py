@@ -68,7 +68,7 @@ def device_names() -> list[str]:
 
 
 def short_name(name: str) -> str:
-    """ "/gpu:0" for the full name of that device."""
+    """Return "/gpu:0" for the full name of that device."""
     return "/" + name.lower().split("device:")[1]
 
 

@@ -69,7 +69,8 @@ def _known_depth(node: Node) -> int | None:
 def _mark(indices: Any, depth: int, axis: int, on_value: Any, off_value: Any) -> Any:
     """Fill with `off_value` and put `on_value` at the indices.
 
-    Others than [0, depth) count nowhere."""
+    Others than [0, depth) count nowhere.
+    """
     require_room((*indices.shape, depth), type_of(on_value))
     position = indices.ndim if axis == -1 else axis
     where = indices.long().unsqueeze(position)

@@ -152,8 +152,9 @@ def start_threads(function: Callable[[], None], name: str, count: int = 1) -> No
 
 
 class Prefetching(Walk):
-    """Elements that a thread fetches ahead, some at a time where that is not seen and they are soon
-    made; errors come in their place.
+    """Elements that a thread fetches ahead; errors come in their place.
+
+    Cheap elements are fetched some at a time where that has no visible effect.
     """
 
     def __init__(self, context: Context, source: Walk, limit: int, name: str = "") -> None:

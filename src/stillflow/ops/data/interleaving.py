@@ -48,7 +48,6 @@ Open = Callable[[Element, int], Elements]
 
 def opener(call: Callable[[Element], Element], context: Context, prefix: str) -> Open:
     """Start the dataset that a function gives for element number so and so."""
-
     inner = context.in_functions()
 
     def start(element: Element, number: int) -> Elements:

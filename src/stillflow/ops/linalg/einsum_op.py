@@ -1,4 +1,4 @@
-"""The op Einsum. (`tf.einsum` builds matrix products instead; see `einsum.py`.)"""
+"""The op Einsum; `tf.einsum` builds matrix products instead (see `einsum.py`)."""
 
 from __future__ import annotations
 

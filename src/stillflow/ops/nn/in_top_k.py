@@ -29,7 +29,8 @@ def _in_top_k_shape(node: Node) -> Any:
 def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
     """Return True where fewer than k classes beat the target.
 
-    Ties count as won, non-finite rows not."""
+    Ties count as won, non-finite rows not.
+    """
     classes = predictions.shape[1]
     if classes == 0:
         return torch.zeros(targets.shape, dtype=torch.bool, device=targets.device)

@@ -74,7 +74,7 @@ _INVERSE, _LOG = _log_tables()
 
 
 def log_of_unit(x: np.ndarray) -> np.ndarray:
-    """log x for a float32 array with 2**-24 <= x < 1."""
+    """Return log x for a float32 array with 2**-24 <= x < 1."""
     interval = x.view(np.int32) - np.int32(_LOG_OFFSET - (_BINADES << 23))
     interval >>= np.int32(23 - _LOG_BITS)
     index = interval.astype(np.intp)

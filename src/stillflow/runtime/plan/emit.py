@@ -242,7 +242,6 @@ def guard_errors(
     steps: Sequence[Step],
 ) -> Callable[..., Any]:
     """Wrap a plan so that what a kernel raises names the operation on whose line it happened."""
-
     inference = torch.inference_mode
 
     def run(*arrays: Any) -> Any:

@@ -13,11 +13,11 @@ class ConditionalBijector(Bijector):
     """A transformation whose `_forward`, `_inverse` ... are given what the methods are given."""
 
     def forward(self, x: Any, name: str = "forward", **condition: Any) -> Any:
-        """y = g(x)."""
+        """Return y = g(x)."""
         return self._call_forward(x, name, **condition)
 
     def inverse(self, y: Any, name: str = "inverse", **condition: Any) -> Any:
-        """x = g^-1(y)."""
+        """Return x = g^-1(y)."""
         return self._call_inverse(y, name, **condition)
 
     def inverse_log_det_jacobian(
@@ -27,7 +27,7 @@ class ConditionalBijector(Bijector):
         name: str = "inverse_log_det_jacobian",
         **condition: Any,
     ) -> Any:
-        """log |det dx/dy|, summed over events of rank `event_ndims`."""
+        """Return log |det dx/dy|, summed over events of rank `event_ndims`."""
         return self._call_inverse_log_det_jacobian(y, event_ndims, name, **condition)
 
     def forward_log_det_jacobian(
@@ -37,5 +37,5 @@ class ConditionalBijector(Bijector):
         name: str = "forward_log_det_jacobian",
         **condition: Any,
     ) -> Any:
-        """log |det dy/dx|, summed over events of rank `event_ndims`."""
+        """Return log |det dy/dx|, summed over events of rank `event_ndims`."""
         return self._call_forward_log_det_jacobian(x, event_ndims, name, **condition)

@@ -29,7 +29,8 @@ def network(tf):
 def ran(tf, step=0, device=HOST):
     """Return a `RunMetadata` in which every second operation ran, some twice.
 
-    Each took as long as its place says; one on a GPU has a stream, whose times count."""
+    Each took as long as its place says; one on a GPU has a stream, whose times count.
+    """
     made = tf.RunMetadata()
     main, stream = (made.step_stats.dev_stats.add() for _ in range(2))
     main.device = device

@@ -56,7 +56,8 @@ def run(tf, train, steps=4, trained=True):
     """Run steps, or none.
 
     Where one optimizer does all, TensorFlow may read the weights of constraints before or after it
-    updates them."""
+    updates them.
+    """
     facts = {
         "step": train.name,
         "trainable": [variable.op.name for variable in tf.trainable_variables()],
