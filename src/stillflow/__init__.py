@@ -25,7 +25,7 @@ __version__ = "1.15.5"
 __stillflow_version__ = "0.1.0"
 
 attach(__name__)
-atexit.register(leave_quickly)  # the first, to come after what programs register
+atexit.register(leave_quickly)  # the first, to run after the handlers that programs register
 
 # A thread of GNU's OpenMP, which torch brings along, keeps its processor for a dozen milliseconds
 # while it waits for the others: as long as another process wants it, so long may every kernel take.
@@ -50,7 +50,7 @@ def install(shadow: bool = True, revive: bool = True) -> None:
 
 
 def uninstall() -> None:
-    """Stop serving the name `tensorflow`; what a program has imported already goes on working."""
+    """Stop serving the name `tensorflow`; modules that a program has imported keep working."""
     from stillflow.facade.install import uninstall as stop
 
     stop()

@@ -20,8 +20,8 @@ _LIBRARY = os.path.dirname(os.__file__)
 def leave_quickly() -> None:
     """Leave reference cycles to the end of the process; to be called last.
 
-    What programs hold in modules and in no cycle is finalized as ever. Of the rest, which Python
-    need not finalize either, files are flushed.
+    Objects that modules hold outside of reference cycles are finalized as ever. Of the rest, which
+    Python need not finalize either, files are flushed.
     """
     if "torch" not in sys.modules:
         return

@@ -4,9 +4,9 @@ It is told so by an AttributeError, or an ImportError where it says ``from modul
 that statement swallows an AttributeError, and our explanation with it.
 
 With ``STILLFLOW_LENIENT=1`` a missing name is a stand-in instead, which a program may import,
-derive from and decorate with, and which complains once it is used. That is for programs
-which import more than they use. Below AutoGraph's compiler of Python sources it is so always:
-libraries derive from its classes while they are imported, for what few programs then ask of them.
+derive from and decorate with, and which raises an error once it is used. That is for programs which
+import more than they use. Below AutoGraph's compiler of Python sources it is so always: libraries
+derive from its classes at import, for features that few programs then use.
 """
 
 from __future__ import annotations

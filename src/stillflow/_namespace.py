@@ -1,4 +1,4 @@
-"""The public API as modules that import what is asked of them, when it is asked.
+"""Public API as modules that import their attributes on demand.
 
 `stillflow`, `stillflow.nn`, `stillflow.contrib.layers` and so on are `ApiModule`s: a missing
 attribute is looked up in the table of public names (`_api.py`), imported, and kept. So `import
@@ -6,8 +6,8 @@ stillflow` imports neither NumPy nor torch, and a program pays only for the name
 
 Two kinds of module carry a part of the API. Where a package or module of that name exists (code
 path = API path: `stillflow/train/`), it becomes an `ApiModule` itself once it is imported; where
-none does, one is made. What the table says goes before what a package happens to contain: a
-submodule `layers/dropout.py` does not hide the function `tf.layers.dropout`.
+none does, one is made. The table has priority over the contents of a package: a submodule
+`layers/dropout.py` does not hide the function `tf.layers.dropout`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DYNAMIC = {
     "raw_ops": "stillflow.ops.raw_ops",
 }
 
-# What tf.contrib.keras shows of tf.keras; its optimizers are others.
+# Names of tf.keras in tf.contrib.keras; its optimizers differ.
 _CONTRIB_KERAS = (
     "activations", "applications", "backend", "callbacks", "constraints", "datasets",
     "initializers", "layers", "losses", "metrics", "models", "preprocessing", "regularizers",
@@ -71,7 +71,7 @@ _ALIASES = {
 # Namespaces that include all names of another one.
 _WIDER = {"contrib.slim": "contrib.layers"}
 
-# tf.compat.v2 shares most names with the API; what it has of its own is in the table.
+# tf.compat.v2 shares most names with the API; its own ones are in the table.
 _V2 = "compat.v2."
 
 
@@ -88,7 +88,7 @@ def _prefixes(names: Iterable[str]) -> set[str]:
 _NAMESPACES = _prefixes([*TABLE, *(f"{name}." for name in (*_DYNAMIC, *_ALIASES))])
 
 
-held = ModuleType.__dict__["__dict__"].__get__  # what a module holds by now, no more
+held = ModuleType.__dict__["__dict__"].__get__  # the present content of a module, nothing more
 
 
 class ApiModule(ModuleType):

@@ -1,4 +1,4 @@
-"""Names that TensorFlow had before 1.0, and what became of them: hints in error messages.
+"""Names that TensorFlow had before 1.0, and their replacements: hints in error messages.
 
 TensorFlow 1.15 does not have them either; programs of 2016 do.
 """

@@ -176,12 +176,12 @@ def is_ours(path: str) -> bool:
 
 
 def of_program(frames: list[Any]) -> list[Any]:
-    """Those frames of a stack that are the program's: not of this package, nor of what starts it.
+    """Return the program's frames of a stack: not of this package, nor of a launcher.
 
     Args:
       frames: (file, line, function, ...) each, outermost first.
     """
-    # Of a notebook, the cell is the program; what is outside it serves all cells.
+    # In a notebook, the cell is the program; the frames outside serve all cells.
     shell = [
         at
         for at, frame in enumerate(frames)

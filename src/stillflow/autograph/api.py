@@ -43,7 +43,7 @@ class StackTraceMapper:
 def to_graph(
     entity: Any, recursive: bool = True, experimental_optional_features: Any = None
 ) -> Any:
-    """Return a function that does what another one does, on tensors too.
+    """Return a function that computes the same as another one, on tensors too.
 
     Args:
       entity: a function, a method (whose result takes `self` as its first argument) or a class.
@@ -106,7 +106,7 @@ def to_graph_v1(
     arg_types: Any = None,
     experimental_optional_features: Any = None,
 ) -> Any:
-    """Return a function that does what another one does, on tensors too.
+    """Return a function that computes the same as another one, on tensors too.
 
     Args:
       entity: a function, a method (whose result takes `self` as its first argument) or a class.
@@ -124,7 +124,7 @@ def to_graph_v1(
 
 @export("contrib.autograph.to_code", "compat.v2.autograph.to_code")
 def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
-    """Return the source of what `to_graph` gives. Takes the same arguments."""
+    """Return the source of the result of `to_graph`. Takes the same arguments."""
     options = _options(recursive, experimental_optional_features)
     functions = _members(entity).values() if inspect.isclass(entity) else [_function(entity)]
     return "\n\n".join(ast.unparse(converted_tree(function, options)) for function in functions)
@@ -139,6 +139,6 @@ def to_code_v1(
     indentation: str = "  ",
     experimental_optional_features: Any = None,
 ) -> str:
-    """Return the source of what `to_graph` gives; `indentation` has no effect."""
+    """Return the source of the result of `to_graph`; `indentation` has no effect."""
     del arg_values, arg_types, indentation
     return to_code(entity, recursive, experimental_optional_features)

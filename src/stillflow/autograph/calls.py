@@ -22,7 +22,7 @@ from stillflow.graph.export import export
 from stillflow.util import tf_decorator
 
 _MARK = "__ag_compiled"  # set on functions that are never converted
-# What could not be converted, or need not be.
+# Functions that could not be converted, or need not be.
 _as_it_is: weakref.WeakKeyDictionary[Any, set[ConversionOptions]] = weakref.WeakKeyDictionary()
 
 
@@ -34,7 +34,7 @@ def resolve(f: Any, options: ConversionOptions) -> Any:
         return f
     try:
         if isinstance(f, functools.partial):
-            # A class is made as it is, unless a metaclass says what calling it means.
+            # A class is instantiated without conversion, unless a metaclass redefines its call.
             inside = _converted if inspect.isclass(f.func) else resolve
             return functools.partial(inside(f.func, options), *f.args, **f.keywords)
         return _converted(f, options)
@@ -99,7 +99,7 @@ def _converted(f: Any, options: ConversionOptions) -> Any:
     return convert_function(f, options)
 
 
-# ---- what programs call
+# ---- public functions
 
 
 @export("contrib.autograph.converted_call")

@@ -50,7 +50,7 @@ def part_of(code: CodeType) -> Part | None:
 
 
 def convert_function(function: FunctionType, options: ConversionOptions) -> FunctionType:
-    """Return a function that does what another one does, on tensors too.
+    """Return a function that computes the same as another one, on tensors too.
 
     Raises:
       ValueError: if its source cannot be had.
@@ -92,7 +92,7 @@ def converted_tree(function: FunctionType, options: ConversionOptions) -> Functi
     convert_tree(node, options, lambda name: hasattr(builtins, name) and name not in around)
     if isinstance(node, ast.FunctionDef):
         node.decorator_list, node.returns = [], None
-        # Those of Python 3.12: what the code reads of them is in its closure.
+        # Those of Python 3.12: the ones that the code uses are in its closure.
         node.type_params = []  # type: ignore[attr-defined]
     # Defaults are those of the function; annotations would be looked up again.
     node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)

@@ -19,7 +19,7 @@ from stillflow.ops.control_flow.switch import merge
 
 
 class OrderedEffects:
-    """A context whose operations run in their order, and before what is returned."""
+    """Context whose operations run in their order, and before the returned values."""
 
     def __enter__(self) -> OrderedEffects:
         self._graph = get_default_graph()
@@ -62,7 +62,7 @@ class _Order:
     def __init__(self) -> None:
         self.must_run: dict[Operation, None] = {}
         self._last: dict[Tensor | None, Operation] = {}  # to use a resource, or none
-        # By what a branch knows a resource as, the merge that waits for all who use it there.
+        # By a branch's name of a resource, the merge that waits for all its users there.
         self._merges: dict[Tensor, Operation] = {}
 
     def add(self, op: Operation) -> None:

@@ -1,4 +1,4 @@
-"""Expressions become calls of operators, which look at run time at what they are given."""
+"""Expressions as calls of operators, which check their operands at run time."""
 
 from __future__ import annotations
 

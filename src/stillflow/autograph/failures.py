@@ -1,4 +1,4 @@
-"""Errors of converted functions: what is told of them is where they came from in the program."""
+"""Errors of converted functions: their texts name the origin in the program."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MultilineMessageKeyError(KeyError):
         return self._message
 
 
-MultilineMessageKeyError.__name__ = "KeyError"  # what tracebacks call it
+MultilineMessageKeyError.__name__ = "KeyError"  # its name in tracebacks
 
 
 class FrameInfo(NamedTuple):
@@ -163,7 +163,7 @@ def _stack(error: Exception) -> list[FrameInfo]:
 
 
 def _of_program(error: Exception) -> Iterator[tuple[FrameType, int]]:
-    """Frames and their lines, without what a library does in them."""
+    """Yield frames and their lines, without frames inside of a library."""
     traceback, hidden = error.__traceback__, True
     while traceback is not None:
         frame = traceback.tb_frame

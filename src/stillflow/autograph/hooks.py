@@ -11,7 +11,7 @@ from stillflow.errors import OperatorNotAllowedInGraphError
 from stillflow.graph.autograph_status import ControlStatusCtx, Status, control_status_ctx
 from stillflow.graph.eager_mode import executing_eagerly
 
-# What the converter provides: a decorator, its use on what the library is given, and its errors.
+# The converter's interface: a decorator, its use on the library's arguments, and its errors.
 convert: Hook[Callable[..., Any]] = Hook("autograph.hooks.convert")
 convert_called: Hook[Callable[..., Any]] = Hook("autograph.hooks.convert_called")
 told: Hook[Callable[[Exception], Exception]] = Hook("autograph.hooks.told")

@@ -1,4 +1,4 @@
-"""`break`, `continue` and early `return` become flags that guard what would be skipped.
+"""`break`, `continue` and early `return` as flags that guard the skipped code.
 
     while test:                     break_ = False
         a                           while test and not break_:
@@ -154,7 +154,7 @@ class _LoopJumps(_Jumps):
 
 
 def _move_into_branches(block: Block) -> bool:
-    """Move what follows an `if` that returns into its other branch; say whether all returns.
+    """Move the code after an `if` that returns into its other branch; return True if all returns.
 
     So a branch that returns has a sibling that does too, as tensors need it.
     """

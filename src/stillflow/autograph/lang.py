@@ -34,7 +34,7 @@ def set_loop_options(
 
 @export("contrib.autograph.stack")
 def stack(list_or_tensor: Any, element_dtype: Any = None, strict: bool = True) -> Any:
-    """Stacks what can be stacked: a list of tensors in a graph or a TensorArray.
+    """Stack a list of tensors in a graph or a TensorArray.
 
     Args:
       list_or_tensor: anything.

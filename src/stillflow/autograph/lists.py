@@ -21,9 +21,9 @@ def lower_lists(body: Block, new_name: NewName) -> Block:
 class _Lists(ast.NodeTransformer):
     def __init__(self, new_name: NewName) -> None:
         self.new_name = new_name
-        # What the program said about the items of lists, by the text of the list.
+        # The program's declarations of the items of lists, by the text of the list.
         self.known: dict[str, dict[str, ast.expr]] = {}
-        self.popped: Block = []  # what has to run before the statement being rewritten
+        self.popped: Block = []  # statements to run before the one being rewritten
 
     def block(self, block: Block) -> Block:
         return [new for node in block for new in self.statement(node)]

@@ -30,7 +30,7 @@ class Liveness:
         self._out_of: dict[int, Set] = {}
         self._closures = _closures(body)
         always = Names(body).read & _EVERYTHING
-        # What is live everywhere, since the code may end up elsewhere at any point.
+        # Variables that are live everywhere, since the code may jump at any point.
         self._pinned = frozenset(variables) if always else frozenset()
         self._at_end = frozenset(at_end)
         self._block(body, self._at_end)
@@ -133,7 +133,7 @@ def _defaults(args: ast.arguments) -> list[ast.expr]:
 
 
 def _closures(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
-    """Return the names that each local function reads of what is around it."""
+    """Return the outer names that each local function reads."""
     found: dict[str, set[str]] = {}
     for statement in body:
         for node in ast.walk(statement):

@@ -143,7 +143,7 @@ def parameters(args: ast.arguments) -> list[str]:
 
 
 def free_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """Return the names that a function's body reads of what is around it."""
+    """Return the outer names that a function's body reads."""
     names = Names(node.body)
     own = {*parameters(node.args), *names.bound} - set(names.declared)
     return (names.read | set(names.declared)) - own

@@ -88,7 +88,7 @@ class ConversionOptions:
         return not self.optional_features.isdisjoint((Feature.ALL, feature))
 
     def call_options(self) -> ConversionOptions:
-        """Return the options for what a function converted with these calls."""
+        """Return the options for the callees of a function converted with these."""
         return ConversionOptions(self.recursive, False, self.recursive, self.optional_features)
 
     def as_source(self) -> str:

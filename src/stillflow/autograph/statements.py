@@ -62,7 +62,7 @@ class Statements:
         self.variables = {*own, *names.declared}
         self.liveness, self.expressions = liveness, expressions
         self.inner_function = inner_function
-        # What has a value, or may have one, where the code being rewritten stands.
+        # Names that have a value, or may have one, at the code being rewritten.
         self.bound = {*bound, *names.declared}
 
     def block(self, block: Block) -> Block:
@@ -75,7 +75,7 @@ class Statements:
         return self._plain(node)
 
     def _plain(self, node: ast.stmt) -> Block:
-        """Return a statement that stays as it is, but for what is inside."""
+        """Return a statement unchanged except for its parts."""
         names = Names(node)
         self.bound.update(_bound_by_head(node))
         for name, value in ast.iter_fields(node):
@@ -166,7 +166,7 @@ class Statements:
         self, name: str, parameters: str, state: _State, names: Names, block: Block,
         given: Iterable[str] = (),
     ) -> Block:  # fmt: skip
-        """Return a block as a function; what it changes of the state are the variables around."""
+        """Return a block as a function; its changes of the state are the outer variables."""
         (made,) = statements(f"def {name}({parameters}): pass")
         assert isinstance(made, ast.FunctionDef)
         before = self.bound
@@ -182,7 +182,7 @@ class Statements:
 
 
 class _State:
-    """The variables that a statement changes for what comes after it, or for its next iteration.
+    """Variables that a statement changes for the code after it, or for its next iteration.
 
     Args:
       statements: of the function.
@@ -221,7 +221,7 @@ class _State:
         return statements("\n".join(lines))
 
     def definitions(self) -> Block:
-        """Return the functions that read and set the state, and values for what has none yet."""
+        """Return the functions that read and set the state, and values for unset variables."""
         undefined = [n for n in self.variables if n not in self.bound]
         code = statements("\n".join(f"{n} = ag__.Undefined({n!r})" for n in undefined))
         places = "".join(f"{place}, " for place in (*self.variables, *self.composites))

@@ -66,7 +66,7 @@ commands:
 
 
 def main(arguments: list[str]) -> int | None:
-    """Run what the arguments say; returns the exit status, None for that of the program."""
+    """Run the command; return the exit status, None for that of the program."""
     options = {"--no-revive": False, "--find-nan": False, "--python2": False}
     tf0 = None
     while arguments and arguments[0].startswith("-") and arguments[0] not in ("-", "-m", "-c"):

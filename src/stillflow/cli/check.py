@@ -1,6 +1,7 @@
 """Say which names of TensorFlow a program uses, and which of them are supported.
 
-The program is read, not run. What it uses through containers, calls or getattr() is not found.
+The program is read, not run. Names that it uses through containers, calls or getattr() are not
+found.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Convert a checkpoint to safetensors, NumPy's npz or the newer checkpoint format, and back.
 
-What SOURCE is, is found out; what TARGET is to be, its ending says: .safetensors, .npz, or else a
-checkpoint of format V2. Types and names of tensors stay as they are. Patterns are regular
+The kind of SOURCE is found out; the ending of TARGET decides its kind: .safetensors, .npz, or else
+a checkpoint of format V2. Types and names of tensors stay unchanged. Patterns are regular
 expressions, found anywhere in a name: --skip 'Adam|global_step' leaves an optimizer's state out.
 """
 

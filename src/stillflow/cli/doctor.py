@@ -1,4 +1,4 @@
-"""Say whether Stillflow can work here, on which devices, and what to do if not."""
+"""Check the installation: devices, problems, and how to fix them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stillflow.cli.health.findings import GOOD, WRONG, Finding, findings
 
 
 def main(arguments: list[str]) -> int:
-    """Print what was found; returns the exit status, 1 if something is wrong."""
+    """Print the findings; return the exit status, 1 if something is wrong."""
     parser = argparse.ArgumentParser(prog="python -m stillflow doctor", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON, a list of findings")
     flags = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Say what is in a checkpoint, graph, SavedModel, TFRecord or event file, or file of tensors.
+"""List the content of a checkpoint, graph, SavedModel, TFRecord or event file, or tensor file.
 
 Nothing in the file is run, and no tensor is computed.
 """

@@ -8,7 +8,7 @@ import sys
 
 from stillflow.cli.frames import failing_line
 
-# What were lists in Python 2.
+# Types that were lists in Python 2.
 _NO_LISTS = r"'(?:map|filter|zip|range|dict_(?:keys|values|items))'"
 _SIGNS = re.compile(
     "|".join(

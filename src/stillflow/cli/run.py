@@ -113,7 +113,7 @@ def _execute(code: CodeType) -> None:
 
 
 def _guard(program: Callable[[], None]) -> None:
-    """Run a program; report what ends it with a traceback that begins in the program.
+    """Run a program; report its error with a traceback that begins in the program.
 
     The exception then goes on to the interpreter, which reports it no more, but ends with the exit
     status, and the signal, that belong to it.

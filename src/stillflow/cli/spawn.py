@@ -23,7 +23,7 @@ def _install(revive: bool) -> None:
 
 
 def serve_in_children(revive: bool) -> None:
-    """Send our hook along with what a spawned child is told before it imports the program."""
+    """Send our hook with the data that a spawned child gets before it imports the program."""
     from stillflow.facade.revive.after import after_import
 
     after_import("multiprocessing.spawn", lambda module: _extend(module, revive))

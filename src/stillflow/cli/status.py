@@ -1,4 +1,4 @@
-"""Say what ``import tensorflow`` means in this environment."""
+"""Report which package ``import tensorflow`` imports in this environment."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def optional_param_to_tensor(
 
 
 def partial_shape_to_tensor(shape_like: Any) -> Any:
-    """Return a shape as an int64 vector with -1 for what is not known.
+    """Return a shape as an int64 vector with -1 for unknown sizes.
 
     Raises:
       ValueError: if it is a tensor that is not a vector.

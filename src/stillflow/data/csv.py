@@ -110,7 +110,7 @@ class CsvDatasetV1(DatasetV1Adapter):
 CsvDataset = CsvDatasetV1
 
 
-# ---- what a file tells of its columns
+# ---- columns of a file
 
 
 def _fits(dtype: Any) -> Callable[[str], bool]:
@@ -128,7 +128,7 @@ _NARROWEST_FIRST = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
 def _type_of(text: str, na_value: str, before: Any) -> Any:
-    """Return the narrowest type that holds a text and what came before in its column."""
+    """Return the narrowest type of a text and the earlier ones of its column."""
     if text in ("", na_value):
         return before
     first = 0 if before is None else _TYPE_ORDER.index(before)

@@ -1,4 +1,4 @@
-"""`tf.data.Dataset`: what all datasets can do."""
+"""`tf.data.Dataset`: the base of all datasets."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class DatasetV2(Trackable, CompositeTensor):
 
     @property
     def _flat_structure(self) -> dict[str, Any]:
-        """The attributes that say of what type the elements are."""
+        """The attributes with the types of elements."""
         return {"output_types": self._flat_types, "output_shapes": self._flat_shapes}
 
     @property
@@ -214,7 +214,7 @@ class DatasetV2(Trackable, CompositeTensor):
         generator: Callable[..., Any], output_types: Any, output_shapes: Any = None,
         args: Any = None,
     ) -> Any:  # fmt: skip
-        """Return a dataset of what a Python generator yields.
+        """Return a dataset of the elements that a Python generator yields.
 
         Args:
           generator: a callable that gives an iterable; it is called whenever an iterator starts.

@@ -36,7 +36,7 @@ export_value("data.experimental.UNKNOWN_CARDINALITY", UNKNOWN)
 
 
 class _MapAndBatchDataset(_Mapped):
-    """Batches of what a function gives."""
+    """Batches of a function's results."""
 
     _name = "tf.data.experimental.map_and_batch()"
 

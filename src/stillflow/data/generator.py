@@ -1,4 +1,4 @@
-"""Datasets of what Python generators yield."""
+"""Datasets of Python generators."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Callable
 
 
 def _filled(shapes: Any, filler: Any) -> Any:
-    """Shapes with `filler` for what is not known."""
+    """Return shapes with `filler` for unknown sizes."""
     padded = []
     for shape in nest.flatten(shapes):
         dims = TensorShape(shape)

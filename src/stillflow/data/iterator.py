@@ -189,7 +189,7 @@ class Iterator(Trackable):
             )
 
     def get_next(self, name: str | None = None) -> Any:
-        """Return the next element. Call it once, and run what it gives again and again.
+        """Return the next element. Call it once, and run the result repeatedly.
 
         Args:
           name: of the operation.
@@ -246,8 +246,8 @@ def _check(mine: Any, theirs: Any, fits: Any, message: str) -> None:
 class IteratorV2(Trackable, CompositeTensor):
     """Walks a dataset with Python's `next`.
 
-    Where operations run when they are called, that is what walks it; in the body of a function,
-    each `next` adds an operation that does.
+    In eager execution, the executor walks it; in the body of a function, each `next` adds an
+    operation that does.
 
     Args:
       dataset: what to walk.
@@ -342,7 +342,7 @@ class IteratorSpec(TypeSpec):
 
 @export("contrib.eager.Iterator")
 class EagerIterator(IteratorV2):
-    """The older name of what `iter(dataset)` gives.
+    """Older name of the result of `iter(dataset)`.
 
     Raises:
       RuntimeError: where operations do not run when they are called.

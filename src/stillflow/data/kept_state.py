@@ -1,7 +1,7 @@
 """State of datasets that outlives their iterators: seeds of shuffles, memory of caches.
 
-So it is where `tf.enable_v2_behavior` was called: each iterator of a shuffled dataset has an order
-of its own, and a second one gives what the first one put into a cache.
+This is so after `tf.enable_v2_behavior`: each iterator of a shuffled dataset has its own order, and
+a second one gives the elements that the first one put into a cache.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Datasets of what functions of a program give."""
+"""Datasets of the results of a program's functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 
 
 class _Mapped(UnaryDataset):
-    """A dataset of what a function gives."""
+    """Dataset of a function's results."""
 
     _name = "Dataset.map()"
 

@@ -1,4 +1,4 @@
-"""Options of datasets: `tf.data.Options` and what it is made of."""
+"""Options of datasets: `tf.data.Options` and its parts."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class Options(OptionsBase):
         return result
 
     def merge(self, options: Options) -> Options:
-        """Return options that say what both say.
+        """Merge two sets of options.
 
         Raises:
           ValueError: if they contradict each other.

@@ -1,4 +1,4 @@
-"""Datasets of what is in files."""
+"""Datasets of files' contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of what is in record files: of records, and of the features of examples."""
+"""Batches of record files' contents: of records, and of the features of examples."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from stillflow.ops.data.snapshots import snapshot_dataset_op
 
 COMPRESSION_GZIP = "GZIP"
 COMPRESSION_NONE = None
-_DEFAULT = -1  # stands for what the operation does where nothing is said
+_DEFAULT = -1  # selects the operation's default
 
 
 class _SnapshotDataset(UnaryUnchangedStructureDataset):

@@ -1,4 +1,4 @@
-"""Datasets of what queries of databases give."""
+"""Datasets of the results of database queries."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def _SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
 
 
 def normalize_element(element: Any) -> Any:
-    """Make tensors of what is none in an element."""
+    """Convert the parts of an element to tensors."""
     normalized = []
     with name_scope("normalize_element"):
         for index, value in enumerate(nest.flatten(element)):

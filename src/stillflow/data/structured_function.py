@@ -22,7 +22,7 @@ from stillflow.variables.variable_scope import get_variable_scope
 
 
 class _Body(FuncGraph):
-    """A body whose placeholders are called after what they stand for."""
+    """Body whose placeholders are named after their arguments."""
 
     _seed_used = False  # whether an operation without a seed of its own used the graph's
 
@@ -112,7 +112,7 @@ class StructuredFunctionWrapper:
         body.seed = body.outer_graph.seed
         _share_collections(body)
         tables = len(body.get_collection_ref(GraphKeys.TABLE_INITIALIZERS))
-        # What is traced as a function is not converted unless it says so; `tf_convert` does.
+        # Traced functions are not converted unless they request it; `tf_convert` does.
         status = control_status_ctx() if use_legacy_function else ControlStatusCtx(Status.DISABLED)
         with body.as_default(), status:
             self._trace(body, ordered=not use_legacy_function)

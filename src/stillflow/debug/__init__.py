@@ -1,7 +1,7 @@
 """tfdbg, `tensorflow.python.debug`: looks at every tensor of a run.
 
-`watching` says what to record, `stillflow.runtime` records it, `dump_dir` reads it back; sessions
-and hooks do all of that around a program's own runs, and `console` lets a person ask.
+`watching` selects the tensors to record, `stillflow.runtime` records them, `dump_dir` reads them
+back; sessions and hooks do all of that around a program's own runs, and `console` is interactive.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`DebugDumpDir`: what a watched run wrote into a folder."""
+"""`DebugDumpDir`: the dumps of a watched run in a folder."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class DebugDumpDir:
             for (node, _), time in first.items():
                 for source in graph.sources[node]:
                     if graph.nodes[node].op in ("Merge", "RefMerge"):
-                        continue  # takes what comes first; the rest may come later
+                        continue  # takes the first entry; the rest may come later
                     if first.get(source, time) > time:
                         raise ValueError(
                             "Causality violated in timing relations of debug dumps: "
@@ -167,7 +167,7 @@ class DebugDumpDir:
         return {device: graph.graph_def for device, graph in self._graphs.items()}
 
     def loaded_partition_graphs(self) -> bool:
-        """Return True if it is known what ran."""
+        """Return True if the graphs that ran are known."""
         return bool(self._graphs)
 
     def nodes(self, device_name: str | None = None) -> list[str]:

@@ -81,7 +81,7 @@ class DumpingDebugWrapperSession(BaseDebugWrapperSession):
 
 
 class DumpingDebugHook(SessionRunHook):
-    """Does for a `MonitoredSession` what `DumpingDebugWrapperSession` does for a session.
+    """Hook that is for a `MonitoredSession` what `DumpingDebugWrapperSession` is for a session.
 
     Args:
       session_root: the folder for the folders of the runs; must not exist, or be empty.

@@ -1,7 +1,7 @@
 """Gradients by the tensors that they belong to: `tf_debug.GradientsDebugger`.
 
-A tensor is watched through an identity whose name says which tensor it passes on and who watches.
-When gradients are built, that of the identity tells the one who watches what arrived.
+A tensor is watched through an identity whose name has the tensor and the watcher. When gradients
+are built, the identity's gradient passes its input to the watcher.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class GradientsDebugger:
 
 
 def clear_gradient_debuggers() -> None:
-    """Forget all debuggers; gradients of what they watch can no longer be built."""
+    """Forget all debuggers; gradients of watched tensors can no longer be built."""
     _debuggers.clear()
 
 

@@ -46,7 +46,7 @@ class _Stops:
         self._watched = False
 
     def before(self, run: RunConsole, graph: Any, options: Any) -> Any:
-        """Asks what to do, unless that was said before; gives the `RunOptions` of the run.
+        """Ask for a decision, unless there is one; return the `RunOptions` of the run.
 
         Raises:
           SystemExit: if the person wants to leave.
@@ -69,7 +69,7 @@ class _Stops:
         return watched_options(options, graph, watch, f"file://{self._folder}")
 
     def after(self, run: RunConsole, graph: Any, error: Any) -> None:
-        """Show what the run computed, if it is one to stop at."""
+        """Show the tensors of the run, if it is one to stop at."""
         if not self._watched:
             self._asks = self._decision.count_down()
             return
@@ -147,7 +147,7 @@ class LocalCLIDebugWrapperSession(BaseDebugWrapperSession):
 
 
 class LocalCLIDebugHook(SessionRunHook):
-    """Does for a `MonitoredSession` what `LocalCLIDebugWrapperSession` does for a session.
+    """Hook that is for a `MonitoredSession` what `LocalCLIDebugWrapperSession` is for a session.
 
     Args:
       ui_type: "curses" or "readline"; both are the same line by line conversation here.

@@ -17,7 +17,7 @@ _LONGEST_WAY = 12
 
 
 def explain(kind: str, op: Operation, result: Numbers, seen: Sightings, way: Iterable[str]) -> str:
-    """Says what an operation took and gave, and where the program made it.
+    """Return the inputs and outputs of an operation, and its creation in the program.
 
     Args:
       kind: "NaN" or "infinity".
@@ -101,8 +101,8 @@ def dumped_origin(dump: DebugDumpDir) -> str:
 def find_nans() -> None:
     """Stop all sessions at the first run with a NaN or infinity, and report its origin.
 
-    A run stops if it fetches one, or puts one into a variable; what is not used may be infinite.
-    All operations run one by one then: programs are slower.
+    A run stops if it fetches one, or assigns one to a variable; unused values may be infinite. All
+    operations run one by one then: programs are slower.
     """
 
     def execute(self: BaseSession, handler: Any, feeds: dict[Tensor, np.ndarray]) -> list[Any]:

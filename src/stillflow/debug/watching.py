@@ -51,7 +51,7 @@ def add_debug_tensor_watch(
     tolerate_debug_op_creation_failures: bool = False,
     global_step: int = -1,
 ) -> None:
-    """Add a tensor to what a run records.
+    """Add a tensor to those that a run records.
 
     Args:
       run_options: the `RunOptions` to change.
@@ -96,7 +96,7 @@ def watch_graph(
         run_options, graph, patterns, all, debug_ops, debug_urls,
         tolerate_debug_op_creation_failures, global_step, reset_disk_byte_usage,
     )  # fmt: skip
-    if not patterns:  # what only the run itself makes, in functions, is wanted too
+    if not patterns:  # tensors that only the run itself makes, in functions, are wanted too
         add_debug_tensor_watch(
             run_options, "*", -1, debug_ops, debug_urls, tolerate_debug_op_creation_failures,
             global_step,
@@ -153,7 +153,7 @@ def _watch(
 
 
 def _patterns(name: str | None, kind: str | None, dtype: str | None) -> list[_Pattern]:
-    """Return the patterns that are given, each with what it is matched against."""
+    """Return the given patterns, each with its subject."""
     texts: list[tuple[str | None, Callable[[Tensor], str]]] = [
         (name, lambda tensor: tensor.op.name),
         (kind, lambda tensor: tensor.op.type),

@@ -127,7 +127,7 @@ class BaseDebugWrapperSession:
 
 
 def watched_options(options: Any, graph: Any, watch: Any, url: str) -> Any:
-    """`RunOptions` that also have what `watch` describes written to `url`.
+    """Return `RunOptions` with the watches of `watch`, written to `url`.
 
     Args:
       options: the caller's `RunOptions`, or None.

@@ -19,7 +19,7 @@ def _of_shared(name: str) -> Any:
 
 
 class AggregatingVariable(Delegate, VariableV2):
-    """A variable on one device; what replicas assign to it becomes one value first.
+    """Variable on one device; values that replicas assign to it are aggregated first.
 
     Args:
       strategy: whose variable it is.

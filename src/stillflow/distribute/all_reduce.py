@@ -1,7 +1,7 @@
 """Graphs that add up tensors of several devices so that each of them has the sum.
 
-Each builder takes one tensor of each device, which it stays on, and gives as many. `red_op` makes
-one tensor of two (rings, halving) or of a list (shuffles); `un_op` is applied to what it made.
+Each builder takes one tensor of each device, which it stays on, and returns as many. `red_op` makes
+one tensor of two (rings, halving) or of a list (shuffles); `un_op` is applied to its result.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class _Ring:
         self.rings = len(before)
 
     def _moves(self, behind: int) -> list[tuple[int, int, int]]:
-        """(device, the one before it, chunk) of what is handed on, so far behind its place."""
+        """Return (device, the one before it, chunk) of each transfer, so far behind its place."""
         count = len(self.chunks)
         return [
             (each, self.before[ring][each],
@@ -338,7 +338,7 @@ def build_nccl_all_reduce(
 def split_by_task(
     devices: Sequence[str], values: Sequence[Any]
 ) -> tuple[list[list[str]], list[Tensors]]:
-    """Return the devices, and what is on them, of each task.
+    """Return the devices, and their values, of each task.
 
     Raises:
       ValueError: if there is not one value for each device.

@@ -136,7 +136,7 @@ def entered_or_required(strategy: StrategyV2) -> Iterator[None]:
 
 
 def wrong_scope(strategy: StrategyV2) -> RuntimeError:
-    """Return the error of what belongs into the scope of a strategy and is not there."""
+    """Return the error of an object that belongs into the scope of a strategy and is not there."""
     if not has_strategy():
         return RuntimeError(f'Need to be inside "with strategy.scope()" for {strategy}')
     return RuntimeError(

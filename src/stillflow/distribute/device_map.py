@@ -134,7 +134,7 @@ class ReplicaDeviceMap(DeviceMap):
 
 
 class WorkerDeviceMap(DeviceMap):
-    """One device for each worker, whose replicas share what is on it.
+    """Map with one device for each worker, whose replicas share its values.
 
     Args:
       devices: their names.

@@ -297,7 +297,7 @@ def input_function_iterator(
     input_fn: Callable[[InputContext], Any], workers: InputWorkers,
     contexts: Sequence[InputContext],
 ) -> DistributedIterator:  # fmt: skip
-    """Return an iterator over what an input function makes for each worker.
+    """Return an iterator over the datasets of an input function for each worker.
 
     Args:
       input_fn: makes a dataset of a replica's batches, or a function that gives one.

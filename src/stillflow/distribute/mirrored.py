@@ -74,7 +74,7 @@ class ReplicasExtended(InputOfReplicas, StrategyExtended):
 
     def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         if isinstance(tensor, (float, int)):
-            return tensor  # which takes the type of what it is used with
+            return tensor  # which takes the type of the other operand
         destinations = destinations or LogicalDeviceSpec(self._device_map, 0)
         return self._cross_device_ops.broadcast(tensor, destinations)
 
@@ -178,7 +178,7 @@ class MirroredExtended(ReplicasExtended):
         return create_mirrored_variable(self._strategy, device_map, logical, make_parts, **kwargs)
 
     def _first_initial_value(self, name: str, kwargs: dict[str, Any]) -> Any:
-        """Return the initial value of the first part, of what the variable is made with."""
+        """Return the initial value of the first part, from the variable's arguments."""
         del name
         return kwargs["initial_value"]
 

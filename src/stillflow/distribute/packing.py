@@ -93,7 +93,7 @@ class SmallTensorPacker:
         self._shapes: ByDevice = []
 
     def pack(self, by_device: ByDevice) -> ByDevice:
-        """Return the packs of each device, followed by what is not packed."""
+        """Return the packs of each device, followed by the tensors that are not packed."""
         small = [index for index, tensor in enumerate(by_device[0]) if self._is_small(tensor)]
         self._runs, _ = runs(small, self.max_group)
         self._shapes = [[tensor.shape for tensor in tensors] for tensors in by_device]
@@ -114,7 +114,7 @@ class SmallTensorPacker:
         return any(first <= index <= last for first, last in self._runs)
 
     def unpack(self, by_device: ByDevice) -> ByDevice:
-        """Return the tensors of each device, of its packs and what was not packed."""
+        """Return the tensors of each device, from its packs and the unpacked ones."""
         if not self._runs:
             return by_device
         result = []

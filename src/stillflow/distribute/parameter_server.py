@@ -298,8 +298,7 @@ def _single(structure: Any) -> Any:
 class ParameterServerStrategy(Strategy):
     """Variables on parameter servers, which workers change each at its own pace.
 
-    Every worker builds a graph of its own; those of `tf.estimator.train_and_evaluate` are what
-    it is for.
+    Every worker builds a graph of its own; it is meant for `tf.estimator.train_and_evaluate`.
 
     Args:
       cluster_resolver: tells the cluster and the task; if None, all is in this process until

@@ -1,8 +1,8 @@
 """Building a function once for each replica, with points at which all replicas meet.
 
 Each replica has a thread, so that it can stop in the middle of the function: where it calls
-`merge_call` it waits until the others are there too, and the thread that asked for the replicas
-builds what is meant for all of them. Only one of the threads builds at any time.
+`merge_call` it waits until the others are there too, and the thread that started the replicas
+builds the operations for all of them. Only one of the threads builds at any time.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def call_for_each_replica(
 
 
 def _merge(strategy: Any, device_map: DeviceMap, replicas: list[_Replica]) -> None:
-    """Build what the replicas have asked for, in the scopes of the first of them."""
+    """Build the requests of the replicas, in the scopes of the first of them."""
     calls = [replica.call for replica in replicas]
     args = regroup(device_map, tuple(call.args for call in calls))
     kwargs = regroup(device_map, tuple(call.kwargs for call in calls))
@@ -160,7 +160,7 @@ class _Replica:
         self._thread.join()
 
     def merge_call(self, call: _Call) -> Any:
-        """Wait until what is meant for all replicas is built, and give this replica's part."""
+        """Wait until the operations for all replicas are built, and return this replica's part."""
         self.call = call
         with self._turns:
             self._is_building = False

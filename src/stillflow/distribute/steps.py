@@ -32,7 +32,7 @@ class MultiStepContext:
         return self._last_step_outputs
 
     def set_last_step_output(self, name: str, output: Any, reduce_op: Any = None) -> None:
-        """Says what a step gives under a name.
+        """Set an output of the step under a name.
 
         Args:
           name: the name.
@@ -96,7 +96,7 @@ def run_steps(
         with get_default_graph().control_dependencies([result]):
             return [number + 1, *flat]
 
-    # What belongs around the loop, rather than into it, is made in this context.
+    # Operations around the loop, rather than in it, are made in this context.
     extended._outer_control_flow_context = get_default_graph()._get_control_flow_context()
     try:
         initial = nest.flatten({} if initial_loop_values is None else initial_loop_values)

@@ -1,4 +1,4 @@
-"""The bases of strategies: what programs use of them, and what libraries use."""
+"""Bases of strategies: interfaces for programs, and for libraries."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class StrategyV2:
         input_fn: Callable[[InputContext], Any],
         replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
     ) -> Any:
-        """Return an iterator over what `input_fn` makes: a dataset of each replica's batches.
+        """Return an iterator over the results of `input_fn`: a dataset of each replica's batches.
 
         Raises:
           ValueError: if the mode is another than `PER_WORKER`.
@@ -159,7 +159,7 @@ class StrategyV2:
         self._extended._configure(session_config, cluster_spec, task_type, task_id)
 
     def update_config_proto(self, config_proto: Any) -> Any:
-        """Return a `ConfigProto` for sessions that run what the strategy builds."""
+        """Return a `ConfigProto` for sessions that run the strategy's graph."""
         return self._extended._update_config_proto(config_proto)
 
     def __copy__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Invertible, differentiable transformations, which keep what they have computed."""
+"""Invertible, differentiable transformations, which cache their results."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ class Bijector(metaclass=abc.ABCMeta):
         if self.is_constant_jacobian:
             self._constant_log_dets[event_ndims] = pair.log_dets[event_ndims]
 
-    # ---- what was computed before
+    # ---- cached results
 
     def _pair_of(self, x: Any = None, y: Any = None, kwargs: Any = None) -> _Pair:
         if x is not None:

@@ -1,4 +1,4 @@
-"""Checks of what distributions are given, as the graph is built and as it runs."""
+"""Checks of distributions' arguments, as the graph is built and as it runs."""
 
 from __future__ import annotations
 

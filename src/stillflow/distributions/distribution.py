@@ -65,8 +65,8 @@ export_value(
 class Distribution:
     """A batch of independent distributions of one family.
 
-    Subclasses define `_sample_n`, `_log_prob`, `_mean` ... of what they support. A sample has the
-    shape `sample_shape + batch_shape + event_shape`.
+    Subclasses define the methods that they support, `_sample_n`, `_log_prob`, `_mean` ... A sample
+    has the shape `sample_shape + batch_shape + event_shape`.
 
     Args:
       dtype: of samples.
@@ -107,7 +107,7 @@ class Distribution:
         self._graph_parents = graph_parents
         self._name: str = name
 
-    # ---- what it was made with
+    # ---- arguments of the constructor
 
     @classmethod
     def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> Any:

@@ -18,7 +18,7 @@ from stillflow.graph.op_text import op_text
 from stillflow.graph.operation import Tensor
 from stillflow.graph.signature import Arg
 
-# Lists longer than this are not looked at for what kind they are.
+# Longer lists are not examined for their kind.
 _FEW = 16
 
 
@@ -126,8 +126,8 @@ def converted(
 ) -> tuple[list[Any], tuple[int, ...] | None]:
     """Return the inputs as a flat list of tensors, and the lengths of the lists in them.
 
-    What is not a tensor gets the type of the first tensor that must be of the same type, wherever
-    that stands.
+    An argument that is not a tensor gets the type of the first tensor that must be of the same
+    type, at any position.
 
     Raises:
       TypeError, ValueError: if a value cannot become a tensor.

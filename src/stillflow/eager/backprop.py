@@ -1,4 +1,4 @@
-"""`tf.GradientTape`: gradients of what was computed within a context.
+"""`tf.GradientTape`: gradients of the computations within a context.
 
 In a graph the tape builds nodes, as `tf.gradients` does, but knows only the operations that were
 made while it recorded.
@@ -98,7 +98,7 @@ class GradientTape:
         self._recording = False
 
     def watch(self, tensor: Any) -> None:
-        """Record what is computed from tensors or variables, one or a structure of them.
+        """Record computations from tensors or variables, one or a structure of them.
 
         Raises:
           ValueError: if something else is found.

@@ -148,7 +148,7 @@ def inf_callback(*told: Any, action: Any = ExecutionCallback.RAISE) -> None:
 
 @export("contrib.eager.nan_callback")
 def nan_callback(*told: Any, action: Any = ExecutionCallback.RAISE) -> None:
-    """`inf_nan_callback` for what is not a number only."""
+    """Check for NaN only; see `inf_nan_callback`."""
     inf_nan_callback(*told, check_inf=False, action=action)
 
 
@@ -163,7 +163,7 @@ def _action_of(callback: Callback) -> ExecutionCallback | None:
 
 @export("contrib.eager.seterr")
 def seterr(inf_or_nan: Any = None) -> dict[str, ExecutionCallback]:
-    """Set what is done about results that are infinite or not a number.
+    """Set the action on results that are infinite or NaN.
 
     Args:
       inf_or_nan: an `ExecutionCallback`, or the value of one; None changes nothing.

@@ -1,8 +1,9 @@
 """The kernels of operations that run when they are called, made once and used again.
 
 A kernel depends on the op, its attributes and the types of its inputs (`Call`), on the shapes of
-its inputs, and on the values of those that the card asks for: shapes, axes, indices. What differs
-only in these shares the op's own state: the stream of a random operation goes on from call to call.
+its inputs, and on the values of those that the card asks for: shapes, axes, indices. Kernels that
+differ only in these share the op's own state: the stream of a random operation goes on from call to
+call.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ class Call:
         data = [(tensor._handle_dims, tensor._handle_dtype) for tensor in op._outputs]
         told = None
         if node.reusable:
-            told, node.held = sorted(node.told), ()  # the kernel outlives what it was made for
+            told, node.held = sorted(node.told), ()  # the kernel outlives the first call
         return Kernel(self, function, data if any(dtype for _, dtype in data) else None, told)
 
 
@@ -173,7 +174,7 @@ class _ByValue:
 
 
 class Kernels:
-    """The kernels that serve more than one call, by what they depend on."""
+    """Kernels that serve more than one call, by their keys."""
 
     def __init__(self) -> None:
         self._made: dict[Any, Kernel | _ByValue] = {}

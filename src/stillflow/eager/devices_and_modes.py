@@ -49,7 +49,7 @@ def get_device_policy() -> str:
 
 @export("config.experimental.set_device_policy")
 def set_device_policy(device_policy: str | None) -> None:
-    """Asks what to do where an operation needs a value of another device; it is copied anyway.
+    """Set the policy for inputs on other devices; they are copied in any case.
 
     Args:
       device_policy: "silent", "silent_for_int32", "warn" or "explicit"; None for the first.

@@ -25,7 +25,7 @@ HANDLES = (dtypes.resource, dtypes.variant)
 
 
 class _KindOfHandle:
-    """The kind of a tensor that holds a handle: what this points to may be known later."""
+    """Kind of a tensor that holds a handle, whose resource may be known later."""
 
     def __get__(self, tensor: Any, owner: Any) -> Any:
         kind = tensor.dtype._type_enum, tensor._handle_dims, tensor._handle_dtype
@@ -50,7 +50,7 @@ class EagerTensor(Tensor):
     """
 
     holds_value = True
-    # What a kernel may depend on, hashable: the type, and the shape or what a handle points to.
+    # A kernel's key, hashable: the type, and the shape or the resource of a handle.
     _kind: Any = _KindOfHandle()
     __hash__ = object.__hash__  # by identity, without a call of Python's
 
@@ -81,7 +81,7 @@ class EagerTensor(Tensor):
         return shape_from_dims(self._dims)
 
     def set_shape(self, shape: Any) -> None:
-        """Check what the caller knows about the shape.
+        """Check a shape that the caller knows.
 
         Raises:
           ValueError: if the tensor has another one.
@@ -185,7 +185,7 @@ class EagerTensor(Tensor):
         clone = held.clone() if hasattr(held, "clone") else copy.deepcopy(held, memo)
         return EagerTensor(clone, self.dtype)
 
-    # ---- what is shown
+    # ---- text forms
 
     def _text(self, show: Any) -> str:
         if self.dtype in HANDLES:

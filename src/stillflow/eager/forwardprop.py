@@ -111,7 +111,7 @@ class ForwardGradientAccumulator:
     """Accumulator of Jacobian-vector products of the operations within its context.
 
     Accumulators see each operation in the order in which they were entered, and the outer ones see
-    what the inner ones compute: derivatives of higher order are asked of the outer one.
+    the computations of the inner ones: derivatives of higher order are asked of the outer one.
 
         with ForwardGradientAccumulator() as accumulator:
             accumulator.watch(x, tf.constant([1.0, 0.0]))
@@ -191,7 +191,7 @@ class ForwardGradientAccumulator:
 def tangents_of(
     run: Callable[[], Sequence[Tensor]], inputs: Sequence[Tensor], tangents: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """Return the tangents of the tensors that a function gives, for those of what it takes."""
+    """Return the tangents of a function's results, for those of its arguments."""
     recorder = _Recorder()
     for tensor, tangent in zip(inputs, tangents, strict=True):
         recorder.tangents.set(tensor, tangent)

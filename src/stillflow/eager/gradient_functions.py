@@ -36,7 +36,7 @@ def _gradients(tape: tapes.Tape, target: Any, sources: Sequence[Any], given: Any
 
 @export("contrib.eager.implicit_value_and_gradients")
 def implicit_val_and_grad(f: Function) -> Function:
-    """Return a function that gives what `f` does, and its gradient by the variables that `f` reads.
+    """Return a function with the result of `f`, and its gradient by the variables that `f` reads.
 
     Args:
       f: gives a tensor.
@@ -90,7 +90,7 @@ def gradients_function(f: Function, params: Any = None) -> Function:
 
 @export("contrib.eager.value_and_gradients_function")
 def val_and_grad_function(f: Function, params: Any = None) -> Function:
-    """Return a function that gives what `f` does, and its gradients by some of its arguments.
+    """Return a function with the result of `f`, and its gradients by some of its arguments.
 
     Args:
       f: takes tensors and gives a tensor.

@@ -2,8 +2,8 @@
 
 While the `ImmediateGraph` is the default graph, calling an op's card converts the arguments, finds
 the kernel for their types and shapes (`eager/calls.py`) and runs it; the results are
-`EagerTensor`s, which hold their values. Nothing is kept but kernels: values last as long as their
-tensors, and variables as long as their handles. Tapes record what they watch: it can be
+`EagerTensor`s, which hold their values. Only kernels are kept: values last as long as their
+tensors, and variables as long as their handles. Tapes record watched computations, to be
 differentiated.
 """
 
@@ -329,7 +329,7 @@ class ImmediateGraph(EagerContext):
 def _compute(kernel: Kernel, held: list[Any], name: str | None) -> Any:
     """Return the results of a kernel.
 
-    See `Flushed` and `torch.inference_mode` for what it runs under.
+    It runs under `Flushed` and `torch.inference_mode`; see there.
     """
     if kernel.touches:
         card = kernel.card
@@ -361,7 +361,7 @@ def _several(kernel: Kernel, values: Any) -> list[EagerTensor]:
 
 
 def _own(value: Any) -> Any:
-    """Return a value in memory of its own, for what keeps it and may change it in place."""
+    """Return a copy of a value, for an owner that keeps it and may change it in place."""
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 

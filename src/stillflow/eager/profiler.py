@@ -1,4 +1,4 @@
-"""`tensorflow.python.eager.profiler`: what sessions and operations do between two moments.
+"""`tensorflow.python.eager.profiler`: the operations of sessions between two moments.
 
 TensorFlow keeps it as a `Trace` message (tensorflow/core/protobuf/trace_events.proto), which the
 profile plugin of TensorBoard draws: a row for each thread that asks for work, and beneath it one
@@ -40,7 +40,7 @@ class ProfilerNotRunningError(Exception):
 class _Recording:
     """Everything that runs from now on until it ends, in sessions and at once.
 
-    What a traced function consists of is not told: its calls are.
+    The operations inside of a traced function are not recorded, its calls are.
     """
 
     def __init__(self) -> None:

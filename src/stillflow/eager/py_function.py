@@ -33,7 +33,7 @@ class _KeptToken(bytes):
 
 
 class _EagerFunction:
-    """A function of tensors with values, and what its gradient needs of the calls so far.
+    """Function of eager tensors, and the data of its calls that its gradient needs.
 
     Args:
       function: takes and gives tensors.
@@ -58,7 +58,7 @@ class _EagerFunction:
         return eager_py_func_op(inputs, token=token, Tout=list(self._types), name=name)
 
     def _apply_now(self, inputs: Sequence[Any], name: str | None) -> Sequence[Tensor]:
-        """Run the operation now. Nothing but tapes keeps the function and what its gradient needs.
+        """Run the operation now. Only tapes keep the function and its gradient's data.
 
         So the kernel is not kept, either: no second call could use it.
         """

@@ -26,12 +26,12 @@ def push_new_tape(persistent: bool = False, watch_accessed_variables: bool = Tru
 
 
 def watch(tape: Tape, tensor: Any) -> None:
-    """Record what is computed from a tensor."""
+    """Record computations from a tensor."""
     tape.watch(tensor)
 
 
 def watch_variable(tape: Tape, variable: Any) -> None:
-    """Record what is computed from a resource variable."""
+    """Record computations from a resource variable."""
     tape.watch_variable(variable)
 
 

@@ -136,7 +136,7 @@ def _sum(grads: list[Any]) -> Any:
 
 
 def like(tensor: Any, make: Callable[..., Any]) -> Any:
-    """Ones or zeros of a tensor's type and shape; None for what has no number."""
+    """Return ones or zeros of a tensor's type and shape; None for types without numbers."""
     dtype = tensor.dtype.base_dtype
     if dtype == dtypes.string or (make is zeros and dtype in (dtypes.resource, dtypes.variant)):
         return None

@@ -44,7 +44,7 @@ def enable_v2_behavior() -> None:
 
 @export("disable_v2_behavior")
 def disable_v2_behavior() -> None:
-    """Turn off all that `enable_v2_behavior` turns on; what it does is the default."""
+    """Turn off `enable_v2_behavior`, which is the default."""
     global is_enabled
     is_enabled = False
     disable_eager_execution()

@@ -94,7 +94,7 @@ def _begin(
 def input_iterator(
     estimator: Any, strategy: Any, input_fn: Callable[..., Any], mode: Any
 ) -> tuple[Any, list[Any]]:
-    """Return an iterator over what the input function makes, and the hooks that start it."""
+    """Return an iterator over the input function's dataset, and the hooks that start it."""
     iterator = strategy.make_input_fn_iterator(
         lambda context: estimator._call_input_fn(input_fn, mode, context)
     )

@@ -78,7 +78,7 @@ def _events(eval_dir: str) -> Iterator[Any]:
 
 
 def _since(eval_dir: str, metric_name: str, min_steps: int) -> Iterator[tuple[int, float]]:
-    """Yield the steps from one on that were evaluated, and what came of a metric."""
+    """Yield the evaluated steps from one on, with the value of a metric."""
     for step, metrics in read_eval_metrics(eval_dir).items():
         if step >= min_steps:
             yield step, metrics[metric_name]

@@ -1,4 +1,4 @@
-"""tf.estimator.Estimator: trains, evaluates, predicts and exports what a model function builds."""
+"""tf.estimator.Estimator: trains, evaluates, predicts and exports the model of a function."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ class Estimator:
         self, checkpoint_path: Any, scaffold: Any, update_op: Any, eval_dict: dict[str, Any],
         all_hooks: list[Any], output_dir: str,
     ) -> dict[str, Any]:  # fmt: skip
-        """Run what is built, and write the results."""
+        """Run the graph, and write the results."""
         results: dict[str, Any] = evaluate_once(
             checkpoint_path, self._config.evaluation_master, scaffold, update_op,
             final_ops=eval_dict, hooks=all_hooks, config=self._session_config,

@@ -114,7 +114,7 @@ def _add(summary: Any, name: str, value: Any) -> None:
 
 
 def _add_serialized(summary: Any, name: str, value: bytes) -> None:
-    """Add what a metric gave as a serialized `Summary`, each value under a number."""
+    """Add a metric's value as a serialized `Summary`, each element under a number."""
     try:
         given = Summary.FromString(value)
     except DecodeError:

@@ -1,4 +1,4 @@
-"""Names of `tf.estimator` for what is defined in `tf.train`."""
+"""Names of `tf.estimator` that are defined in `tf.train`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class DatasetInitializerHook(SessionRunHook):
 
 
 def features_and_labels(result: Any) -> tuple[Any, Any, list[Any]]:
-    """Split what an input function returned.
+    """Split the result of an input function.
 
     Args:
       result: features, (features, labels), or a dataset of them.
@@ -43,7 +43,7 @@ def features_and_labels(result: Any) -> tuple[Any, Any, list[Any]]:
 
 
 def parts_of_element(element: Any) -> tuple[Any, Any]:
-    """Features, and labels or None, of what an input function or its dataset gives.
+    """Return features, and labels or None, of a result of an input function or its dataset.
 
     Raises:
       ValueError: if it is a list or tuple of another length.

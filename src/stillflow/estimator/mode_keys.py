@@ -1,4 +1,4 @@
-"""tf.estimator.ModeKeys: what a model function is called for."""
+"""tf.estimator.ModeKeys: the modes of a model function."""
 
 from __future__ import annotations
 

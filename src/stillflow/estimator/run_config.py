@@ -24,7 +24,7 @@ from stillflow.util.function_utils import fn_args
 _USE_DEFAULT: Any = object()
 _BOTH = "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set."
 
-# What each property must satisfy if it is not None, and what is said if it does not.
+# Condition of each property if it is not None, and the text of its error.
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "model_dir": (bool, "model_dir should be non-empty"),
     **{
@@ -59,7 +59,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "protocol should be grpc or grpc+verbs",
     ),
 }  # fmt: skip
-# What `replace` may change, in the order of RunConfig's arguments.
+# Properties that `replace` may change, in the order of RunConfig's arguments.
 _REPLACEABLE = (
     "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps",
     "save_checkpoints_secs", "session_config", "keep_checkpoint_max",

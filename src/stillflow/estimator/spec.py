@@ -1,4 +1,4 @@
-"""tf.estimator.EstimatorSpec: what a model function returns."""
+"""tf.estimator.EstimatorSpec: the result of a model function."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _exporters(exporters: Any) -> tuple[Any, ...]:
 
 @export("estimator.train_and_evaluate")
 def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
-    """Trains, and evaluates checkpoints; in a cluster, does what TF_CONFIG gives to this task.
+    """Train, and evaluate checkpoints; in a cluster, do the work of this task in TF_CONFIG.
 
     Args:
       estimator: an `Estimator`.

@@ -38,7 +38,7 @@ class Argument:
 
     @property
     def sizes(self) -> str:
-        """A shape as an expression: a tuple of numbers, or of what the tensor holds."""
+        """The shape as an expression: a tuple of numbers, or of the tensor's value."""
         if self.numbers is None:
             return f"{self}.tolist()"
         inner = ", ".join(self.numbers)

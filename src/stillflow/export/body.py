@@ -75,7 +75,7 @@ class Body:
     # ---- lines
 
     def begin(self) -> None:
-        """Start with no line; what was named keeps its name."""
+        """Start with no line; names stay in use."""
         self._records = []
 
     def line(self, text: str, comment: str = "", guard: Guard = ()) -> None:
@@ -169,7 +169,7 @@ class Body:
     # ---- steps
 
     def step(self, step: Step) -> None:
-        """Write a step; what has no source becomes a problem."""
+        """Write a step; one without source becomes a problem."""
         if step.kind == "read" and self.is_outer and step.outputs[0] in self.parameters:
             return
         self._guard = step.guard

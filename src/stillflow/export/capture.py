@@ -1,4 +1,4 @@
-"""A graph's inference part, pruned, folded and traced: what exporters write."""
+"""Inference part of a graph, pruned, folded and traced: the input of exporters."""
 
 from __future__ import annotations
 
@@ -167,7 +167,8 @@ def _is_variable(op: Operation) -> bool:
 def _needed(tensors: Sequence[Tensor], fed: Any) -> list[Operation]:
     """Return the operations that tensors depend on; of control inputs those that tell of branches.
 
-    What else waits for each other, as assertions and updates, is no part of the function.
+    Other operations that wait for each other, such as assertions and updates, are no part of the
+    function.
     """
     stack = [tensor.op for tensor in tensors if tensor not in fed]
     found = set(stack)
@@ -249,7 +250,7 @@ def _require_exportable(ops: Sequence[Operation], fed: Any, inputs: Sequence[Ten
 
 
 def _find_parameters(program: Program, tracer: ExportTracer) -> None:
-    """Note what is a variable's value, and what is a weight."""
+    """Record the values of variables, and the weights."""
     names = {id(state): tensor.op.name for tensor, state in reversed(tracer.facts.handles.items())}
     trainable = _trainable(program.graph)
     reads: dict[str, str] = {}

@@ -299,7 +299,7 @@ class FunctionWriter:
         return ast.unparse(made)
 
     def _defaults(self, arguments: ast.arguments, function: types.FunctionType) -> None:
-        """Write default values as what they are: they may stand for names of the module."""
+        """Write the values of defaults: they may be names of the module."""
         values = function.__defaults__ or ()
         arguments.defaults = [self._parsed(value) for value in values]
         named = function.__kwdefaults__ or {}

@@ -25,7 +25,7 @@ class Problem(NamedTuple):
 
 
 class ExportError(UnimplementedError):
-    """An export is not possible: the message says which nodes stand in the way, and what to do.
+    """Error: an export is not possible; the message names the nodes and the remedy.
 
     Attributes:
       problems: the operations.

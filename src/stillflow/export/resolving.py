@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from stillflow.export.functions import FunctionWriter
 
 UNKNOWN: Any = object()
-# Stillflow's own: they are not written, but what is asked of them is.
+# Stillflow's own: they are not written, but their attributes are.
 _OURS = (DType, Node, Operation, TensorShape)
-# The results of functions outside of Stillflow: the loops in C are not there, and what keeps a
-# process from taking more memory than there is does nothing.
+# Results of functions outside of Stillflow: the native loops are missing, and the memory check does
+# nothing.
 _CONSTANT: dict[Any, Any] = {
     native_kernels.reach: False,
     native_kernels.take: False,
@@ -41,11 +41,11 @@ _CONSTANT: dict[Any, Any] = {
 
 
 class Resolver(ast.NodeTransformer):
-    """Replaces the names that a function takes from outside by what they stand for.
+    """Resolver of the outer names of a function to their values.
 
-    What depends on operations and types of TensorFlow alone is computed; functions that take such
-    are written for these. Branches that are known not to be taken are left out unread, since they
-    may use what is not there.
+    Expressions of TensorFlow's operations and types are computed; functions that take such are
+    written for these. Branches that are known not to be taken are left out unread, since they may
+    use missing names.
     """
 
     def __init__(self, writer: FunctionWriter, names: Mapping[str, Any], local: set[str]) -> None:

@@ -57,7 +57,7 @@ class ModelWriter:
         self.wanted.update(value.name for _, value in program.outputs)
         self._buffer_names = Names([key.partition(".")[0] for key in self.keys.values()])
 
-    # ---- what a module holds
+    # ---- contents of a module
 
     def parameter(self, parameter: Parameter) -> str:
         """Return the expression of a parameter; it becomes a member of the module."""

@@ -27,7 +27,7 @@ PROBING = frozenset(
         "wandb",
     }
 )
-# What programs call to build a graph, in libraries that otherwise only probe.
+# Calls that build a graph, in libraries that otherwise only probe.
 _BUILDING = re.compile(
     r"tensorboard\.(plugins\.\w+\.(summary|summary_v2|_keras)|summary\._tf\b.*|util\.\w+)$"
 )

@@ -52,7 +52,7 @@ quick_execute = execute
 
 
 def record_gradient(op_name: Any, inputs: Any, attrs: Any, results: Any, name: Any = None) -> None:
-    """Do nothing: what `execute` runs is recorded on tapes at once."""
+    """Do nothing: `execute` records on tapes itself."""
 
 
 def forward_gradient(

@@ -11,7 +11,7 @@ from stillflow.estimator.inputs.feeding import enqueue_columns
 
 
 def _columns(data: Any) -> tuple[dict[Any, Any], Any]:
-    """Return the columns of the data, and what names its rows; None for their numbers."""
+    """Return the columns of the data, and its index; None for row numbers."""
     if isinstance(data, np.ndarray):
         return {"rows": data}, None
     if isinstance(data, OrderedDict):

@@ -168,7 +168,7 @@ def _load_logging(_: ModuleType) -> None:
 
 
 def _loader(name: str) -> _Loader | None:
-    """Return what loads a module below ``tensorflow``; None if TensorFlow had no such module."""
+    """Return the loader of a module below ``tensorflow``; None if TensorFlow had no such module."""
     first = overlay(name) if overlay is not None else None
     if first is not None:
         return _Loader(target=first) if isinstance(first, str) else _Loader(first)

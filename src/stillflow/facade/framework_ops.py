@@ -222,7 +222,7 @@ def strip_name_scope(name: str, export_scope: str | None) -> str:
 
 @export("contrib.framework.prepend_name_scope")
 def prepend_name_scope(name: str, import_scope: str | None) -> str:
-    """Return a name, such as `^a`, inside of a scope; what is no name, as it is."""
+    """Return a name, such as `^a`, inside of a scope; other texts unchanged."""
     if not import_scope or not isinstance(name, (str, bytes)):
         return name
     name = name.decode() if isinstance(name, bytes) else name

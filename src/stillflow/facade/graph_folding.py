@@ -1,7 +1,8 @@
-"""``tensorflow.python.grappler.tf_optimizer``: graphs without what they do not need.
+"""``tensorflow.python.grappler.tf_optimizer``: graphs without unnecessary operations.
 
-Of the many rewritings of TensorFlow's optimizer the two that do not change what a graph says:
-operations that no fetch depends on go, and those that depend on constants alone become constants.
+Two of the many rewrites of TensorFlow's optimizer, which do not change the meaning of a graph:
+operations that no fetch depends on are removed, and those that depend on constants alone become
+constants.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _ALL = _modules(
     "transforming",
 )  # fmt: skip
 
-# What starts with an underscore there and here.
+# Names that start with an underscore there and here.
 _UNDERSCORED = {
     name: f"{_OURS}.{module}:{name}"
     for module, names in {

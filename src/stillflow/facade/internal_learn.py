@@ -13,7 +13,7 @@ def _columns(*names: str) -> str:
     return " ".join(f"{_OURS}.feature_columns.{name}" for name in names)
 
 
-# What starts with an underscore there and here: the classes of columns, and what they are made of.
+# Names that start with an underscore there and here: the classes of columns, and their parts.
 _COLUMNS = {
     name: f"{_OURS}.feature_columns.{module}:{name}"
     for module, names in {

@@ -49,7 +49,7 @@ _NAMES = {
     "ragged_where_op": {"selecting": "where"},
     "segment_id_ops": {"segments": "row_splits_to_segment_ids segment_ids_to_row_splits"},
 }
-# Names that are others with us, and what lies elsewhere.
+# Names that differ here, and those that are elsewhere.
 _OTHERS = {
     "ragged_string_ops": {
         "ngrams": "stillflow.strings.splitting:ngrams",

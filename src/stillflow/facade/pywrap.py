@@ -1,4 +1,4 @@
-"""``tensorflow.python.pywrap_tensorflow``: what programs call of TensorFlow's compiled part."""
+"""``tensorflow.python.pywrap_tensorflow``: functions of TensorFlow's compiled part."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def ProfilerFromFile(filename: Any) -> None:
 
 
 def DeleteProfiler() -> None:
-    """Forget what `ProfilerFromFile` has read."""
+    """Delete the data that `ProfilerFromFile` has read."""
     from stillflow.profiler.profiler import Profiler
 
     if "_model" in vars(Profiler):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 _said: set[str] = set()
-# What lies between a name that is asked for and the module that asks.
+# Frames between the look-up of a name and the module that needs it.
 _MACHINERY = ("stillflow.facade.", "importlib", "_frozen_importlib")
 
 

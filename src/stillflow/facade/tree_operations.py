@@ -30,7 +30,8 @@ NAMES = {
 def __getattr__(name: str) -> Any:
     if name not in NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    from stillflow.ops.raw_ops import positional  # what serves names is imported before operations
+    # the resolver of names is imported before operations
+    from stillflow.ops.raw_ops import positional
 
     return positional(NAMES[name])
 

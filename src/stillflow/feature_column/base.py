@@ -21,7 +21,7 @@ TensorSequenceLengthPair = namedtuple(
 
 
 class _Ordered:
-    """Columns are sorted by what they print as."""
+    """Columns are sorted by their text."""
 
     def __lt__(self, other: Any) -> bool:
         return str(self) < str(other)

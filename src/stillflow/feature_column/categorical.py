@@ -19,7 +19,7 @@ from stillflow.platform import tf_logging as logging
 
 
 class _OfFeature(Categorical):
-    """A categorical column of one feature; subclasses say what its ids are."""
+    """Categorical column of one feature; subclasses define its ids."""
 
     key: str
     dtype: Any

@@ -22,7 +22,7 @@ class CrossedColumn(
 
     @property
     def name(self) -> str:
-        """The sorted names of what is combined."""
+        """The sorted names of the combined features."""
         names = [key if isinstance(key, str) else key.name for key in _leaves(self)]
         return "_X_".join(sorted(names))
 

@@ -85,7 +85,7 @@ class _FeaturesLayer(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """Return the layer of what `get_config` gave."""
+        """Return the layer of a configuration from `get_config`."""
         columns = deserialize_feature_columns(config["feature_columns"], custom_objects)
         return cls(**{**config, "feature_columns": columns})
 
@@ -149,7 +149,7 @@ class DenseFeaturesV2(DenseFeatures):
         super(_FeaturesLayer, self).build(None)
 
 
-DenseFeaturesV2.__name__ = "DenseFeatures"  # what configurations and names of layers say
+DenseFeaturesV2.__name__ = "DenseFeatures"  # the name in configurations and names of layers
 
 
 @export("keras.experimental.SequenceFeatures")

@@ -110,7 +110,7 @@ class _LinearModelLayer(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """Return the layer of what `get_config` gave."""
+        """Return the layer of a configuration from `get_config`."""
         columns = deserialize_feature_columns(config["feature_columns"], custom_objects)
         return cls(**{**config, "feature_columns": columns})
 

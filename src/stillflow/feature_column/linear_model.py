@@ -113,7 +113,7 @@ class _LinearModel(Model):
                 column, units, sparse_combiner, collections, trainable, layer_name, **kwargs
             )
             self._column_layers[layer_name] = layer
-            setattr(self, f"layer-{layer_name}", layer)  # what checkpoints call it
+            setattr(self, f"layer-{layer_name}", layer)  # its name in checkpoints
         self._bias_layer = _BiasLayer(units, collections, trainable, "bias_layer", **kwargs)
         self._cols_to_vars: dict[Any, Any] = {}
 

@@ -1,4 +1,4 @@
-"""Dense vectors of categorical columns: what embedding columns of all kinds share."""
+"""Dense vectors of categorical columns: the shared part of embedding columns."""
 
 from __future__ import annotations
 

@@ -142,6 +142,6 @@ def serialize_feature_columns(feature_columns: Any) -> list[Any]:
 
 
 def deserialize_feature_columns(configs: Any, custom_objects: Any = None) -> list[Any]:
-    """`deserialize_feature_column` of each; what columns share is made once."""
+    """Deserialize each by `deserialize_feature_column`; shared parts are made once."""
     known: dict[str, Any] = {}
     return [deserialize_feature_column(config, custom_objects, known) for config in configs]

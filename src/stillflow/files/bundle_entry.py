@@ -1,7 +1,7 @@
 """Index entries of V2 checkpoints: `BundleEntryProto`s, encoded and decoded.
 
-A checkpoint may have very many of them, and few that differ in more than numbers. So what they have
-in common, their type and shape, is parsed and made once, and the numbers behind it by hand.
+A checkpoint may have very many of them, and few that differ in more than numbers. So the common
+part, type and shape, is parsed and made once, and the numbers behind it by hand.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def decode(raw: bytes) -> Entry | None:
 def decode_all(raws: Sequence[bytes]) -> list[Entry | None]:
     """Decode many entries; None for those that are missing and those that are no messages.
 
-    The numbers of all are read at once; what is not written as TensorFlow writes it is left to
+    The numbers of all are read at once; entries in another form than TensorFlow's are left to
     `decode`.
     """
     if len(raws) < _FEW:

@@ -28,7 +28,7 @@ _UNREADABLE = (
 
 _PIECE = 1 << 20
 _SMALL = 1 << 14  # tensors of less bytes are read together
-_GAP = 1 << 12  # what may lie between two of them
+_GAP = 1 << 12  # allowed gap between two of them
 _STRETCH = 1 << 22
 
 
@@ -139,7 +139,7 @@ class BundleReader:
             if key not in self._parsed and (raw := self._raw.get(key)) is not None
         }
         for key, found in zip(raws, bundle_entry.decode_all(list(raws.values()))):
-            if found is not None:  # else `entry` says what is wrong
+            if found is not None:  # else `entry` raises the error
                 self._parsed[key] = found
         return list(map(self._entry, keys))
 

@@ -27,7 +27,7 @@ from stillflow.files.local_path import is_remote, plain_path
 from stillflow.platform import tf_logging as logging
 from stillflow.util.threads import our_thread
 
-_PAUSE = 0.03  # seconds between looks at what there is to do
+_PAUSE = 0.03  # seconds between checks for work
 _QUIET = 1.0  # seconds without a save before one goes to the disk
 _LARGE = 1 << 20
 _OFTEN = 5.0  # seconds; who saves that often is not made to wait for the disk

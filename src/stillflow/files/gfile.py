@@ -275,7 +275,7 @@ def is_directory(dirname: Any) -> bool:
 
 @export("io.gfile.listdir")
 def list_directory_v2(path: Any) -> list[str]:
-    """Return the names of what is in a directory, in its own order, without the directory's name.
+    """Return the names in a directory, in its own order, without the directory's name.
 
     Raises:
       NotFoundError: If there is no such directory.
@@ -290,7 +290,7 @@ def list_directory_v2(path: Any) -> list[str]:
 
 @export("gfile.ListDirectory")
 def list_directory(dirname: Any) -> list[str]:
-    """Return the names of what is in a directory; see `tf.io.gfile.listdir`."""
+    """Return the names in a directory; see `tf.io.gfile.listdir`."""
     return list_directory_v2(dirname)
 
 

@@ -110,7 +110,7 @@ def _indices(data: bytes, bits: int, count: int) -> np.ndarray[Any, Any]:
     at = found.ctypes.data
     if library and 1 <= bits <= 8 and library.unpack_gif(data, len(data), bits, at, count):
         return found
-    return np.frombuffer(_unpacked(data, bits, count), np.uint8)  # or it says what is wrong
+    return np.frombuffer(_unpacked(data, bits, count), np.uint8)  # or it raises an error
 
 
 def _unpacked(data: bytes, bits: int, count: int) -> bytes:

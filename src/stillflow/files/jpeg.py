@@ -1,4 +1,4 @@
-"""JPEG files: what `libjpeg` makes of them with the settings that TensorFlow has.
+"""JPEG files, as `libjpeg` decodes them with TensorFlow's settings.
 
 Decoding uses simplejpeg where it is installed, which has all of these settings; Pillow, which
 encodes, decodes to the same values, slower (jpeg_pillow.py). Both are optional.
@@ -42,7 +42,7 @@ class Header(NamedTuple):
 
 
 def segments(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield where each segment before the first scan begins, and what it holds.
+    """Yield the place of each segment before the first scan, and its content.
 
     Raises:
       JpegError: there is no scan.

@@ -67,7 +67,7 @@ class Kind(NamedTuple):
 
 
 def identify(path: str) -> Kind:
-    """Return what kind of file a path leads to, by its contents.
+    """Return the kind of a path's file, by its contents.
 
     Raises:
       OpError: If there is nothing that can be read.

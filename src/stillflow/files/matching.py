@@ -15,8 +15,8 @@ _SPECIAL = re.compile(r"[*?\[\\]")
 def matching(pattern: str) -> list[str]:
     """Return the names of the files and directories that match a pattern.
 
-    They come in the order in which their directories list them: what a program shuffles, or
-    splits, then is what it is under TensorFlow.
+    They come in the order in which their directories list them: shuffled or split names are then
+    equal to TensorFlow's.
 
     Args:
       pattern: a path in which `*`, `?`, `[abc]`, `[a-z]` and `[!a]` stand for characters of one
@@ -68,7 +68,7 @@ def _check_directory(system: LocalFileSystem, name: str) -> None:
 
 
 def _inside(system: FileSystem, folder: str, part: str) -> list[str]:
-    """Return the names of what is in a folder and matches one part of a pattern."""
+    """Return the names in a folder that match one part of a pattern."""
     if _SPECIAL.search(part) is None:
         name = folder + part
         return [name] if part not in ("", ".", "..") and _is_listed(system, name) else []

@@ -23,7 +23,7 @@ import numpy as np
 from stillflow.files import atomic, crc32c
 from stillflow.files.failures import os_errors
 
-SPAN = 4 << 20  # what a thread takes at a time
+SPAN = 4 << 20  # a thread's share at a time
 _PIECE = 1 << 19  # copied, summed and written at once
 _WORKERS = min(os.cpu_count() or 1, 4)
 _AHEAD = 16  # spans that may wait: so much memory stays taken that its owner has given up
@@ -58,7 +58,7 @@ class NewFile:
 
     def __init__(self, path: str, sync: bool = False, size: int = 0) -> None:
         self.path = path
-        self.size = 0  # what has been appended
+        self.size = 0  # number of appended bytes
         self._sync = sync
         self._tail: list[bytes] = []
         self._tail_size = 0
@@ -122,7 +122,7 @@ class NewFile:
         atomic.remove(self.path)
 
     def _flush(self) -> None:
-        """Has threads write what is small."""
+        """Make threads write the small pieces."""
         if self._tail:
             content = np.frombuffer(b"".join(self._tail), np.uint8)
             self._submit(content, self.size - self._tail_size)
@@ -167,7 +167,7 @@ class NewFile:
             start += count
 
     def _wait(self) -> None:
-        """Wait for what is being written; OSError if that fails."""
+        """Wait for pending writes; OSError if one fails."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

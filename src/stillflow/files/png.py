@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_MEMORY = 9  # what zlib calls memLevel, TensorFlow's choice
+_MEMORY = 9  # zlib's memLevel, TensorFlow's choice
 _PART = 8192  # of the stream in one chunk
 _SMALL = 16384  # up to here a smaller window is enough
 _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by channels: grey, grey and alpha, RGB, RGBA

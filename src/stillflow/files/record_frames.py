@@ -24,7 +24,7 @@ FRAME = HEADER + FOOTER  # bytes around the data of a record
 _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
 _FEW = 64  # up to here NumPy takes longer to start than it saves
-_SOME = 8  # and up to here what a call into C takes
+_SOME = 8  # and the maximum per native call
 _MOST = 1 << 14  # records found at a time
 _KNOWN = 4096  # how many headers to remember
 _FAULTS = (None, 0, HEADER)  # where in a record a loop in C found it damaged
@@ -120,7 +120,7 @@ def _ends(data: bytes, position: int, known: dict[bytes, int]) -> tuple[list[int
     add = ends.append
     while True:
         try:
-            while True:  # what lies behind the end of the bytes is no header that is known
+            while True:  # bytes behind the end are not a header
                 position += known[data[position : position + HEADER]]
                 add(position)
         except KeyError:

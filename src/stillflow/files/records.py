@@ -103,7 +103,7 @@ class TFRecordOptions:
         raise ValueError(f'Not a valid compression_type: "{options}"')
 
     def compressor_arguments(self) -> dict[str, Any]:
-        """Return what `compression.CompressedWriter` is to be told."""
+        """Return the arguments of `compression.CompressedWriter`."""
         kind = self.get_compression_type_string(self.compression_type)
         arguments = {
             "flush_mode": self.flush_mode,
@@ -180,7 +180,7 @@ class TFRecordWriter:
             self._file.flush()
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Flush and close the file."""
         if self._file is not None:
             try:
                 self._hand_over()
@@ -212,7 +212,7 @@ _open: weakref.WeakSet[TFRecordWriter] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Write what programs have left open; Python need not delete what is in reference cycles."""
+    """Flush files that programs have left open; Python need not delete reference cycles."""
     for writer in list(_open):
         writer.__del__()
 
@@ -276,7 +276,7 @@ class Cursor:
             with os_errors(self.path):
                 buffer = self._source.read(self.offset, wanted)
             if len(buffer) < HEADER:
-                # What is being written, or was cut off, ends here: TensorFlow calls it the end.
+                # A record being written, or truncated, ends here: TensorFlow calls it the end.
                 self.rest = len(buffer)
                 return
             if len(buffer) < wanted:
@@ -299,7 +299,7 @@ class _Positioned:
     def read(self, offset: int, wanted: int) -> bytes:
         """Read from `offset`: at least `wanted` bytes, fewer if the file ends before."""
         size = _CHUNK
-        if wanted > size:  # nobody allocates what a damaged length asks for
+        if wanted > size:  # nobody allocates memory by a damaged length
             size = max(size, min(wanted, os.fstat(self._descriptor).st_size - offset))
         data = _pread(self._descriptor, size, offset)
         if not data or len(data) >= min(wanted, size):

@@ -1,9 +1,9 @@
 """Files of the safetensors format, read and written without its library.
 
-Such a file is the length of a header (8 bytes, little-endian), the header, a JSON object that
-gives each tensor's type, shape and place, and then the tensors, one after the other. What the
-format has no type for (strings, quantized and complex numbers) stands in its metadata, or there
-stands how it is stored, under a name of ours: other readers see plain numbers.
+Such a file is the length of a header (8 bytes, little-endian), the header, a JSON object with each
+tensor's type, shape and place, and then the tensors, one after the other. Tensors whose types the
+format does not have (strings, quantized and complex numbers) are in its metadata, or their stored
+form is described there, under a name of ours: other readers see plain numbers.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _append_copy(out: bytearray, length: int, distance: int) -> None:
     if not 0 < distance <= len(out):
         raise ValueError("copy from before the start")
     start = len(out) - distance
-    while length > 0:  # a copy may overlap what it writes
+    while length > 0:  # a copy may overlap its own output
         piece = out[start : start + min(length, distance)]
         out += piece
         length -= len(piece)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# First bytes, and what a file is that starts so.
+# First bytes, and the kind of a file that starts so.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a git-LFS pointer, not the file itself: run `git lfs pull`"),
     (b"\x1f\x8b", "a gzip file: unpack it first"),
@@ -26,7 +26,7 @@ SPECIAL = "a pipe, a socket or a device, and no file"
 
 
 def describe(head: bytes) -> str | None:
-    """Says what a file is, by its first bytes; None if nobody can tell.
+    """Return the kind of a file, by its first bytes; None if unknown.
 
     Args:
       head: The first hundred bytes or so; empty for an empty file.
@@ -52,7 +52,7 @@ def is_special(path: str) -> bool:
 
 
 def describe_path(path: str) -> str | None:
-    """Says what the file at `path` is, or None if nobody can tell or it cannot be read."""
+    """Return the kind of the file at `path`; None if unknown or not readable."""
     if is_special(path):
         return SPECIAL
     try:

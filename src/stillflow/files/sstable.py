@@ -1,9 +1,9 @@
 """Sorted tables of strings, as LevelDB lays them out: the container of checkpoints.
 
-A table is a row of blocks, each followed by a byte that tells its compression and a checksum; the
-last ones are an (empty) block of properties and the index, which gives for each block a key not
-below its last one and where it lies. A footer of fixed size says where these two are. In a block
-each key is stored without what it shares with the one before it, except at restart points.
+A table is a row of blocks, each followed by a byte with its compression and a checksum; the last
+ones are an (empty) block of properties and the index, which has for each block a key not below its
+last one and its place. A footer of fixed size has the places of these two. In a block each key is
+stored without the prefix that it shares with the one before it, except at restart points.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class TableBuilder:
             self._last_key = keys[following - 1]
 
     def finish(self) -> None:
-        """Write what is left, the index and the footer."""
+        """Write the last block, the index and the footer."""
         self._flush()
         properties = self._write_block(_BlockBuilder(_RESTART_INTERVAL).finish())
         if self._pending is not None:

@@ -75,7 +75,7 @@ def write(path: str, tensors: Sequence[Saved]) -> None:
 
 
 def _messages(tensors: list[Saved]) -> tuple[Any, dict[bytes, Saved]]:
-    """Return the message that lists all tensors, and what is saved under which key."""
+    """Return the message that lists all tensors, and the saved tensors by key."""
     from stillflow.protos import SavedTensorSlices, VersionDef
 
     message = SavedTensorSlices()

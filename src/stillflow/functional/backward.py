@@ -1,4 +1,4 @@
-"""Gradients of calls in graphs: functions that take what the body of the called one computed."""
+"""Gradients of calls in graphs: functions of the values computed by the called body."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from stillflow.ops.gradients.gradients import differentiate, is_trainable
 
 
 class SymbolicGradients:
-    """The gradients of calls in graphs: calls of functions that take what the body computed.
+    """Gradients of calls in graphs: calls of functions of the values computed by the body.
 
     Args:
       body: of the function.
@@ -97,7 +97,7 @@ class Backward:
         graph.structured_outputs = graph.outputs
         self.backward = ConcreteFunction(graph)
         self._results = results
-        # What came with gradients before is there already, as is what is outside of the body.
+        # Results that came with gradients before exist already, as do those outside of the body.
         there = set(results[len(body.outputs) :])
         self.captured = graph.captured_inputs
         home = body._operations[0].graph if body._operations else body  # `body` may stand for it

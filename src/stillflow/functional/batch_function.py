@@ -38,8 +38,8 @@ def batch_function(
 ) -> Callable[[Callable[..., Any]], Callable[..., list[Tensor]]]:
     """Decorate a function of tensors so that concurrent runs share a call of it.
 
-    The arguments of these runs are joined along the first axis, the function is called once, and
-    each run gets its own rows of what it returns.
+    The arguments of these runs are concatenated along the first axis, the function is called once,
+    and each run gets its own rows of the results.
 
     Args:
       num_batch_threads: how many batches are computed at a time.

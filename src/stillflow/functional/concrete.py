@@ -134,7 +134,7 @@ class ConcreteFunction:
 
     @property
     def inputs(self) -> list[Tensor]:
-        """Placeholders of the arguments and of what is captured."""
+        """Placeholders of the arguments and of the captures."""
         return self.graph.inputs
 
     @property

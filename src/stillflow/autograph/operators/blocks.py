@@ -1,7 +1,7 @@
 """`if`, `while` and `for` with blocks that change the variables of the function around them.
 
-This is what conversion makes of statements. Over Python's values the blocks just run. For tensors,
-`get` and `set_` make functions of variables of them, as `control_flow` asks for.
+Conversion replaces statements by these. Over Python's values the blocks just run. For tensors,
+`get` and `set_` make functions of variables of them, for `control_flow`.
 """
 
 from __future__ import annotations

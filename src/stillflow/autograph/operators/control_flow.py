@@ -1,7 +1,8 @@
 """`if`, `while` and `for` as functions of their blocks, for Python's values and for tensors.
 
-A block takes the variables that it may change and gives their new values. What is no plain variable
-(`self.a`, `d["k"]`) is read and set by two more functions, `get_state` and `set_state`.
+A block takes the variables that it may change and returns their new values. A target that is no
+plain variable (`self.a`, `d["k"]`) is read and set by two more functions, `get_state` and
+`set_state`.
 """
 
 from __future__ import annotations

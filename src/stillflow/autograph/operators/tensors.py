@@ -22,7 +22,7 @@ def is_tensor_list(t: Any) -> bool:
 
 
 def is_range_tensor(t: Any) -> bool:
-    """Return True if a value is what `tf.range` gives."""
+    """Return True if a value is the result of `tf.range`."""
     return is_tensor(t) and hasattr(t, "op") and t.op.type == "Range"
 
 

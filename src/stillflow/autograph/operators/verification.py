@@ -1,4 +1,4 @@
-"""Checks of what the branches of a condition and the iterations of a loop give."""
+"""Checks of the results of a condition's branches and a loop's iterations."""
 
 from __future__ import annotations
 

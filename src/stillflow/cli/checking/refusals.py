@@ -5,7 +5,7 @@ from __future__ import annotations
 _ON_A_NETWORK = "LocalCLIDebugWrapperSession, DumpingDebugWrapperSession or --find-nan"
 _DEBUG = "tensorflow.python.debug"
 
-# What to do instead, by name.
+# Replacements, by name.
 REFUSALS = {
     "tf.load_op_library": "tf.py_func with tf.custom_gradient; libraries of TensorFlow do not load",
     "tf.contrib.tensorrt.create_inference_graph": "the graph as it is",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 # Folders that hold no sources of the program's own.
 _ELSEWHERE = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
 
-# What a line for IPython begins with, and the magics of cells whose other lines are Python.
+# First characters of a line for IPython, and the magics of cells whose other lines are Python.
 _FOR_IPYTHON = ("%", "!", "?")
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 _MAGICS_OVER_PYTHON = {"capture", "prun", "time", "timeit"}
@@ -98,7 +98,7 @@ def _parse_python2(text: str, path: str, refusal: Exception) -> Parsed:
 
 
 def _code_of_notebook(data: bytes) -> str:
-    """Return the code of a notebook, with what only IPython understands left out."""
+    """Return the code of a notebook, without lines that only IPython understands."""
     try:
         book = json.loads(data)
         cells = book["cells"] if "cells" in book else book["worksheets"][0]["cells"]

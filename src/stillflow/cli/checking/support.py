@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(dotted: str) -> Verdict:
-    """Says whether there is such a name; what hangs on classes and functions is not looked at.
+    """Return the verdict on a name; attributes of classes and functions are not checked.
 
     Args:
       dotted: a name from the package on, "tensorflow.nn.relu".
@@ -52,7 +52,7 @@ def _found(dotted: str) -> Verdict:
         if provides(path):
             return Verdict(_shown(path), SUPPORTED)
         inside = names.internal_module(module) is not None or module in internal.MODULES
-        # What is public is on record; of internal modules only what programs were seen to use.
+        # Public names are all on record; of internal modules only those that programs use.
         recorded = space in names.known_spaces()
         if space and inside and hasattr(importlib.import_module(module), word):
             if names.internal_module(own) is None and own not in internal.MODULES:
@@ -87,7 +87,7 @@ def _holds(space: str) -> bool:
 
 
 def _shortest(words: list[str]) -> list[str]:
-    """Return a name without what only leads back to the whole API."""
+    """Return a name without the prefix that only leads back to the whole API."""
     while words[:2] == ["compat", "v1"]:
         words = words[2:]
     return _shortest(words[2:]) if words[:3] == ["compat", "v2", "compat"] else words

@@ -1,4 +1,4 @@
-"""The environment variables that Stillflow reads, each with what it changes."""
+"""Environment variables that Stillflow reads, each with its effect."""
 
 from __future__ import annotations
 

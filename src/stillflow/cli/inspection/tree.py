@@ -10,7 +10,7 @@ _ENTRIES = 50  # of a long list; --all shows the rest
 
 
 def lines(report: dict[str, Any], limit: int | None = _ENTRIES, indent: str = "") -> list[str]:
-    """Return the lines of a report. What is empty is left out.
+    """Return the lines of a report. Empty entries are left out.
 
     Args:
       report: names and values; values may be reports and lists.

@@ -1,4 +1,4 @@
-"""The object behind a public name, and what its code makes and calls."""
+"""Object behind a public name, and the operations and calls of its code."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Unknown(Exception):
 
 @dataclass(frozen=True)
 class Served:
-    """The object behind a name: its place, and what its code makes and calls.
+    """The object behind a name: its place, and the operations and calls of its code.
 
     Attributes:
       name: the name as TensorFlow spells it.
@@ -59,7 +59,7 @@ class Served:
 
 
 def served(name: str) -> Served:
-    """Find what serves a name: of the public API, of TensorFlow's internals, or of an operation.
+    """Find the object of a public name, an internal name of TensorFlow, or an operation.
 
     Raises:
       Unknown: nothing serves it.
@@ -182,13 +182,13 @@ def _public_name(value: Any) -> str | None:
 
 @functools.lru_cache(maxsize=1)
 def _public_objects(modules: int) -> dict[int, str]:
-    """Public names by the identity of what they stand for, of as many modules as there are now."""
+    """Return public names by the identity of their objects, for the modules imported so far."""
     found: dict[int, str] = {}
     table = _namespace.public_names()
     second = ("compat.", "contrib.")
     for name in sorted(table, key=lambda name: (name.startswith(second), name.count("."), name)):
         module, _, leaf = table[name].partition(":")
-        # What is not imported yet is not called by code that is.
+        # Modules that are not imported yet are not called by code that is.
         held = sys.modules.get(_namespace.absolute(module))
         value = getattr(held, leaf, None) if held is not None else None
         if inspect.isclass(value) or isinstance(value, types.FunctionType):

@@ -39,7 +39,7 @@ def load_variable(checkpoint_dir: Any, name: str) -> Any:
 
 @export("contrib.framework.list_variables")
 def list_variables(checkpoint_dir: Any) -> list[tuple[str, list[int]]]:
-    """Return the names and shapes of what is in a checkpoint, in order.
+    """Return the names and shapes of a checkpoint's tensors, in order.
 
     Args:
       checkpoint_dir: The checkpoint, or a directory, of which it is the latest.

@@ -1,4 +1,4 @@
-"""Names of `tf.contrib.framework` for what is defined elsewhere."""
+"""Names of `tf.contrib.framework` that are defined elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that print what they are, with their values, whenever they are computed."""
+"""Tensors that print their description, with their values, whenever they are computed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import stillflow as tf
 
-# What can be described, and the word for it.
+# Kinds of values that can be described, and their names.
 _KINDS = (
     (tf.Tensor, "Tensor"),
     (tf.SparseTensor, "SparseTensor"),

@@ -55,7 +55,7 @@ def _squeezed_if(condition: Any, tensor: Any, shape: Any) -> Any:
 def remove_squeezable_dimensions(
     predictions: Any, labels: Any, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Drop the last axis of what has one axis more than the other.
+    """Drop the last axis of the one that has one axis more than the other.
 
     Returns:
       The predictions and the labels.

@@ -23,7 +23,7 @@ def _call(function: Callable[..., Any], x: Any, side: Any) -> Any:
 def _layer_forward(
     xs: Any, f: Any, g: Any, f_side: Any, g_side: Any, gate_outputs: bool = False
 ) -> tuple[Any, Any]:
-    """Return the outputs of a layer: each half plus what a function makes of the other one."""
+    """Return the outputs of a layer: each half plus a function of the other one."""
     x1, x2 = xs
     y1 = x1 + _call(f, x2, f_side)
     y2 = x2 + _call(g, y1, g_side)

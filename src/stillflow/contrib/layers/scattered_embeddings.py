@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 from stillflow.nn.embedding import as_list
 from stillflow.ops.sparse.feature_crossing import sparse_feature_cross
 
-# What empty rows are looked up as: values that no feature has by chance.
+# Look-up values of empty rows: values that no feature has by chance.
 _EMPTY_STRING, _EMPTY_NUMBER = "6ZxWzWOHxZ", 1288896567
 _COMBINERS = {"sum": "sparse_segment_sum", "mean": "sparse_segment_mean",
               "sqrtn": "sparse_segment_sqrt_n"}  # fmt: skip

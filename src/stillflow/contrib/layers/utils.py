@@ -1,4 +1,4 @@
-"""Collections of outputs by name, conditions known early, sizes: what layers share."""
+"""Shared parts of layers: collections of outputs by name, conditions known early, sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stillflow.variables.base import Variable
 
 
 class NamedOutputs(NamedTuple):
-    """A name and what goes by it."""
+    """Outputs with a name."""
 
     name: Any
     outputs: Any

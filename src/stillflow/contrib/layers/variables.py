@@ -11,7 +11,7 @@ from stillflow.contrib.layers.utils import collect_named_outputs, get_variable_c
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.partitioned import PartitionedVariable
 
-# What `tf.layers` names otherwise.
+# Names that differ from those of `tf.layers`.
 WEIGHTS_AND_BIASES = {"bias": "biases", "kernel": "weights"}
 
 

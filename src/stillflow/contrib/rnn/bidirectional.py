@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 from stillflow.nn.recurrent.dynamic import bidirectional_dynamic_rnn
 from stillflow.nn.recurrent.static import static_bidirectional_rnn
 
-Pair: TypeAlias = tuple[Any, Any]  # what goes forward, and backward
+Pair: TypeAlias = tuple[Any, Any]  # the forward one, and the backward one
 
 
 def _check(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any) -> None:

@@ -42,7 +42,7 @@ def sharded_variable(name: str, shape: list[int], dtype: Any, num_shards: int) -
 
 @export("contrib.rnn.CoupledInputForgetGateLSTMCell")
 class CoupledInputForgetGateLSTMCell(RNNCell):
-    """An LSTM cell that takes in what it forgets (Greff et al., 2015).
+    """LSTM cell that takes in as much as it forgets (Greff et al., 2015).
 
     Args:
       num_units, use_peepholes, num_proj, proj_clip, num_unit_shards, num_proj_shards, forget_bias,

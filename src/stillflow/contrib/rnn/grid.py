@@ -158,7 +158,7 @@ class GridLSTMCell(RNNCell):
     def _through(
         self, blocks: Sequence[Sequence[Any]], state: Any, batch: Any, direction: str
     ) -> tuple[list[Any], list[Any]]:
-        """Goes through all pieces; gives what the memories show and hold after it."""
+        """Pass all pieces; return the outputs and contents of the memories."""
         shown: list[Any] = []
         held: list[Any] = []
         for block, pieces in enumerate(blocks):

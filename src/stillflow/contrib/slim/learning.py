@@ -28,7 +28,7 @@ from stillflow.train.optimizer import Optimizer
 from stillflow.train.saver import Saver
 from stillflow.train.supervisor import Supervisor
 
-# Stands for what `train` makes itself; None stands for nothing.
+# Default that `train` makes itself; None means nothing.
 _USE_DEFAULT = 0
 
 

@@ -18,7 +18,7 @@ def prefetch_queue(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Return a queue of what tensors give, which threads of a queue runner fill.
+    """Return a queue of tensors' values, which threads of a queue runner fill.
 
     Args:
       tensors: a list, or a dict; what comes out is one too.

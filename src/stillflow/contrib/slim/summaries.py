@@ -1,4 +1,4 @@
-"""Summaries named after what they summarize; printed too, if wanted."""
+"""Summaries named after their tensors; printed too, if wanted."""
 
 from __future__ import annotations
 

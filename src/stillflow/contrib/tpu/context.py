@@ -1,4 +1,4 @@
-"""The context of what is replicated on TPUs, and the ways out of it."""
+"""Context of replicated operations on TPUs, and the ways out of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stillflow.graph.operation import Operation
 from stillflow.protos import AttrValue
 from stillflow.xla.clusters import ClusterContext
 
-# Which attribute says what computation an operation is part of.
+# Attribute with the computation that an operation is part of.
 ATTRIBUTE = "_tpu_replicate"
 _OUTSIDE = "_xla_outside_compilation"
 

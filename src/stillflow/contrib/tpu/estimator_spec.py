@@ -1,4 +1,4 @@
-"""tf.contrib.tpu.TPUEstimatorSpec: what the model function of a TPUEstimator returns."""
+"""tf.contrib.tpu.TPUEstimatorSpec: the result of a TPUEstimator's model function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tf.contrib.tpu.InfeedQueue: both ends of what hands tensors to the shards of a computation."""
+"""tf.contrib.tpu.InfeedQueue: both ends of a queue of tensors for a computation's shards."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class _TPUInferenceContext(XLAControlFlowContext):
 
 
 def under_tpu_inference_context() -> bool:
-    """Return True if what is built is part of a computation for inference."""
+    """Return True if the graph under construction is part of a computation for inference."""
     graph: Any = get_default_graph()
     while graph is not None:
         context = graph._get_control_flow_context()

@@ -17,7 +17,7 @@ from stillflow.train.wrapping_optimizer import WrappingOptimizer
 
 @export("tpu.CrossShardOptimizer", "contrib.tpu.CrossShardOptimizer")
 class CrossShardOptimizer(WrappingOptimizer):
-    """An optimizer whose gradients are averaged over shards; only TPUs run what it adds.
+    """Optimizer whose gradients are averaged over shards; its operations need TPUs.
 
     Args:
       opt: the optimizer that applies them.

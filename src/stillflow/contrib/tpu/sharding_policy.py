@@ -31,7 +31,7 @@ class ShardingPolicy:
             self._shard_dimension = as_dimension(0)
 
     def freeze(self) -> None:
-        """Keep what was said, one shard along the first axis otherwise."""
+        """Keep the settings, with one shard along the first axis by default."""
         if not self._frozen:
             self._fill_default_values()
             self._frozen = True

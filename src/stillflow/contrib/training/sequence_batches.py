@@ -222,7 +222,7 @@ def _at_each_start(tensor: Any, length: Any, unroll: Any) -> SparseTensor:
 
 
 def move_sparse_tensor_in_context(context: Any, sequences: Any) -> None:
-    """Move what was a sparse context back from the sequences."""
+    """Move sparse contexts back from the sequences."""
     for key in [key for key in sorted(sequences) if key.startswith(_IN_SEQUENCES)]:
         tensor = sequences.pop(key)
         batch, inner = tensor.dense_shape[0], tensor.dense_shape[2:]

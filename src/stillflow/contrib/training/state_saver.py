@@ -17,7 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.queues.barrier import Barrier
 
-# What the barrier keeps of every segment, before its own sequences, contexts and states.
+# The barrier's parts of every segment, before its own sequences, contexts and states.
 _FIXED = ("length", "total_length", "next_key", "sequence", "sequence_count")
 _TOKEN = 21051976  # content of the queue that counts sequences; never read
 

@@ -92,7 +92,7 @@ def _multiplied(gradient: Any, factor: Any) -> Any:
 
 
 def summarize_gradients(grads_and_vars: Sequence[Any], mark: str) -> list[Any]:
-    """Summaries of gradients and their norms, named after variables, the mark and what they are."""
+    """Add summaries of gradients and their norms, named after variables, the mark and the kind."""
     summaries = []
     for gradient, variable in grads_and_vars:
         name = variable.op.name

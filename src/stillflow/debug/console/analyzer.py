@@ -14,7 +14,7 @@ from stillflow.debug.dump_dir import DebugDumpDir
 
 
 class AnalyzerUi:
-    """Asks in the terminal what of a dump to show.
+    """Console that shows parts of a dump in the terminal.
 
     Args:
       dump: what a run computed.

@@ -13,7 +13,7 @@ PROMPT = "tfdbg> "
 
 
 class CommandError(Exception):
-    """A command cannot do what was asked; the message says why."""
+    """Error: a command cannot be executed; the message has the reason."""
 
 
 class Done(Exception):

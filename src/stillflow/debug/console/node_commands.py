@@ -1,4 +1,4 @@
-"""Commands that show operations and what connects them: ni, li, lo."""
+"""Commands that show operations and their connections: ni, li, lo."""
 
 from __future__ import annotations
 

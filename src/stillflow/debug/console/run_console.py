@@ -51,7 +51,7 @@ class Decision:
     def count_down(self) -> bool:
         """Return a run that was not watched is over.
 
-        Says whether to ask what to do with the next.
+        Returns True if the console is to be shown at the next run.
         """
         self.times -= 1
         return self.times < 1 and not self.debug
@@ -64,7 +64,7 @@ class Decision:
 
 
 def dump_commands(dump: DebugDumpDir, filters: Filters, config: Config) -> list[Command]:
-    """Return the commands on what a run computed.
+    """Return the commands on the tensors of a run.
 
     Args:
       dump: what it computed.
@@ -99,7 +99,7 @@ class RunConsole:
         return f"{when}: run #{self._number}: {'; '.join(parts)}"
 
     def at_start(self, filters: Filters) -> Decision | None:
-        """Asks what to do with the run; None to leave."""
+        """Ask for a decision about the run; None to leave."""
         opening = [self._title("run-start"), *self._info(filters), ""]
         commands = [*self._commands(filters), config_command(self._config)]
         decision = CommandLine(commands).converse(opening)
@@ -109,7 +109,7 @@ class RunConsole:
     def at_end(
         self, dump: DebugDumpDir, filters: Filters, decision: Decision, error: Any
     ) -> Decision | None:
-        """Show what the run computed, and ask about the next; None to leave."""
+        """Show the tensors of the run, and ask about the next; None to leave."""
         commands = [*dump_commands(dump, filters, self._config), *self._commands(filters)]
         opening = [self._title("run-end")]
         if error is None:

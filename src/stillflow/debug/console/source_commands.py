@@ -1,4 +1,4 @@
-"""Commands that show which lines of the program made what: ps, ls."""
+"""Commands that show the program's lines and their operations: ps, ls."""
 
 from __future__ import annotations
 

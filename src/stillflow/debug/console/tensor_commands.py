@@ -140,7 +140,7 @@ def print_tensor(dump: DebugDumpDir, arguments: Any) -> Iterable[str]:
 
 
 def find(dump: DebugDumpDir, text: str) -> tuple[str, str, list[DebugTensorDatum]]:
-    """Return the dumps of a tensor as it is typed: its key, what slices it, and the dumps.
+    """Return the dumps of a tensor as it is typed: its key, its slice, and the dumps.
 
     Raises:
       CommandError: if there are none.
@@ -174,7 +174,7 @@ def sliced(value: Any, slices: str) -> Any:
 
 
 def shown(title: str, value: Any, arguments: Any) -> list[str]:
-    """Return a value as text, with what the arguments ask for."""
+    """Return a value as text, with the parts that the arguments select."""
     array = np.asarray(value)
     if arguments.write_path:
         with open(arguments.write_path, "wb") as file:

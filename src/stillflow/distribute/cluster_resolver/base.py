@@ -151,7 +151,7 @@ class SimpleClusterResolver(ClusterResolver):
 
 
 def _of_first(name: str) -> Any:
-    """Return a property that is what was set, or that of the first resolver."""
+    """Return a property with the set value, or that of the first resolver."""
     private = f"_{name}"
 
     def get(self: UnionClusterResolver) -> Any:

@@ -59,7 +59,7 @@ class GCEClusterResolver(ClusterResolver):
 
     @property
     def task_type(self) -> Any:
-        """The job that the machines make; it stays what it is."""
+        """The job of the machines; it cannot be changed."""
         return self._task_type
 
     @task_type.setter
@@ -177,7 +177,7 @@ class TPUClusterResolver(ClusterResolver):
     def cluster_spec(self) -> Any:
         """Return the TPUs, and this process if it has a name in the cluster.
 
-        None for what is a target.
+        Return None for a target.
         """
         if self._is_target:
             return None
@@ -189,7 +189,7 @@ class TPUClusterResolver(ClusterResolver):
 
 
 def _only(tpu: Any) -> str:
-    """Return the one TPU of a list, or what the environment says where nothing is given."""
+    """Return the one TPU of a list, or by default that of the environment."""
     if isinstance(tpu, list):
         if not tpu:
             raise ValueError("At least one TPU must be specified.")

@@ -159,7 +159,7 @@ def dnn_logit_fn_builder(
 
 
 def add_summaries(value: Any, tag: str) -> None:
-    """Summaries of what a layer gives: the part of zeros, and a histogram."""
+    """Add summaries of a layer's output: the part of zeros, and a histogram."""
     scalar(f"{tag}/fraction_of_zero_values", tf.nn.zero_fraction(value))
     histogram(f"{tag}/activation", value)
 

@@ -49,7 +49,7 @@ def area_under_curve(
 
 
 def at_threshold(labels: Any, predictions: Any, weights: Any, threshold: float) -> dict[str, Any]:
-    """Accuracy, precision and recall of what is predicted at least with `threshold`."""
+    """Return accuracy, precision and recall of predictions of at least `threshold`."""
     values = (predictions, labels, weights, threshold)
     key = MetricKeys.ACCURACY_AT_THRESHOLD % threshold
     with name_scope(key, f"accuracy_at_{threshold}", values) as scope:

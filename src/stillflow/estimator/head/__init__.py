@@ -1,3 +1,3 @@
-"""Heads: what turns the logits of a model into losses, predictions, metrics and a step."""
+"""Heads: from the logits of a model to losses, predictions, metrics and a training step."""
 
 from __future__ import annotations

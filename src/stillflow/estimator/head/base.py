@@ -98,7 +98,7 @@ class Head(abc.ABC):
 
 
 class LogitsHead(Head):
-    """A head of one kind of logits; kinds say what labels, losses, predictions and metrics are.
+    """Head of one kind of logits; subclasses define labels, losses, predictions and metrics.
 
     Args:
       logits_dimension: the last dimension of the logits.

@@ -177,7 +177,7 @@ class MultiHead(Head):
             return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
 
     def _specs(self, features: Any, mode: Any, logits: Any, labels: Any) -> dict[str, Any]:
-        """{head: what it alone would return}; in training its steps do nothing."""
+        """Return {head: its own spec}; in training their steps do nothing."""
         of_heads = self._of_heads(logits, labels)
         return {
             head.name: head.create_estimator_spec(

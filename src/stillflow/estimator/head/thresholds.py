@@ -1,4 +1,4 @@
-"""Metrics of what is predicted at least with some probability."""
+"""Metrics of predictions with at least some probability."""
 
 from __future__ import annotations
 

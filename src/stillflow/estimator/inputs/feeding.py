@@ -119,7 +119,7 @@ def enqueue_columns(
 
 
 def _warn_of_threads(shuffle: bool, num_epochs: int | None) -> None:
-    """Says what several threads, which all read the same rows, bring about."""
+    """Warn of the effects of several threads, which all read the same rows."""
     if num_epochs is not None:
         logging.warning(
             "enqueue_data was called with num_epochs and num_threads > 1. num_epochs is applied "

@@ -1,4 +1,4 @@
-"""The hook that gives variables what has been learnt."""
+"""Hook that gives variables the trained weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UpdateWeightsHook(SessionRunHook):
         self.set_parameters(model, train_op)
 
     def set_parameters(self, model: Any, train_op: Any) -> None:
-        """Set what the constructor was not given."""
+        """Set the missing arguments of the constructor."""
         self._model, self._train_op = model, train_op
 
     def begin(self) -> None:

@@ -207,7 +207,7 @@ class LinearModel:
         self._check(_FEATURES, examples, lists=True)
 
     def regularized_loss(self, examples: Any) -> Any:
-        """Return the mean loss of examples and what weights cost, a float64 scalar.
+        """Return the mean loss of examples and the cost of weights, a float64 scalar.
 
         Args:
           examples: as of the constructor.
@@ -298,7 +298,7 @@ class LinearModel:
         )  # fmt: skip
 
     def update_weights(self, train_op: Any) -> Any:
-        """Return an operation that gives variables what has been learnt, shrunk.
+        """Return an operation that gives variables the trained weights, shrunk.
 
         Args:
           train_op: what `minimize` returned; it runs before.

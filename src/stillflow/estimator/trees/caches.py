@@ -89,7 +89,7 @@ class StateCache:
         return self._tree_ids, self._node_ids, self._logits
 
     def insert(self, tree_ids: Any, node_ids: Any, logits: Any) -> Any:
-        """Keep them; give what does."""
+        """Return the operation that caches them."""
         assigned = [
             self._tree_ids.assign(tree_ids), self._node_ids.assign(node_ids),
             self._logits.assign(logits),

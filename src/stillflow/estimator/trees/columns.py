@@ -50,7 +50,7 @@ def variable_shape(column: Any) -> Any:
 
 
 def _of_kind(column: Any, **choices: Callable[[], Any]) -> Any:
-    """Return calls what is meant for the kind of a column.
+    """Call the function for the kind of a column.
 
     Raises:
       ValueError: if it is of no kind that trees take.

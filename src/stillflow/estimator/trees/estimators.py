@@ -72,7 +72,7 @@ class BoostedTrees(Estimator):
         self, input_fn: Callable[..., Any], predict_keys: Any = None, hooks: Any = None,
         checkpoint_path: str | None = None,
     ) -> Iterator[dict[str, Any]]:  # fmt: skip
-        """Predicts, and tells what each column has contributed.
+        """Predict, and yield each column's contribution too.
 
         Args:
           input_fn, predict_keys, hooks, checkpoint_path: as of `predict`.

@@ -16,7 +16,7 @@ from stillflow.ops.boosted_trees.ensemble import MESSAGES
 from stillflow.ops.boosted_trees.predicting import example_debug_outputs_op, predict_op
 from stillflow.ops.control_flow.identity_and_group import no_op
 
-# Under which key predictions have what explains them.
+# Key of the explanations in predictions.
 SERIALIZED = "_serialized_debug_outputs_proto"
 
 
@@ -76,7 +76,7 @@ def by_column(names: Sequence[str], values: Sequence[Any]) -> OrderedDict[str, A
 def explained(
     serialized: bytes, names: Sequence[str], classification: bool
 ) -> tuple[Any, OrderedDict[str, Any]]:
-    """Return a prediction as the bias, and what each column adds to it.
+    """Return a prediction as the bias, and each column's addition.
 
     Args:
       serialized: a `DebugOutput` message.
@@ -95,7 +95,7 @@ def explained(
 def explaining_spec(
     features: Any, head: Any, columns: Sequence[Any], epsilon: float, name: str = "boosted_trees"
 ) -> Any:
-    """Return the `EstimatorSpec` of predictions that have with them what explains them.
+    """Return the `EstimatorSpec` of predictions with their explanations.
 
     Args:
       features: tensors by key.

@@ -71,7 +71,7 @@ class EnsembleGrower:
         return no_op()
 
     def accumulate_quantiles(self, features: Any, weights: Any, are_boundaries_ready: Any) -> Any:
-        """Add values to what boundaries are found from; once there are enough, find them.
+        """Add values to the quantile statistics; once there are enough, compute the boundaries.
 
         Args:
           features: vectors of numbers.

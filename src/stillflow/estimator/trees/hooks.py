@@ -31,14 +31,14 @@ class StopAtAttemptsHook(SessionRunHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         trees, layers = run_values.results
         if trees >= self._max_trees - 1 or layers > self._max_layers - 1:
-            # These are of before the step; what it made of them is known only now.
+            # These are of before the step; its results are known only now.
             trees, layers = run_context.session.run(self._counts)
         if trees >= self._max_trees or layers > self._max_layers:
             run_context.request_stop()
 
 
 class GrowerInitializationHook(SessionRunHook):
-    """Prepares what grows trees, once there is a session.
+    """Hook that prepares the grower of trees, once there is a session.
 
     Args:
       init_op: what does.

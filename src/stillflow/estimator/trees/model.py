@@ -91,7 +91,7 @@ def _predicting_spec(graph: _Graph, labels: Any, mode: Any) -> Any:
 
 
 class Parts(NamedTuple):
-    """The resources of a graph: the ensemble, and what finds boundaries, if anything has to."""
+    """Resources of a graph: the ensemble, and the finder of boundaries, if there is one."""
 
     ensemble: TreeEnsemble
     quantiles: QuantileAccumulator | None

@@ -61,7 +61,7 @@ def _find_elsewhere(
 
 
 class _Then:
-    """A loader that does as another one does, and then calls what awaits the module."""
+    """Loader that does as another one does, and then calls the functions that await the module."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader

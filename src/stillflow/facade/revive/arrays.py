@@ -1,4 +1,4 @@
-"""Functions of NumPy that take what they used to take.
+"""Functions of NumPy with their former arguments.
 
 ``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3; ``np.reshape`` takes the
 shape as ``newshape``, which NumPy 2.4 has dropped; ``np.meshgrid`` and its like return lists, to

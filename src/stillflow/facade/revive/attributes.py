@@ -55,7 +55,7 @@ def _patcher(table: dict[str, Any]) -> Callable[[ModuleType], None]:
 
 
 def resolve(entry: Any) -> Any:
-    """Return what an entry of a table stands for."""
+    """Return the value of a table's entry."""
     if not isinstance(entry, str):
         return entry
     path, _, name = entry.partition(":")

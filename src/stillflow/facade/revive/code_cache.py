@@ -18,7 +18,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 _SUFFIX = ".stillflow.pyc"
-# The modules that decide what becomes of a source.
+# The modules that decide about repairs of a source.
 _RULES = (
     "code_cache", "indexing", "number_sources", "py2builtins", "python2", "python2_habits",
     "rewrite", "runtime", "scalar_sources", "sources",
@@ -26,7 +26,7 @@ _RULES = (
 
 
 class Repaired(NamedTuple):
-    """Code, and what happens when it is loaded.
+    """Repaired code, and the actions at its load.
 
     Attributes:
       code: the code of the module.
@@ -44,7 +44,7 @@ class Repaired(NamedTuple):
 
 
 def read(loader: SourceFileLoader, state: tuple[Any, ...]) -> Repaired | None:
-    """Return what is kept for a module; None if there is nothing, or of another source.
+    """Return the cached code of a module; None if there is none, or of another source.
 
     Args:
       loader: that of the module.
@@ -99,7 +99,7 @@ def version(state: tuple[Any, ...]) -> str:
 
 @functools.cache
 def _rules() -> tuple[Any, ...]:
-    """Return what differs between two versions of the rules: times and sizes of their modules."""
+    """Return the version of the rules: times and sizes of their modules."""
     folder = os.path.dirname(__file__)
     found = (os.stat(os.path.join(folder, f"{name}.py")) for name in _RULES)
     rules = tuple((about.st_mtime_ns, about.st_size) for about in found)
@@ -107,7 +107,7 @@ def _rules() -> tuple[Any, ...]:
 
 
 def _numpy() -> bytes:
-    """Return what NumPy's file says of its version: rules ask for what it does, and import it."""
+    """Return the version in NumPy's file: rules check its behaviour, and import it."""
     spec = PathFinder.find_spec("numpy")
     if spec is None or not spec.origin:
         return b""

@@ -33,7 +33,7 @@ def needed() -> bool:
 
 
 def compared(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    """Return what ``left == right`` or ``left != right`` gave."""
+    """Return the former result of ``left == right`` or ``left != right``."""
     try:
         result = function(left, right)
     except ValueError as error:
@@ -52,7 +52,7 @@ def compared(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
 
 
 def contained(item: Any, container: Any) -> bool:
-    """Return what ``item in container`` gave."""
+    """Return the former result of ``item in container``."""
     try:
         return item in container
     except ValueError as error:

@@ -1,7 +1,7 @@
 """Downloads by ``urllib``: served from a user's folder, if it has the file.
 
-``stillflow.util.downloads`` says where a file is looked for. Where it is neither there nor to be
-fetched, stderr says once what to put where; the program gets the error that it may expect.
+``stillflow.util.downloads`` defines where a file is looked for. Where it is neither there nor to be
+fetched, stderr says once which file to put where; the program gets the error that it may expect.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _lists_of_slices(tree: ast.Module) -> Iterator[str]:
 
 
 def _handed_on(tree: ast.Module, names: set[str]) -> Iterator[str]:
-    """Find the names for what functions and iterators of the module return, if that may be one.
+    """Yield the names of results of the module's functions and iterators, if they may be one.
 
     Args:
       names: those that stand for lists with slices.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 _NEW_POINT = 1  # the first number of `task` when an iteration has ended
-_ARGUMENTS = 17  # what `setulb` takes in the versions that print nothing
+_ARGUMENTS = 17  # number of arguments of `setulb` in the versions that print nothing
 _STARS = "\n           * * *\n"
 _LEGEND = """
 Tit   = total number of iterations

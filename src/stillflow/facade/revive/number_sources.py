@@ -34,7 +34,7 @@ _METHODS = frozenset({"run", "eval", "mean", "std", "var", "astype", "numpy"})
 _KEEPING = frozenset({"sum", "min", "max", "dot", "copy", "reshape", "flatten", "ravel", "T"})
 _BUILTINS = frozenset({"abs", "max", "min", "sum", "round", "zip", "enumerate", "list", "sorted"})
 _GROWING = frozenset({"append", "extend", "insert"})
-# Functions of NumPy that do what the operators do.
+# Functions of NumPy that are equivalent to operators.
 _COMBINING = frozenset({
     "add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "mod", "remainder",
     "power", "maximum", "minimum", "fmax", "fmin",
@@ -101,7 +101,7 @@ class Values:
             self.functions.update(alias.asname or alias.name for alias in node.names)
 
     def _follow(self, node: ast.AST) -> None:
-        """Take note of what a statement gives such a value to."""
+        """Record the targets of a statement that gives them such a value."""
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
             if node.value is not None and self.holds(node.value):
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -179,7 +179,7 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
-    """Give what a function returns, the functions inside of it left out."""
+    """Yield the returned expressions of a function, without those of inner functions."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()

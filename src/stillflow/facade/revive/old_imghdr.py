@@ -18,7 +18,7 @@ _STARTS = (
     (b"BM", "bmp"),
     (b"\x76\x2f\x31\x01", "exr"),
 )
-# What programs add: functions of the first bytes and the open file or None, which name a kind.
+# Functions that programs add: of the first bytes and the open file or None, to a kind.
 tests: list[Callable[[bytes, Any], str | None]] = []
 _ANYMAPS = {"1": "pbm", "4": "pbm", "2": "pgm", "5": "pgm", "3": "ppm", "6": "ppm"}
 

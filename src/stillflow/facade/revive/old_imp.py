@@ -119,7 +119,7 @@ def load_package(name: str, path: str) -> ModuleType:
 def load_module(
     name: str, file: IO[Any] | None, filename: str, details: tuple[str, str, int]
 ) -> ModuleType:
-    """Load what `find_module` has found.
+    """Load the result of `find_module`.
 
     Raises:
       ImportError: the kind of module is unknown.

@@ -52,7 +52,7 @@ def parse_version(version: str) -> Any:
 
 
 def get_distribution(dist: Any) -> Distribution:
-    """Return the installed distribution of a name; what a requirement says besides is not checked.
+    """Return the installed distribution of a name; other requirements are not checked.
 
     Raises:
       DistributionNotFound: if there is none.

@@ -17,7 +17,7 @@ from typing import Any
 from stillflow.facade.revive.by_place import by_place
 from stillflow.facade.say import say
 
-# What took its arguments by place; their order is that of the old signatures.
+# Functions that took arguments by position; their order is that of the old signatures.
 _BY_PLACE = {
     "drop": "labels axis index columns level inplace errors",
     "dropna": "axis how thresh subset inplace",
@@ -77,7 +77,7 @@ def _set_missing(kind: Any, name: str, value: Any) -> None:
 
 
 def _by_place(plain: Callable[..., Any], order: str, kind: Any = None) -> Callable[..., Any]:
-    """Return a function that takes by place, in an order, what it takes by name only."""
+    """Return a function that takes keyword-only arguments by position, in an order."""
     parameters = inspect.signature(plain).parameters
     count = sum(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters.values())
     names = [name for name in order.split() if name in parameters]
@@ -122,7 +122,7 @@ def _writable(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sorted(owner: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return what `sort` gave: by columns, or by the index if none is named."""
+    """Return the former result of `sort`: by columns, or by the index if none is named."""
     by = args[:1] or [options.pop(name) for name in ("columns", "by") if name in options]
     if hasattr(owner, "columns"):
         return owner.sort_values(by[0], **options) if by else owner.sort_index(**options)

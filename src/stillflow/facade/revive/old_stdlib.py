@@ -113,7 +113,7 @@ class NameConstant(ast.Constant, metaclass=_OfConstants):
 
 
 def find_loader(name: str, path: Any = None) -> Any:
-    """Return what loads a module, or None."""
+    """Return the loader of a module, or None."""
     import importlib.util
 
     spec = importlib.util.find_spec(name)
@@ -121,7 +121,7 @@ def find_loader(name: str, path: Any = None) -> Any:
 
 
 def get_loader(module_or_name: Any) -> Any:
-    """Return what loads a module, which may be loaded already, or None."""
+    """Return the loader of a module, which may be loaded already, or None."""
     if isinstance(module_or_name, str):
         return find_loader(module_or_name)
     return getattr(module_or_name, "__loader__", None)
@@ -151,4 +151,4 @@ def join(words: Iterable[str], sep: str = " ") -> str:
 
 
 def setdefaultencoding(name: str) -> None:
-    """Accept what Python 2 programs say after ``reload(sys)``; text is Unicode now."""
+    """Accept the call of Python 2 programs after ``reload(sys)``; text is Unicode now."""

@@ -1,9 +1,9 @@
 r"""Processes, event loops and warnings as before Python 3.14.
 
-On Linux, a process is started by ``fork`` unless the program chooses otherwise: what it has set up
-is there, and what it hands over need not be pickled.  ``asyncio.get_event_loop()`` makes a loop
-where there is none.  Escapes like ``"\d"``, and comparisons by ``is``, are not warned of while
-sources are compiled.
+On Linux, a process is started by ``fork`` unless the program chooses otherwise: it has the parent's
+state, and its arguments need not be pickled.  ``asyncio.get_event_loop()`` makes a loop where there
+is none.  Escapes like ``"\d"``, and comparisons by ``is``, cause no warnings while sources are
+compiled.
 """
 
 from __future__ import annotations

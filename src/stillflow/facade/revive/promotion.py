@@ -42,7 +42,7 @@ def fitted(value: Any, other: Any) -> Any:
 
 
 def added(value: Any, target: Any) -> Any:
-    """Return what is added to a target in place, so that the sum gets the type it had."""
+    """Return a number to add to a target in place, so that the sum keeps its type."""
     value = fitted(value, target)
     number = isinstance(value, np.generic) and value.dtype.kind in _RANK
     if _CHANGED and number and type(target) in _PYTHON:
@@ -51,14 +51,14 @@ def added(value: Any, target: Any) -> Any:
 
 
 def added_at(value: Any, target: Any) -> Any:
-    """Return what is added to an item in place: a number where the item of an array is one."""
+    """Return a number to add to an item in place: a number where the item of an array is one."""
     if isinstance(target, np.generic):
         value = scalars.one(value)
     return added(value, target)
 
 
 def total(values: Any, *start: Any, **options: Any) -> Any:
-    """Return what ``sum`` gave; it adds up to a Python number, 0 if none is given."""
+    """Return the former result of ``sum``; the start is a Python number, by default 0."""
     values = values if isinstance(values, np.ndarray) else list(values)
     if not _CHANGED or options or not any(isinstance(item, np.generic) for item in values):
         return sum(values, *start, **options)

@@ -19,7 +19,7 @@ _NEWER = (
     ast.MatMult,
     ast.NamedExpr,
 )
-# Fixers that would change what the program means here, or that only change its looks.
+# Fixers that would change the meaning of the program here, or only its looks.
 _LEFT_OUT = frozenset({"buffer", "idioms", "set_literal", "ws_comma"})
 # Makes `import beside` relative: in a package, Python 2 looks there first.
 _PACKAGED = frozenset({"import"})

@@ -50,7 +50,7 @@ def habits(tree: ast.Module) -> list[Habit]:
 
 
 def _imported(tree: ast.Module) -> set[str]:
-    """Return what a module imports or defines itself, and ``division`` if `/` is Python 3's."""
+    """Return the names that a module imports or defines, and ``division`` if `/` is Python 3's."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -98,7 +98,7 @@ class _Scope:
                     self._collect(child, self.paths[child])
 
     def _name(self) -> None:
-        """Find the variables that stand for what was a list, and for quotients."""
+        """Find the variables that hold former lists, and quotients."""
         stores: dict[str, int] = {}
         for node in self.nodes:
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -118,7 +118,7 @@ class _Scope:
                 self.quotients.add(target.id)
 
     def _list(self, node: ast.AST) -> str | None:
-        """Return what an expression was a list of, as users know it; None if it is none."""
+        """Return the former kind of list of an expression, as users know it; None if it is none."""
         if isinstance(node, ast.Name):
             return self.lists.get(node.id)
         if not isinstance(node, ast.Call):
@@ -133,7 +133,7 @@ class _Scope:
         return f".{function.attr}()" if function.attr in _VIEWS and not is_operation else None
 
     def _is_quotient(self, node: ast.AST) -> bool:
-        """Return whether an expression is a quotient of what may be whole numbers."""
+        """Return True if an expression is a quotient of possible integers."""
         if isinstance(node, ast.Name):
             return node.id in self.quotients
         if not isinstance(node, ast.BinOp) or "division" in self.known:

@@ -43,7 +43,7 @@ def _whole(value: Any) -> bool:
 
 
 def call(owner: Any, method: str, *args: Any, **options: Any) -> Any:
-    """Call a method, or what replaced it where the object has no such method any more."""
+    """Call a method, or its replacement if the object has no such method any more."""
     function = None if _is_scalar(owner) else getattr(owner, method, None)
     if function is None and METHODS[method][0](owner):
         say(f".{method}() was removed; Stillflow replaces it")
@@ -146,7 +146,7 @@ def _extent(box: tuple[float, float, float, float]) -> tuple[int, int]:
 
 # Methods that other objects have as well: only calls that name an encoding are meant.
 OF_TEXT = frozenset({"decode", "encode"})
-# {method: (whether an object once had it, what does its work now)}
+# {method: (True if an object once had it, the replacement)}
 METHODS: dict[str, tuple[Callable[[Any], bool], Callable[..., Any]]] = {
     **{f"iter{kind}": (_is_mapping, _each(kind)) for kind in ("keys", "values", "items")},
     **{f"view{kind}": (_is_mapping, _view(kind)) for kind in ("keys", "values", "items")},

@@ -79,7 +79,7 @@ _ALIASES = {"bool": "bool", "long": "int"}
 
 
 def rewritten(tree: ast.Module, values: Values) -> tuple[ast.Module, dict[str, dict[str, str]]]:
-    """Return a module's tree after its repair, and what it has to import first.
+    """Return a module's tree after its repair, and the required imports.
 
     Args:
       tree: the module.
@@ -323,7 +323,7 @@ class Chains(ast.NodeTransformer):
 
 
 def _column(node: ast.expr) -> list[ast.expr] | None:
-    """Return what may be a frame, and a column of it; None if it is none."""
+    """Return a possible frame, and a column of it; None if it is none."""
     if isinstance(node, ast.Subscript) and _is_key(node.slice):
         return [node.value, node.slice]
     if isinstance(node, ast.Attribute) and node.attr not in ("loc", "iloc", "at", "iat", "values"):
@@ -435,7 +435,7 @@ def _any_number(call: ast.Call) -> bool:
 
 
 def _may_be_array(node: ast.expr) -> bool:
-    """Return False for what is a number or text for certain."""
+    """Return False for certain numbers and texts."""
     if isinstance(node, ast.BinOp):
         return _may_be_array(node.left) or _may_be_array(node.right)
     if isinstance(node, ast.UnaryOp):

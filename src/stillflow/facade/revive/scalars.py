@@ -163,7 +163,7 @@ def _holds(values: Any, key: Any) -> bool:
 
 
 def stored(target: Any, index: Any, value: Any) -> bool:
-    """Store what an array has not taken as an item, as it took it before.
+    """Store an item that an array has rejected, as it was stored formerly.
 
     Args:
       target: where ``target[index] = value`` has failed.

@@ -105,7 +105,7 @@ def compiled(source: bytes, path: str, packaged: bool = False) -> CodeType:
 
 
 def repair(source: bytes, path: str, packaged: bool) -> Repaired:
-    """Return the code of a program or of one of its modules, and what to do when it is loaded.
+    """Return the code of a program or of one of its modules, and the actions at its load.
 
     Args and errors are those of `compiled`.
     """
@@ -131,7 +131,7 @@ def repair(source: bytes, path: str, packaged: bool) -> Repaired:
 
 
 def _used(repaired: Repaired, path: str) -> CodeType:
-    """Say what was repaired, before the code runs; return the code."""
+    """Report the repairs before the code runs; return the code."""
     global _offered
     if repaired.python2:
         os.environ[PYTHON2] = "1"
@@ -148,7 +148,7 @@ def _of_python2() -> bool:
 
 
 def _translated_too(source: bytes, path: str, packaged: bool) -> Repaired | None:
-    """Translate what Python 3 accepts as well, unless it is written in Python 3 for certain."""
+    """Translate code that Python 3 accepts as well, unless it is certainly written in Python 3."""
     import ast
 
     from stillflow.facade.revive import python2

@@ -8,7 +8,7 @@ from typing import Any
 
 from stillflow.facade.revive.after import after_import
 
-# {package: what `import tensorflow` left in it, and Python alone does not}
+# {package: submodules that `import tensorflow` imported, and Python alone does not}
 SUBMODULES = {
     "multiprocessing": {"pool"}, "xml": {"dom", "sax"}, "xml.dom": {"minidom"},
     "xml.sax": {"handler", "saxutils", "xmlreader"},

@@ -284,7 +284,7 @@ class _Wrapper(RNNCell):
 
 
 class OutputProjectionWrapper(_Wrapper):
-    """Projects what a cell puts out."""
+    """Wrapper that projects a cell's outputs."""
 
     def __init__(self, cell: Any, output_size: int) -> None:
         super().__init__(cell)
@@ -303,7 +303,7 @@ class OutputProjectionWrapper(_Wrapper):
 
 
 class InputProjectionWrapper(_Wrapper):
-    """Projects what a cell gets."""
+    """Wrapper that projects a cell's inputs."""
 
     def __init__(self, cell: Any, num_proj: int, input_size: Any = None) -> None:
         super().__init__(cell)
@@ -318,7 +318,7 @@ class InputProjectionWrapper(_Wrapper):
 class DropoutWrapper(_Wrapper):
     """Drops parts of a cell's inputs and outputs.
 
-    A probability is a number or a tensor; what is never dropped makes no operations.
+    A probability is a number or a tensor; without dropout no operations are made.
     """
 
     def __init__(

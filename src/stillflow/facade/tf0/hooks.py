@@ -15,7 +15,7 @@ def activate() -> None:
 
 
 def _silence(deprecation: Any) -> None:
-    """Give no notice of what 1.x deprecates: these programs were there before it."""
+    """Silence the deprecations of 1.x: these programs are older."""
     deprecation._PRINT_DEPRECATION_WARNINGS = False
 
 

@@ -107,7 +107,7 @@ REORDERED = {
 _FUNCTIONS = "stillflow.facade.tf0.functions:"
 _RNN = "stillflow.facade.tf0.rnn:"
 
-# {public name of 0.x: what serves it}, where more than names and orders changed.
+# {public name of 0.x: its module}, where more than names and orders changed.
 OWN = {
     "RegisterShape": _FUNCTIONS + "RegisterShape",
     "SparseTensor": _FUNCTIONS + "SparseTensor",

@@ -57,7 +57,7 @@ class _FeatureColumn(abc.ABC):
 
     @abc.abstractmethod
     def _transform_feature(self, inputs: Any) -> Any:
-        """Return the column's tensors, from what `inputs.get` gives for features and columns."""
+        """Return the column's tensors, from `inputs.get` for features and columns."""
 
     def insert_transformed_feature(self, columns_to_tensors: dict[Any, Any]) -> None:
         """Add the column's tensors to those of features and columns.

@@ -89,7 +89,7 @@ def _transform_all(tensors: dict[Any, Any], feature_columns: Any) -> None:
 def parse_feature_columns_from_examples(
     serialized: Any, feature_columns: Any, name: str | None = None, example_names: Any = None
 ) -> dict[Any, Any]:
-    """Parse what columns need of examples, and transforms it.
+    """Parse the columns' features of examples, and transform them.
 
     Args:
       serialized: [batch], serialized Examples.
@@ -119,7 +119,7 @@ def parse_feature_columns_from_sequence_examples(
     name: str | None = None,
     example_name: Any = None,
 ) -> Any:
-    """Parse what columns need of one example of a sequence.
+    """Parse the columns' features of one example of a sequence.
 
     Args:
       serialized: a serialized SequenceExample.

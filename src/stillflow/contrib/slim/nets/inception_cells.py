@@ -1,6 +1,6 @@
 """Inception networks as text: layers, branches, cells, and their parser.
 
-A layer is written `name`, then what is different from stride 1 and the default padding:
+A layer is written `name`, then its differences from stride 1 and the default padding:
 
     Conv2d_0b_3x3=128         a convolution with 128 channels and a 3 x 3 kernel
     Conv2d_1a_3x3=160/2       of stride 2

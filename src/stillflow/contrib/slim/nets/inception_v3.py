@@ -61,7 +61,7 @@ _STEM = stages_named(
     *("Conv2d_1a_3x3=32/2", "Conv2d_2a_3x3=32", "Conv2d_2b_3x3=64!SAME", "MaxPool_3a_3x3/2"),
     *("Conv2d_3b_1x1=80", "Conv2d_4a_3x3=192", "MaxPool_5a_3x3/2"),
 )
-# Some names do not say what their layers are; published checkpoints have them so.
+# Some names do not match their layers; published checkpoints have them.
 _CELLS: dict[str, Stage] = {
     "Mixed_5b": _cell_5("Conv2d_0a_1x1=48 Conv2d_0b_5x5=64", 32),
     "Mixed_5c": _cell_5("Conv2d_0b_1x1=48 Conv_1_0c_5x5=64", 64),

@@ -1,4 +1,4 @@
-"""Residual networks (arXiv:1512.03385), whose units normalize what their convolutions give."""
+"""Residual networks (arXiv:1512.03385), whose units normalize after convolutions."""
 
 from __future__ import annotations
 
