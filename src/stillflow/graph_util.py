@@ -238,7 +238,7 @@ def convert_variables_to_constants(
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,
 ) -> Any:
-    """Return a graph in which constants stand for the variables, cut down to what some nodes need.
+    """Return a graph with constants instead of variables, pruned to the inputs of some nodes.
 
     Args:
       sess: the session that holds the variables' values.
@@ -289,7 +289,7 @@ def _without_checks(nodes: Any, protected: Collection[str]) -> list[Any]:
 
 
 def _spliced(nodes: Sequence[Any], protected: Collection[str]) -> dict[str, str]:
-    """Return the Identity nodes that no control edge touches, and what each passes on."""
+    """Return the Identity nodes without control edges, and the inputs that they pass on."""
     edges = [(node.name, name) for node in nodes for name in node.input if "^" in name]
     touched = {name for name, _ in edges} | {name.replace("^", "") for _, name in edges}
     return {

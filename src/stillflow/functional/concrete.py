@@ -343,7 +343,7 @@ class ConcreteFunction:
     def _gradient(self, op: Operation, *grads: Any) -> list[Any]:
         """Return the gradient of a call: a call of a function that takes what the body computed."""
         if any(o.type in _CONTROL_FLOW for o in self.graph._operations):
-            # What happens inside of branches and loops cannot be handed out: it is done again.
+            # Values inside of branches and loops cannot be returned: they are computed again.
             del op.attrs["_gradient_op_type"]
             return symbolic(op, self.name, grads)
         if self._symbolic is None:

@@ -513,6 +513,6 @@ def get_extra_inputs() -> list[Tensor]:
 
 
 def get_extra_args() -> list[Tensor]:
-    """Return the placeholders of what the function being built has captured so far."""
+    """Return the placeholders of the captures of the function being built so far."""
     graph = get_default_graph()
     return graph.extra_args if isinstance(graph, DefunGraph) else []

@@ -20,7 +20,7 @@ _NODES_FOR_EACH = 3
 def made_in_function(
     make: Callable[..., Any], given: Sequence[Any], options: dict[str, Any]
 ) -> Any:
-    """Return a variable that a function makes, with a value for what the function computes.
+    """Return a variable that a function makes, with a value for the function's computation.
 
     Args:
       make: the function that makes a variable.

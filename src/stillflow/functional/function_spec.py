@@ -40,7 +40,7 @@ class FunctionSpec:
         defaults = self.fullargspec.defaults or ()
         first = len(self.arg_names) - len(defaults)
         self._defaults = {first + i: value for i, value in enumerate(defaults)}
-        # What a partial was given by name counts among these, and the signature leaves it out.
+        # Keyword arguments of a partial are among these, and the signature leaves them out.
         is_partial = isinstance(python_function, functools.partial)
         if self.input_signature is not None and self.fullargspec.kwonlyargs and not is_partial:
             raise ValueError(
@@ -97,7 +97,7 @@ class FunctionSpec:
                 raise TypeError(f"{only} Received argument {name}.")
 
     def _signed(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the arguments converted to what the signature says."""
+        """Return the arguments converted to the signature's types."""
         signature = self.input_signature
         try:
             flat = nest.flatten_up_to(signature, args[: len(signature)], expand_composites=True)

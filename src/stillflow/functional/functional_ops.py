@@ -177,7 +177,7 @@ def _for_using_while(
 
 
 def _carrying(body: DefinedFunction) -> DefinedFunction:
-    """Return a loop's body that hands on what it captures."""
+    """Return a loop's body that passes its captures on."""
 
     @Defun(*body.declared_input_types, func_name=f"{body.name}_Wrapper")
     def wrapper(*args: Any) -> Any:

@@ -38,7 +38,7 @@ class Body:
         self._changes = any(op.card.writes or op.card.calls for op in body._operations)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
-        """Run it on its arguments and what it captured.
+        """Run it on its arguments and captures.
 
         Raises:
           tf.errors.OpError: if an operation fails.

@@ -16,7 +16,7 @@ from stillflow.variables.resource_variable import UninitializedVariable
 
 
 class LiftedVariables:
-    """The variables of one trace; their first values are what the body computes for them.
+    """Variables of one trace; the body computes their initial values.
 
     Args:
       in_graph: whether they get initializers in the graph outside at once.

@@ -1,4 +1,4 @@
-"""Copies of what a function's body computes, in the graph outside."""
+"""Copies of the computations of a function's body, in the graph outside."""
 
 from __future__ import annotations
 

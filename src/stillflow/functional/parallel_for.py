@@ -1,10 +1,10 @@
 """`pfor` and `for_loop`: a body for each number, whose iterations do not depend on one another.
 
 As in TensorFlow, `pfor` calls the body once, for a placeholder, in the scope `loop_body`. Where
-TensorFlow makes operations of those that work on all iterations at once, here copies of them run
-for one number after the other: the values are the same, the nodes are not. A body that has loops
-of its own is called again within the loop, and for every number where it adds to loops that were
-there before (gradients of what they gave).
+TensorFlow makes operations that work on all iterations at once, here copies of them run for one
+number after the other: the values are the same, the nodes are not. A body that has loops of its own
+is called again within the loop, and for every number where it adds to earlier loops (gradients of
+their results).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class PForConfig:
 
     def __init__(self) -> None:
         self._count: int | None = None
-        self._stacks: dict[Tensor, Tensor] = {}  # placeholders by what is stacked for them
+        self._stacks: dict[Tensor, Tensor] = {}  # placeholders by their stacked tensors
 
     def _has_reductions(self) -> bool:
         return bool(self._stacks)
@@ -319,7 +319,7 @@ class _Copies:
         self._stacks: dict[Tensor, Tensor] = {}  # values of all numbers that there are already
 
     def stack(self, tensor: Tensor, whole: Tensor, count: Tensor, known: int | None) -> None:
-        """Compute a tensor for all numbers, which is what a placeholder stands for."""
+        """Compute a tensor for all numbers, for its placeholder."""
         (found,), _ = _loop(self.of, [tensor], [], count, known)
         self._stacks[tensor] = self._wholes[whole] = found
 

@@ -54,7 +54,7 @@ class Function:
         self._relax = experimental_relax_shapes
         self._bound = bound
         self._autograph = autograph  # whether it is converted, and with which features
-        self._may_run_eagerly = may_run_eagerly  # as only what `tf.function` makes does
+        self._may_run_eagerly = may_run_eagerly  # True only for results of `tf.function`
         self._may_create = True  # variables, in the first trace
         self._traces = Traces()
         self._of_instances: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
@@ -105,7 +105,7 @@ class Function:
         return self._function_spec.input_signature
 
     def _decorate(self, decorator: Callable[..., Any]) -> None:
-        """Has what a decorator makes of the Python function be traced.
+        """Trace the result of a decorator of the Python function.
 
         Raises:
           ValueError: if the function was traced before.
@@ -260,7 +260,7 @@ def _key(structure: Any, of_leaf: Callable[[Any], Any] | None = None) -> Any:
     flat = nest.flatten(structure, expand_composites=True)
     mapped = nest.map_structure(_form, structure)
     form = repr(mapped)
-    if "Wrapper(" in form:  # attributes of models: the same to a trace as what they wrap
+    if "Wrapper(" in form:  # attributes of models: equal to the wrapped objects in a trace
         form = repr(_unwrapped(mapped))
     return form, tuple(map(of_leaf or _leaf_key, flat))
 
@@ -340,7 +340,7 @@ def function(
 
 @export("config.experimental_run_functions_eagerly")
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Set whether what `tf.function` makes runs as the Python function that it is made of."""
+    """Set if results of `tf.function` run as their Python functions."""
     _eagerly[:] = [True] if run_eagerly else []
 
 

@@ -15,7 +15,7 @@ Maker = Callable[[TracedGraph, list[Tensor]], Callable[[Sequence[Any]], list[Ten
 
 
 class RecordedCalls:
-    """Calls of a body that also give what its gradient needs, and tell the tapes.
+    """Calls of a body that also return its gradient's inputs, and notify the tapes.
 
     Args:
       body: the graph of the function.

@@ -1,4 +1,4 @@
-"""The traces that a `tf.function` keeps, by what they were made for."""
+"""Traces of a `tf.function`, by their keys."""
 
 from __future__ import annotations
 

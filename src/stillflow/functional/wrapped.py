@@ -98,7 +98,7 @@ def _rename(op: Operation, name: str) -> None:
 
 
 def _set_shapes(fetches: list[Any], wanted: list[Any], copies: dict[Any, Any]) -> None:
-    """Add what `TensorInfo`s know of shapes."""
+    """Add the shapes of `TensorInfo`s."""
     for fetch, element in zip(fetches, wanted, strict=True):
         if isinstance(fetch, TensorInfo) and isinstance(element, Tensor):
             copies[element].set_shape(TensorShape(fetch.tensor_shape))
@@ -132,7 +132,7 @@ def _check_home(body: TracedGraph, element: Any) -> None:
 
 
 def _between(fetches: Sequence[Any], sources: set[Tensor]) -> list[Operation]:
-    """Return the operations that fetches need, without what only sources need.
+    """Return the operations that fetches need, without those that only sources need.
 
     In the body's order.
     """

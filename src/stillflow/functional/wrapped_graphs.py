@@ -56,7 +56,7 @@ class VariableHolder:
         return variable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return calls the function; the holder keeps what variables it makes."""
+        """Call the function; the holder keeps the variables that it makes."""
         assert self._fn is not None
         return self.call_with_variable_creator_scope(self._fn)(*args, **kwargs)
 

@@ -26,7 +26,7 @@ def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
     if graph is not None and not isinstance(graph, Graph):
         raise TypeError("Input graph needs to be a Graph.")
     if get_default_graph().building_function:
-        return get_default_graph()  # which captures what belongs to others
+        return get_default_graph()  # which captures tensors of other graphs
     found: Graph | None = graph
     first: Any = None
     for item in op_inputs:

@@ -20,7 +20,7 @@ from stillflow.graph.tensor_shape import Dimension, TensorShape
 
 Array = np.ndarray[Any, Any]
 
-# A message is limited to 2 GiB, and so is what a few bytes of message may unfold into.
+# A message is limited to 2 GiB, and so is the expansion of a few bytes of message.
 MAX_BYTES = 1 << 31
 
 

@@ -58,7 +58,7 @@ def add_node(
     if card.removed:
         _check_not_removed(card.name, graph._producer)
     old = graph._name_stack
-    stack, scope = graph._enter_name_scope(name or card.name)  # what is rejected later has a name
+    stack, scope = graph._enter_name_scope(name or card.name)  # later errors name it
     graph._name_stack = stack
     try:
         tensors: list[Tensor] = []

@@ -1,4 +1,4 @@
-"""Static shapes of what a call of a function gives, by the shapes of its arguments.
+"""Static shapes of the results of a function's call, by the shapes of its arguments.
 
 A body is built for arguments of some shapes, often unknown ones; a call may know more. The shape
 rules of the operations that depend on such arguments are applied again, for this call.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stillflow.graph.func_graph import FuncGraph
     from stillflow.graph.operation import Operation, Tensor
 
-# What these types point to is noted on the tensors of the body, which all calls share.
+# The targets of these types are recorded on the tensors of the body, which all calls share.
 _POINTERS = ("resource", "variant")
 
 

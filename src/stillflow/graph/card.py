@@ -36,7 +36,7 @@ from stillflow.graph.traits import NAMES, Traits
 
 Part = TypeVar("Part", bound=Callable[..., Any])
 
-# What running an op may touch; anything but "pure" and "state" needs trust for graphs from files.
+# Effects of an op; anything but "pure" and "state" needs trust for graphs from files.
 Effect = Literal["pure", "state", "reads files", "writes files", "runs Python", "network"]
 
 # Imports every module of cards.

@@ -45,7 +45,7 @@ def value_of(function: Callable[..., Any]) -> Callable[[Node], np.ndarray | None
             try:
                 result = np.asarray(function(*arrays))
             except (TypeError, ValueError, ArithmeticError, IndexError):
-                return None  # the op itself reports what is wrong when it runs
+                return None  # the op itself reports the error when it runs
         return result.astype(node.outputs[0].dtype.as_numpy_dtype, copy=False)
 
     return value
@@ -65,7 +65,7 @@ class Known:
     """Known values for `partial_shape`: here, the static values of the graph."""
 
     fed: Collection[Tensor] = ()
-    # Whether arguments of functions count as what they stand for outside.
+    # True if arguments of functions count as their outside values.
     looks_outside = False
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Making tensors of what programs hand in: numbers, arrays, lists, anything registered."""
+"""Conversion of programs' values to tensors: numbers, arrays, lists, registered types."""
 
 from __future__ import annotations
 

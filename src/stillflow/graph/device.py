@@ -101,7 +101,7 @@ class DeviceSpecV2:
         device_type: Any = None,
         device_index: Any = None,
     ) -> None:
-        """Make a specification; what is None stays open.
+        """Make a specification; parts that are None stay open.
 
         Raises:
           ValueError: If `replica`, `task` or `device_index` is no number.
@@ -257,7 +257,7 @@ def canonical(device: Any) -> str:
 
 
 def merge_over(spec: Any, current: str | None) -> str:
-    """Return what an enclosing scope makes of an operation's device.
+    """Return an operation's device, merged with an enclosing scope's.
 
     Args:
       spec: The scope's device, a string or a `DeviceSpec`; it fills in what is still open.

@@ -110,7 +110,7 @@ def merge(a: Dims, b: Dims) -> Dims:
 
 
 def merge_prefix(dims: Dims, prefix: Dims) -> tuple[Dims, Dims]:
-    """Merge the leading sizes of `dims` with `prefix`; return both with what they learned.
+    """Merge the leading sizes of `dims` with `prefix`; return both, completed.
 
     Raises:
       ValueError: If `dims` is shorter than `prefix` or a size contradicts.

@@ -331,7 +331,7 @@ export_value("dtypes.variant", "variant", variant)
 QUANTIZED_DTYPES = frozenset(dtype for dtype in _INTERN_TABLE.values() if dtype.is_quantized)
 export_value("dtypes.QUANTIZED_DTYPES", "QUANTIZED_DTYPES", QUANTIZED_DTYPES)
 
-# What a resource handle looks like when it is fed as an array.
+# The dtype of a resource handle that is fed as an array.
 np_resource = np.dtype([("resource", np.ubyte)])
 
 _NP_TO_TF: dict[Any, DType] = {

@@ -1,8 +1,8 @@
 """Values of constants where operations run when they are called.
 
 TensorFlow reads Python values there by other rules than in graphs: the first number decides the
-type (`np.float64` gives float64, other numbers of NumPy in lists what Python's give), arrays may
-stand in lists, and nothing is filled up to a shape but from a single value.
+type (`np.float64` gives float64, other numbers of NumPy in lists count as Python's), arrays may
+stand in lists, and only a single value is repeated to fill a shape.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape
 
 _REAL = (float, np.floating, int, np.integer)
-# What may stand in a list of a type; bool is an int to Python, np.bool_ is none to anybody.
+# Python types allowed in a list of a type; bool is an int to Python, np.bool_ is not.
 _MEMBERS: dict[DType, tuple[type, ...]] = {
     dtypes.string: (str, bytes),
     dtypes.float64: _REAL,

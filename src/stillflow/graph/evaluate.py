@@ -37,7 +37,7 @@ def evaluated(tensor: Tensor) -> np.ndarray | None:
     if tensor.holds_value:
         return constant_value(tensor)
     op = tensor.op
-    if op.type in _ENTERS:  # TF reads what enters a loop, but nothing computed from it inside
+    if op.type in _ENTERS:  # TF reads the inputs of a loop, but nothing computed from them inside
         return evaluated(op._inputs[0])
     if not _is_known(op) and not op._varies:
         _evaluate(op, set())

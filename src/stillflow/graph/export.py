@@ -1,4 +1,4 @@
-"""Marks for what belongs to the public API, for the modules that build graphs and above."""
+"""Marks of the public API, for the modules that build graphs and above."""
 
 from __future__ import annotations
 

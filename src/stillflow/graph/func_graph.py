@@ -40,7 +40,7 @@ def _is_small_value(tensor: Tensor) -> bool:
 
 
 class FuncGraph(Graph):
-    """The body of a function. What it uses of other graphs becomes an input of its own.
+    """Body of a function. Tensors of other graphs that it uses become inputs of its own.
 
     Args:
       name: what the function is called.
@@ -101,7 +101,7 @@ class FuncGraph(Graph):
 
     @property
     def internal_captures(self) -> list[Tensor]:
-        """The placeholders of what is captured."""
+        """The placeholders of the captures."""
         return list(self._passed.values())
 
     @property
@@ -230,7 +230,7 @@ class FuncGraph(Graph):
                 raise ValueError(
                     f"Cannot capture a {kind} (name:{op.name}, type:{op.type}) by value."
                 )
-        inputs = [self._copy(t) for t in op._inputs]  # TensorFlow copies again what it copied
+        inputs = [self._copy(t) for t in op._inputs]  # TensorFlow copies its copies again
         with self.control_dependencies(None):
             name = self.unique_name(op.name)
             types = [t.dtype for t in op._outputs]

@@ -22,7 +22,7 @@ def check_order(definition: Any) -> None:
         for source in sources - kinds.keys() - given:
             text = f"input {source} is not found: {{{{node {node.name}}}}}"
             raise ValueError(f"{text}\n\tIn {{{{node {node.name}}}}}")
-        if node.op == "Merge":  # what closes a loop comes later
+        if node.op == "Merge":  # the back edge of a loop comes later
             sources = {source for source in sources if kinds.get(source) != "NextIteration"}
         waiting["node", node.name] = sources & kinds.keys()
     for output, text in definition.ret.items():

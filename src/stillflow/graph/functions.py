@@ -1,4 +1,4 @@
-"""The functions of a graph's library: what nodes call by name or as an attribute.
+"""Functions of a graph's library, which nodes call by name or as an attribute.
 
 A `LibraryFunction` stands behind a name. It is made of a body (`define`) or of a `FunctionDef`
 message (`from_library`); each can be had of the other. `instantiate` gives the body that runs.
@@ -74,7 +74,7 @@ class LibraryFunction:
         self.card = FunctionCard(definition.signature, self)
 
     def add_to_graph(self, graph: Graph) -> None:
-        """Add it, and what it calls, to the library of `graph`."""
+        """Add it, and its callees, to the library of `graph`."""
         if self.name in graph._functions:
             return
         graph._add_function(self)

@@ -1,4 +1,4 @@
-"""The graph: operations by name, and the scopes that shape what is added to it."""
+"""Graph: operations by name, and the scopes of new operations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 
-# What TF 1.15.5 writes: the producer into every GraphDef, the least consumer once it has functions.
+# TF 1.15.5's versions: the producer of every GraphDef, the least consumer of one with functions.
 PRODUCER, FUNCTION_CONSUMER = 134, 12
 
 
 @export("Graph")
 class Graph(Scopes, Collections):
-    """A TF1 program as data: what `Session` runs and `as_graph_def` writes."""
+    """A TF1 program as data, which `Session` runs and `as_graph_def` writes."""
 
     # Whether operations run when they are called, rather than being added.
     runs_at_once = False
@@ -61,7 +61,7 @@ class Graph(Scopes, Collections):
         # Once there are loops: rejects an operation that takes a value out of one.
         self._loop_check: Callable[[Operation], None] | None = None
 
-    # ---- what is in it
+    # ---- contents
 
     @property
     def version(self) -> int:
@@ -404,7 +404,7 @@ class _DefaultGraphs(threading.local):
 
 
 _default = _DefaultGraphs()
-make_global_graph: Callable[[], Graph] = Graph  # what the default graph is to be
+make_global_graph: Callable[[], Graph] = Graph  # creates the default graph
 
 
 @export("get_default_graph")

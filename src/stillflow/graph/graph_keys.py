@@ -9,7 +9,7 @@ from stillflow.graph.export import export
 class GraphKeys:
     """Names of a graph's standard collections."""
 
-    # Variables, by what they are for.
+    # Variables, by their purpose.
     GLOBAL_VARIABLES = "variables"
     VARIABLES = GLOBAL_VARIABLES  # its name before TensorFlow 1.0
     LOCAL_VARIABLES = "local_variables"
@@ -30,7 +30,7 @@ class GraphKeys:
     SUMMARIES = "summaries"
     _SUMMARY_COLLECTION = "_SUMMARY_V2"
 
-    # What a session starts, initializes and saves.
+    # Objects that a session starts, initializes and saves.
     QUEUE_RUNNERS = "queue_runners"
     TABLE_INITIALIZERS = "table_initializer"
     ASSET_FILEPATHS = "asset_filepaths"

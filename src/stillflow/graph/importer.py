@@ -357,7 +357,7 @@ class Importer:
         try:
             expected = input_types(card, attrs)
         except KeyError:
-            return  # attributes are missing; what follows from the inputs is checked later
+            return  # attributes are missing; those that follow from the inputs are checked later
         if len(inputs) != len(expected):
             types = [cpp_name(dtype) for dtype in expected]
             raise wrong_count(card.signature, self._full(node), types, len(inputs))

@@ -1,4 +1,4 @@
-"""Some rows of a larger tensor: what gradients of lookups are.
+"""Some rows of a larger tensor: the form of look-ups' gradients.
 
 `IndexedSlices(values, indices)` stands for a dense tensor that is zero but for rows `indices[i]`,
 to each of which `values[i]` is added.

@@ -142,7 +142,7 @@ def explain(op: Operation, error: ValueError) -> str:
 
 
 def describe(error: Exception, op: Operation, node: Node, given: Any = None) -> str:
-    """TF's wording: what is wrong, for which op, with which input shapes and values.
+    """Return TF's message: the fault, the op, its input shapes and values.
 
     Args:
       error: what is wrong.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _READ_IN_PARTS = frozenset(("Shape", "ShapeN", "Pack", "Concat", "ConcatV2", "StridedSlice"))
 
 
-# Whose shape TF tells by what is outside of the function that an operation is in.
+# Ops whose shape TF infers from values outside of the function that an operation is in.
 _LOOKING_OUTSIDE = frozenset(("Fill", "Reshape"))
 
 
@@ -64,7 +64,7 @@ class Node:
 
     # True while a plan is made: errors are then worded as the op's kernel words them.
     planning = False
-    # Whether it runs eagerly: TensorFlow then has no shape rule, only what the kernel checks.
+    # True in eager execution: TensorFlow then has no shape rule, only the kernel's checks.
     is_eager = False
     # Whether it may have to draw the same random numbers a second time, seeded or not.
     draws_again = False

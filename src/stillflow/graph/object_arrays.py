@@ -1,4 +1,4 @@
-"""Arrays of tensors as they are: what NumPy 1 made of lists of tensors."""
+"""Arrays of tensor objects: NumPy 1's arrays of lists of tensors."""
 
 from __future__ import annotations
 

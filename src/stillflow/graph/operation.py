@@ -77,7 +77,7 @@ class _Number:
 
 @export("Tensor")
 class Tensor:
-    """A symbolic output of an `Operation`: what `sess.run` fetches and feeds.
+    """Symbolic output of an `Operation`, which `sess.run` fetches and feeds.
 
     Attributes:
       op: the operation that gives it.
@@ -91,7 +91,7 @@ class Tensor:
     # Whether it holds its value, as do the tensors of operations that ran when they were called.
     holds_value = False
     _id: Any = _Number()  # those that hold their values have numbers of their own
-    # What a resource handle points to: the variable's static shape and type.
+    # The target of a resource handle: the variable's static shape and type.
     _handle_dims: tuple[int | None, ...] | None = None
     _handle_dtype: DType | None = None
 
@@ -155,7 +155,7 @@ class Tensor:
     _shape_tuple = property(lambda self: lambda: self._dims)
 
     def set_shape(self, shape: Any) -> None:
-        """Merge what the caller knows about the shape into the static shape.
+        """Merge a shape that the caller knows into the static shape.
 
         Raises:
           ValueError: if `shape` contradicts the known shape.
@@ -349,7 +349,7 @@ class Operation:
 
     @property
     def _input_types(self) -> list[DType]:
-        """The types that it takes: references where it changes what it is given."""
+        """The types of its inputs: references where it changes them."""
         return input_types.value(self.card, self.attrs)
 
     @property

@@ -1,4 +1,4 @@
-"""Seeds of random operations: what the graph's seed and an operation's own seed amount to."""
+"""Seeds of random operations, from the graph's seed and an operation's own seed."""
 
 from __future__ import annotations
 

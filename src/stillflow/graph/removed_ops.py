@@ -1,4 +1,4 @@
-"""Operations that graphs from some version on must not have any more, with what replaces them.
+"""Operations that graphs from some version on must not have any more, with replacements.
 
 Their cards stay, for old graphs: a GraphDef that says it is older has them, and so may a graph
 that one was imported into.
@@ -11,7 +11,7 @@ from stillflow import errors
 _WORD2VEC = (
     "Moving word2vec into tensorflow_models/tutorials and deprecating its ops here as a result"
 )
-# Version of the GraphDef: op: what TensorFlow says about it.
+# Version of the GraphDef: op: TensorFlow's message.
 _REMOVED: dict[int, dict[str, str]] = {
     2: {
         "AdjustContrast": "Use AdjustContrastv2 instead",

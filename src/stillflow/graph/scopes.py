@@ -60,7 +60,7 @@ class _OfThread(threading.local):
     def __init__(self) -> None:
         self.name = ""
         self.control_flow_context: Any = None
-        self.strategies: list[Any] = []  # what `tf.distribute` has entered
+        self.strategies: list[Any] = []  # strategies that `tf.distribute` has entered
         self.variable_creators: list[tuple[int, Callable[..., Any]]] = []
 
 
@@ -240,11 +240,11 @@ class Scopes:
         if control_inputs is None:
             return ControlScope(self, None)
         ops: list[Operation] = []
-        # What waits for an outer scope's inputs already need not wait for them twice.
+        # Operations that wait for an outer scope's inputs already need not wait for them twice.
         outer = self._current_control_dependencies()
         for item in control_inputs:
             if getattr(type(item), "holds_value", False):
-                continue  # what has its value is not waited for
+                continue  # a known value is not waited for
             found = self.as_graph_element(control_element(item))
             op = found.op if isinstance(found, Tensor) else found
             if op not in ops and op not in outer:

@@ -1,4 +1,4 @@
-"""Op signatures: what TF calls an OpDef, written as a few lines of text.
+"""Op signatures: the content of a TF OpDef, written as a few lines of text.
 
     Conv2D(input: T, filter: T) -> output: T
     T: {half, bfloat16, float, double}

@@ -1,7 +1,7 @@
-"""Tapes: what was computed from the tensors that they watch, written down as it is built.
+"""Tapes: records of computations from watched tensors, made as they are built.
 
-`tf.GradientTape` differentiates what a tape holds. A tape records operations while it is among
-the active tapes of its thread; every operation that a card makes is shown to them.
+`tf.GradientTape` differentiates a tape's record. A tape records operations while it is among the
+active tapes of its thread; every operation that a card makes is shown to them.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Tape:
         self._made = 0
 
     def watch(self, tensor: Tensor) -> None:
-        """Record what is computed from `tensor` from now on."""
+        """Record computations from `tensor` from now on."""
         self.producers.setdefault(tensor, WATCHED)
 
     def watch_variable(self, variable: Any) -> None:
-        """Record what is computed from a resource variable from now on."""
+        """Record computations from a resource variable from now on."""
         self.watch(variable.handle)
         self._variables.setdefault(variable.handle, _whole(variable))
 
@@ -116,7 +116,7 @@ active = _Active()
 
 
 def push(tape: Tape) -> None:
-    """Make a tape record what this thread builds."""
+    """Make a tape record the operations that this thread builds."""
     active.tapes = [*active.tapes, tape]
 
 

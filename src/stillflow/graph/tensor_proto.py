@@ -152,7 +152,7 @@ def make_tensor_proto(
 def from_proto(tensor: Any, drops_rest: bool = False) -> Array:
     """Return the value of a `TensorProto` as an array that may be read-only.
 
-    Nothing is allocated before the message was found to hold what its shape promises.
+    Memory is allocated only after the message was found to have as many values as its shape.
 
     Args:
       tensor: The message. A shape of unknown rank is that of a scalar.
@@ -191,7 +191,7 @@ def _from_field(tensor: Any, dtype: DType) -> Array:
     field, plain = _FIELDS[dtype]
     numbers_ = getattr(tensor, field)
     if field in ("int_val", "half_val"):
-        # 32-bit fields that hold narrower numbers; what does not fit wraps around.
+        # 32-bit fields that hold narrower numbers; larger numbers wrap around.
         values = np.array(numbers_, np.int32).astype(plain)
     else:
         values = np.array(numbers_, plain)

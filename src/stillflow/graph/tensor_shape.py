@@ -352,7 +352,7 @@ class TensorShape:
         return shape_from_dims(_dims_lib.relax(self._dims, as_shape(other)._dims))
 
     def merge_with(self, other: Any) -> TensorShape:
-        """Return the shape that knows what either shape knows.
+        """Return the shape with all sizes known from either shape.
 
         Raises:
           ValueError: If they contradict each other.

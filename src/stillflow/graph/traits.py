@@ -1,4 +1,4 @@
-"""Traits: what a card says of its operation besides its parts.
+"""Traits: facts about a card's operation besides its parts.
 
 Placement, threads, loops and the passes of plans ask the card, so no table elsewhere names
 operations. A trait is a keyword of `op(...)`; `ops/CARDS.md` lists them with their meaning.
@@ -21,7 +21,7 @@ HandleKind = Literal[
     "optional", "mutex", "rendezvous", "table", "reader", "barrier", "accumulator",
     "staging area", "summary writer",
 ]  # fmt: skip
-# What an operation does with the object of its handle.
+# Accesses of an operation to the object of its handle.
 Access = Literal[
     "read", "write", "replace", "gather", "scatter", "split", "size", "add", "subtract",
     "put", "take", "push", "pop", "close", "gradient", "is initialized", "lock",

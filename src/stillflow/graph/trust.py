@@ -119,7 +119,7 @@ def current() -> Policy | None:
 
 
 def limit(graph: Any, trust: str | Iterable[str] | Policy | None = "pure") -> None:
-    """Limit what sessions run of a graph, from now on.
+    """Limit the operations of a graph that sessions run, from now on.
 
     Args:
       graph: a `tf.Graph`.

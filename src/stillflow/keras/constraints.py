@@ -1,4 +1,4 @@
-"""`tf.keras.constraints`: what optimizers project variables with after a step."""
+"""`tf.keras.constraints`: projections that optimizers apply to variables after a step."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
 
 @export("keras.constraints.get")
 def get(identifier: Any) -> Any:
-    """Return the constraint of a name or dictionary; None and what can be called as it is.
+    """Return the constraint of a name or dictionary; None and callables unchanged.
 
     Raises:
       ValueError: if it is nothing of the kind.

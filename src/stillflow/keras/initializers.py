@@ -100,7 +100,7 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
 
 @export("keras.initializers.get")
 def get(identifier: Any) -> Any:
-    """Return the initializer of a name or dictionary; None and what can be called as it is.
+    """Return the initializer of a name or dictionary; None and callables unchanged.
 
     Raises:
       ValueError: if it is nothing of the kind.

@@ -87,7 +87,7 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
 
 @export("keras.regularizers.get")
 def get(identifier: Any) -> Any:
-    """Return the regularizer of a name or dictionary; None and what can be called as it is.
+    """Return the regularizer of a name or dictionary; None and callables unchanged.
 
     Raises:
       ValueError: if it is nothing of the kind.

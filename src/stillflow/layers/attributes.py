@@ -53,7 +53,7 @@ def all_layers(layer: Any) -> list[Any]:
 
 
 class Attributes(Trackable):
-    """Attributes that are layers belong to a layer, and what they have; so do variables."""
+    """Mixin: layers in attributes belong to a layer, with their variables; so do variables."""
 
     _layers: list[Any]
     _trainable_weights: list[Any]

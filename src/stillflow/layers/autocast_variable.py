@@ -74,7 +74,7 @@ class AutoCastVariable(ResourceVariable):
         return value if wanted is None else cast(value, wanted)
 
     def assign(self, *args: Any, **kwargs: Any) -> Any:
-        """Change the value that is kept; as the two below, take what a variable takes."""
+        """Change the kept value; the arguments are a variable's, as of the two below."""
         with variables_read_as(None):
             return super().assign(*args, **kwargs)
 

@@ -65,7 +65,7 @@ class Layer(base_layer.Layer):
         """None."""
         return
 
-    # What is in attributes does not belong to these layers, as it does to those of Keras.
+    # Objects in attributes do not belong to these layers, as they do to those of Keras.
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
@@ -275,7 +275,7 @@ def _is_new(variable: Any, existing: set[Any]) -> bool:
 
 
 def _collect(items: list[Any], key: str) -> None:
-    """Add what is not there yet to a collection, which exists afterwards.
+    """Add missing items to a collection, which exists afterwards.
 
     Nothing is collected where operations run when they are called.
     """

@@ -101,7 +101,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
 
     # Whether calling it computes masks as well as outputs.
     _compute_output_and_mask_jointly = False
-    _is_layer = True  # what else has weights is none: a template, a list of layers
+    _is_layer = True  # other objects with weights are none: a template, a list of layers
     _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_tracked", "_deferred"})
     _in_version_2 = True  # whether the class is TensorFlow 2's as well: see `TimeDistributed`
 
@@ -139,7 +139,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         elif "input_shape" in kwargs:
             self._batch_input_shape = (kwargs.get("batch_size"), *kwargs["input_shape"])
 
-    # ---- what subclasses define
+    # ---- methods of subclasses
 
     def build(self, input_shape: Any) -> None:
         """Make the layer's variables for inputs of a shape."""
@@ -316,7 +316,7 @@ class Layer(Attributes, Weights, Contributions, Connections, Description, Module
         return False, None
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Build the layer if this is its first call, and give what `call` does.
+        """Build the layer if this is its first call, and return the result of `call`.
 
         Args:
           inputs: a tensor, or a structure of tensors; arrays and numbers are converted.

@@ -7,7 +7,7 @@ from typing import Any
 
 from stillflow.eager import v2_behavior
 
-# None for what `enable_v2_behavior` says. Programs set this very name.
+# None for the setting of `enable_v2_behavior`. Programs set this very name.
 V2_DTYPE_BEHAVIOR: bool | None = None
 
 

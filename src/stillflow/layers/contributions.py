@@ -76,7 +76,7 @@ def _refuse_in_branch(tensor: Any, method: str) -> None:
 
 
 def _made_update(update: Any) -> Any:
-    """Return an update; what a function of it gives.
+    """Return an update, or the result of its function.
 
     Raises:
       RuntimeError: if the function takes what a branch or loop has computed.
@@ -120,7 +120,7 @@ class Contributions:
         return own + self._of_children("losses")
 
     def _clear_losses(self) -> None:
-        """Forget what the last call added, where operations run when they are called."""
+        """Forget the losses of the last call, in eager execution."""
         self._eager_losses.clear()
         for layer in layers_in(self._layers):  # type: ignore[attr-defined]
             layer._clear_losses()
@@ -166,7 +166,7 @@ class Contributions:
             relevant = [node.input_tensors for node in self._inbound_nodes]
         updates = updates if isinstance(updates, list) else [updates]
         if executing_eagerly_outside_functions():
-            # What is no function runs with the call; functions wait for `updates` to be asked for.
+            # Operations run with the call; functions wait until `updates` is read.
             self._updates += [
                 functools.partial(_update, update, relevant)
                 for update in updates
@@ -184,7 +184,7 @@ class Contributions:
         return _depending(self.losses, "_unconditional_loss", inputs)
 
     def add_metric(self, value: Any, aggregation: str | None = None, name: Any = None) -> None:
-        """Add a metric to what a model reports.
+        """Add a metric to a model's results.
 
         Args:
           value: a tensor, or the result of a `Metric` that was called.

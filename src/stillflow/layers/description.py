@@ -1,4 +1,4 @@
-"""The part of a layer that says what SavedModels hold of it besides its variables."""
+"""Mixin: description of a layer in SavedModels besides its variables."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def to_tensor_shape(spec: InputSpec) -> TensorShape:
 
 
 def to_tensor_spec(spec: InputSpec | None, default_dtype: Any = None) -> TensorSpec:
-    """Return the `TensorSpec` of what a spec allows; None allows any shape.
+    """Return the `TensorSpec` that a spec allows; None allows any shape.
 
     Args:
       spec: the spec.

@@ -21,7 +21,7 @@ def int_shape(x: Any) -> tuple[Any, ...] | None:
 
 
 class Node:
-    """A call of a layer: what it was called on, and what came out.
+    """Call of a layer: its inputs, and its outputs.
 
     Args:
       outbound_layer: the layer that was called.

@@ -221,7 +221,7 @@ def _reshape_for_efficiency(
 def use_operator_or_provided_hint_unless_contradicting(
     operator: Any, hint_attr_name: str, provided_hint_value: Any, message: str
 ) -> bool | None:
-    """Join what an operator says of itself with what the user says.
+    """Merge an operator's own hint with the user's.
 
     Raises:
       ValueError: with `message`, if they contradict each other.

@@ -267,7 +267,7 @@ RegisterMatmul(LinearOperator, LinearOperatorZeros)(lambda other, zeros: _zeros(
 
 
 def _diagonals(kind: type, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return an operator of `kind` made of what `function` makes of both."""
+    """Return an operator of `kind` for the result of `function` on both."""
 
     def apply(a: Any, b: Any) -> Any:
         return kind(function(a, b), **_product_hints(a, b))

@@ -39,7 +39,7 @@ def split(graph_def: Any) -> tuple[Any, list[Any]]:
 
 
 def sources(custom: Sequence[Any]) -> list[str]:
-    """Return what custom operations read."""
+    """Return the inputs of custom operations."""
     return list(dict.fromkeys(name for node in custom for name in node.input))
 
 

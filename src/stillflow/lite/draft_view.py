@@ -9,7 +9,7 @@ from stillflow.lite.model_tensors import Array
 
 
 class View:
-    """A draft with what leads to and from each tensor."""
+    """Draft with the producers and consumers of each tensor."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft, self.writers, self.uses = draft, draft.writers(), draft.uses()
@@ -26,7 +26,7 @@ class View:
         return self.draft.constants.get(name)
 
     def replace(self, last: Step, *gone: Step) -> None:
-        """Leaves out steps; `last` computes what they did."""
+        """Remove steps; `last` computes their result."""
         self.draft.steps = [step for step in self.draft.steps if step not in gone]
 
     def same_shape(self, one: str, other: str) -> bool:
@@ -35,7 +35,7 @@ class View:
         return not draft.unshaped & {one, other} and draft.shape(one) == draft.shape(other)
 
     def pass_on(self, step: Step, source: str) -> bool:
-        """Remove a step that writes what it reads; return False if its name is needed."""
+        """Remove a step that copies its input; return False if its name is needed."""
         result, draft = step.outputs[0], self.draft
         old, new = result, source
         if result in draft.outputs:
@@ -50,7 +50,7 @@ class View:
         return True
 
     def copy(self, step: Step, source: str) -> bool:
-        """Make a step one that writes what it reads, in the shape of its result."""
+        """Make a step one that copies its input, in the shape of its result."""
         shape = np.array(self.draft.shape(step.outputs[0]), np.int32)
         target = self.draft.constant(f"{step.outputs[0]}_shape", shape)
         step.kind, step.options_kind, step.version = "RESHAPE", "Reshape", 1

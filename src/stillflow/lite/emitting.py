@@ -41,7 +41,7 @@ class Emission:
         outputs: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
-        """Add a step that writes what the operation writes."""
+        """Add a step that writes the operation's results."""
         written = list(self.outputs if outputs is None else outputs)
         read = [
             self.keep(name, self.values[name])
@@ -65,7 +65,7 @@ class Emission:
         return value
 
     def keep(self, name: str, value: Any) -> str:
-        """Keep a constant; return what it is called."""
+        """Keep a constant; return its name."""
         name = self.draft.constant(name, value)
         self._kept.add(name)
         return name
@@ -437,7 +437,7 @@ def _spelled_out(
 ) -> tuple[list[list[int]], dict[str, int]]:
     """Return a slice without ellipsis and new dimensions, with an index for each dimension."""
     given = len(places[0])
-    if not masks["ellipsis_mask"]:  # what is not named is taken whole
+    if not masks["ellipsis_mask"]:  # dimensions without an index are taken whole
         places = [[*place, 0] for place in places]
         masks = {**masks, "ellipsis_mask": 1 << given}
         given += 1

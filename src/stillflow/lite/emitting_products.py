@@ -43,7 +43,7 @@ def _reshaped(e: Emission, name: str, shape: Sequence[int], result: str) -> str:
 def _added(
     e: Emission, kind: str, inputs: list[str], result: str, shape: Sequence[int], **options: object
 ) -> str:
-    """Add a step before the last ones of an operation; return what it writes."""
+    """Add a step before the last ones of an operation; return its result."""
     result = e.draft.free_name(result)
     e.draft.declare(result, shape, e.draft.dtypes[e.outputs[0]])
     table = {"TRANSPOSE": "Transpose", "RESHAPE": "Reshape"}.get(kind, "")

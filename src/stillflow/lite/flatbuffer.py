@@ -23,11 +23,11 @@ _SCALARS = {
     "long": np.dtype("<i8"),
     "float": np.dtype("<f4"),
 }
-_DATA_ALIGNMENT = 16  # of vectors of bytes, so that what they hold can be used where it lies
+_DATA_ALIGNMENT = 16  # of vectors of bytes, so that their contents can be used in place
 
 
 class Field(NamedTuple):
-    """A field of a table: where its offset stands in the table's index, and what it is."""
+    """Field of a table: the place of its offset in the table's index, and its type."""
 
     slot: int
     name: str

@@ -20,11 +20,11 @@ _CAN_END_WITH_CLAMP = frozenset({
 })  # fmt: skip
 # Operators that only move values.
 _MOVES = frozenset({"DEPTH_TO_SPACE", "RESHAPE", "SPACE_TO_DEPTH", "SQUEEZE", "TRANSPOSE"})
-_LEAST_NORM = 1e-6  # what TensorFlow Lite's normalization is fused from has an epsilon up to this
+_LEAST_NORM = 1e-6  # the largest epsilon with which TensorFlow Lite fuses a normalization
 
 
 def fuse(draft: Draft) -> None:
-    """Fuses what can be fused, until nothing can."""
+    """Fuse steps until no pattern matches."""
     while any(_once(draft, pattern) for pattern in _PATTERNS):
         draft.drop_unused()
 

@@ -19,7 +19,7 @@ _LARGEST = np.float32(127)
 
 
 def _quantized(x: Any, axes: list[int]) -> tuple[Any, Any]:
-    """Return values as whole numbers up to 127, and what one of these stands for."""
+    """Return values as whole numbers up to 127, and the scale."""
     largest = tf.reduce_max(tf.abs(x), axes, keepdims=True)
     is_zero = tf.equal(largest, 0.0)
     largest = tf.where(is_zero, tf.fill(tf.shape(largest), _LARGEST), largest)

@@ -15,7 +15,7 @@ from stillflow.lite.model_tensors import Array
 from stillflow.lite.schema import read_model
 from stillflow.lite.translation import Subgraph, Value
 
-# What TensorFlow Lite calls the types of tensors.
+# TensorFlow Lite's names of tensors' types.
 _TYPE_NAMES = {
     "float32": "FLOAT32",
     "float16": "FLOAT16",
@@ -29,7 +29,7 @@ _TYPE_NAMES = {
     "int8": "INT8",
 }
 
-# What building a graph raises where an operator does not fit what it reads.
+# Errors of graph construction for an operator whose inputs do not fit.
 _UNFIT = (
     ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError,
     errors.OpError,
@@ -71,7 +71,7 @@ class Interpreter:
         self._states: dict[int, Array] = {}
 
     def _forget(self) -> None:
-        """Leaves nothing of what depends on the shapes of the inputs."""
+        """Discard everything that depends on the shapes of the inputs."""
         self._values: dict[int, Value] | None = None
         self._call: Any = None
         self._buffers: dict[int, Array] = {}

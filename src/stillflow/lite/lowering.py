@@ -20,13 +20,13 @@ from stillflow.protos import GraphDef
 
 Array = np.ndarray[Any, Any]
 
-# Operations that hand on what they read.
+# Operations that pass their inputs on.
 _PASSING = frozenset({
     "CheckNumerics", "Identity", "IdentityN", "PlaceholderWithDefault", "PreventGradient",
     "Snapshot", "StopGradient",
 })  # fmt: skip
 
-# Operations whose results' shapes depend on values, or are those of what they read.
+# Operations whose results' shapes depend on values, or are those of their inputs.
 _ANY_SHAPE = frozenset({"Cast", "Unique", "Where"})
 
 _LOOP = frozenset({"Enter", "Exit", "LoopCond", "NextIteration"})
@@ -51,7 +51,7 @@ def lower(
     outputs: Sequence[str],
     allows_custom: bool = False,
 ) -> Draft:
-    """Return a draft that computes what a graph computes.
+    """Return a draft that is equivalent to a graph.
 
     Args:
       graph_def: a frozen graph.
@@ -77,7 +77,7 @@ def lower(
 
 
 def tensor_name(name: str) -> str:
-    """Return what a model calls a tensor: without ":0"."""
+    """Return a tensor's name in a model: without ":0"."""
     return name.removesuffix(":0")
 
 
@@ -96,7 +96,7 @@ def _cut(graph_def: Any, inputs: Mapping[str, tuple[Any, Sequence[int]]], output
             new = cut.node.add()
             new.CopyFrom(node)
             del new.input[:]
-            # What an operation waits for does not change what it computes.
+            # Control dependencies of an operation do not change its result.
             new.input.extend(name for name in node.input if not name.startswith("^"))
             new.device = ""
             for attr in ("_output_shapes", "_class"):
@@ -137,7 +137,7 @@ class _Lowering:
         self, graph: Any, inputs: Any, outputs: Sequence[str], allows_custom: bool
     ) -> None:
         self.draft, self.allows_custom = Draft(), allows_custom
-        self.names: dict[Tensor, str] = {}  # what the tensors of the graph are called in the draft
+        self.names: dict[Tensor, str] = {}  # names of the graph's tensors in the draft
         self.dead: set[Tensor] = set()  # on branches that are not taken
         self.known = _known_values(graph)
         self.draft.drawn = _drawn(graph)
@@ -251,7 +251,7 @@ class _Lowering:
         self.names[tensor] = self.draft.declare(name, shape, _numpy_type(tensor))
 
     def _output(self, tensor: Tensor) -> str:
-        """Return what an output is called: by its own name, even if it is only passed on."""
+        """Return an output's own name, even if it is only passed on."""
         name = tensor_name(tensor.name)
         if tensor in self.known:
             value = self.known[tensor]

@@ -1,7 +1,7 @@
 """TensorFlow Lite's operators on integers that stand for reals.
 
-Each computes what TensorFlow Lite's kernel of the same operator does, to the integer. Sums of
-products are taken in floating point, in a precision that holds them exactly: that is where the
+Each computes the result of TensorFlow Lite's kernel of the same operator, to the integer. Sums of
+products are computed in floating point, in a precision that holds them exactly: that is where the
 fast kernels are.
 """
 
@@ -212,7 +212,7 @@ def _mean(node: Node) -> Any:
         scale = source.scale / result.scale
         bias = np.float32(-source.zero_point) * scale + np.float32(0.5)
         values = fixed.rounded(mean * scale + bias) + result.zero_point
-    return tf.cast(tf.cast(values, tf.int64), dtype)  # what is too large wraps around, as there
+    return tf.cast(tf.cast(values, tf.int64), dtype)  # too large values wrap around, as there
 
 
 @translates(QUANTIZED, "RESIZE_BILINEAR")

@@ -127,7 +127,7 @@ def translates(table: dict[str, Translate], *kinds: str) -> Callable[[Translate]
 
 
 def translation(node: Node) -> tuple[str, Translate | None]:
-    """Return what kind of operator it is, and the function that translates it if there is one."""
+    """Return the kind of operator, and its translation if there is one."""
     # Importing these fills the tables.
     from stillflow.lite import (  # noqa: F401
         detection,

@@ -32,7 +32,7 @@ from stillflow.variables.state_ops import assign_add
 
 rearranging: Any = LazyModule("stillflow.ops.sparse.rearranging")
 
-# What is counted, by name: the classes of which of predictions and labels.
+# The counted classes, by name: of predictions, of labels or of both.
 _COUNTED: dict[str, Callable[[Any, Any], SparseTensor]] = {
     "true_positive": lambda predicted, labels: set_intersection(predicted, labels),
     "false_positive": lambda predicted, labels: set_difference(predicted, labels, aminusb=True),
@@ -139,7 +139,7 @@ def streaming_count_in_sets(
     weights: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Tensor]:
-    """Return the sum of `count_in_sets` over all steps, a float64 variable, and what adds to it."""
+    """Return the sum of `count_in_sets` over all steps, a float64 variable, and its update."""
     inputs = (predictions_idx, labels, weights)
     with name_scope(name, at_k_name(which, k, class_id=class_id), inputs) as scope:
         count = count_in_sets(which, labels, predictions_idx, class_id, weights)

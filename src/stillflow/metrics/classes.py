@@ -29,7 +29,7 @@ def _vector(tensor: Any) -> Any:
 def streaming_confusion_matrix(
     labels: Any, predictions: Any, num_classes: Any, weights: Any = None
 ) -> tuple[Any, Tensor]:
-    """Return the confusion matrix of all steps, a float64 variable, and what adds to it.
+    """Return the confusion matrix of all steps, a float64 variable, and its update.
 
     Args:
       labels, predictions: numbers of classes, of any known rank.

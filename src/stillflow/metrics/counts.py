@@ -22,7 +22,7 @@ from stillflow.ops.math.reductions import reduce_sum
 from stillflow.variables.state_ops import assign_add
 from stillflow.variables.variable_scope import variable_scope
 
-# What labels and predictions are where each count grows.
+# Labels and predictions for which each count grows.
 _CONDITIONS = {
     "true_positives": (True, True),
     "true_negatives": (False, False),

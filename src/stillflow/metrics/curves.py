@@ -20,7 +20,7 @@ from stillflow.ops.math.unary import log
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.variable_scope import variable_scope
 
-# What is added to counts of the rates, so that none is 0 / 0.
+# Added to counts of the rates, so that none is 0 / 0.
 _SMOOTHING = 1e-6
 
 

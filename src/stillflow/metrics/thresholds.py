@@ -18,7 +18,7 @@ from stillflow.ops.math.reductions import reduce_min
 from stillflow.ops.math.unary import abs as abs_
 from stillflow.variables.variable_scope import variable_scope
 
-# What keeps a denominator from being 0, and the outermost thresholds from being met.
+# Keeps denominators from being 0, and the outermost thresholds from being met.
 EPSILON = 1e-7
 
 

@@ -89,7 +89,7 @@ def value_and_update(
     updates_collections: Any,
     names: tuple[str | None, str | None] = ("value", "update_op"),
 ) -> Pair:
-    """Return the metric of what the variables hold and of what their updates leave in them.
+    """Return the metric of the variables, and of the variables after their updates.
 
     Args:
       compute: makes the metric of one value per variable, and of the node's name.

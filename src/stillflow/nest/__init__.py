@@ -1,7 +1,7 @@
 """Nested structures: lists, tuples, named tuples, dicts and attrs classes inside each other.
 
-What is none of these is a leaf: numbers, strings, arrays, tensors, sets. Mappings are walked in
-the order of their sorted keys. With `expand_composites`, composite tensors (whose class has a
+All other objects are leaves: numbers, strings, arrays, tensors, sets. Mappings are walked in the
+order of their sorted keys. With `expand_composites`, composite tensors (whose class has a
 `_type_spec`) and their type specifications are structures of their components as well.
 """
 

@@ -1,4 +1,4 @@
-"""`tf.nn`: what is composed of the ops of `stillflow.ops.nn`."""
+"""`tf.nn`: functions composed of the ops of `stillflow.ops.nn`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from stillflow.ops.math.unary import rsqrt
 from stillflow.ops.nn.batch_norm import fused_batch_norm_v3_op
 from stillflow.util.renamed import renamed_argument
 
-# TF raises smaller values to this, which is what cuDNN takes.
+# TF raises smaller values to this, cuDNN's minimum.
 _MIN_EPSILON = 1.001e-5
 
 

@@ -127,7 +127,7 @@ def _total_rows(flat_ids: Tensor, params: list[Any]) -> Tensor:
 def _lookup_parts(
     params: list[Any], ids: Tensor, strategy: str, name: str, max_norm: Any, transform: Any
 ) -> Tensor:
-    """Gathers from every part what lies there, and puts the rows in order again."""
+    """Gather the rows of every part, and restore their order."""
     gather_ids, places = ids_by_part(ids, params, strategy)
     results = []
     for each, part_ids in zip(params, gather_ids):
@@ -168,7 +168,7 @@ def embedding_lookup_and_transform(
     max_norm: Any = None,
     transform_fn: Any = None,
 ) -> Tensor:
-    """`embedding_lookup` with a function applied to what each part gives.
+    """Look up embeddings like `embedding_lookup`, with a function applied to each part's rows.
 
     Raises:
       ValueError: if there is no table or the strategy is unknown.

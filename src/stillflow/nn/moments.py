@@ -90,7 +90,7 @@ def _count(x: Tensor, axes: Sequence[int]) -> Tensor:
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what `sufficient_statistics` gives."""
+    """Return mean and variance from the result of `sufficient_statistics`."""
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor = reciprocal(counts, name="divisor")
         if shift is not None:

@@ -98,7 +98,7 @@ def avg_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """Averages over windows of images; what is padded does not count.
+    """Average over windows of images; padding does not count.
 
     Args:
       value: [batch, height, width, channels], or [batch, channels, height, width] under "NCHW".

@@ -1,6 +1,6 @@
 """Collective operations: each of a group is on another device, and all of them work together.
 
-They have no kernels: a run computes what a group does from the inputs of all its members (see
+They have no kernels: a run computes a group's results from the inputs of all its members (see
 `runtime/cluster/collectives.py`), so the group has to be in that run as a whole.
 """
 

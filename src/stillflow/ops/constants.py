@@ -230,7 +230,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """Return a tensor that may be fed and is `input` otherwise.
 
-    `shape` states what both agree on.
+    `shape` is the common shape of both.
     """
     return placeholder_with_default_op(input, shape=shape, name=name)  # type: ignore[no-any-return]
 

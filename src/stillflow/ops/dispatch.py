@@ -15,7 +15,7 @@ from stillflow.util import tf_decorator
 Function = TypeVar("Function", bound=Callable[..., Any])
 Handler = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
-# What a handler gives for arguments that are not its business.
+# Result of a handler for arguments of other kinds.
 NOT_SUPPORTED = object()
 
 _handlers: dict[Callable[..., Any], list[Handler]] = {}
@@ -39,7 +39,7 @@ def dispatchable(function: Function) -> Function:
 
 
 def register(function: Callable[..., Any], handler: Handler) -> None:
-    """Make a dispatchable function ask `handler(args, kwargs)` about what it cannot take."""
+    """Make a dispatchable function call `handler(args, kwargs)` for unsupported arguments."""
     _handlers[function].append(handler)
 
 

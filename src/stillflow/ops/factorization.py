@@ -43,7 +43,7 @@ def wals_compute_partial_lhs_and_rhs_shape(node: Node) -> Any:
     return [None, None]
 
 
-# The rank of each argument, and what ends its message.
+# The rank of each argument, and the end of its message.
 _WALS_RANKS = (
     ("factors", 2, "."), ("factor_weights", 1, "."), ("unobserved_weights", 0, "."),
     ("input_weights", 1, "."), ("input_indices", 2, "."), ("input_values", 1, ""),

@@ -13,7 +13,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.samples import Sample
 
-# What TensorFlow says of the processor's memory.
+# TensorFlow's limit of the processor's memory.
 _NO_LIMIT = -1
 
 bytes_in_use_op, max_bytes_in_use_op, bytes_limit_op = (

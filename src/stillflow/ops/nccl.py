@@ -1,7 +1,7 @@
 """NCCL's collective operations between GPUs, for graphs that contain them.
 
-There are no kernels for them here: each of them would have to meet the others while a step runs.
-What is built can be looked at, differentiated, saved, and run where there are kernels.
+There are no kernels for them here: each of them would need a rendezvous with the others while a
+step runs. Their graphs can be inspected, differentiated, saved, and run where there are kernels.
 """
 
 from __future__ import annotations

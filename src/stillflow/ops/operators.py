@@ -40,7 +40,8 @@ def _mul(x: Any, y: Any, name: str) -> Any:
     return binary.mul_op(x, y, name=name)
 
 
-# Operator without underscores -> what adds its node. The name is that of the scope, too.
+# Operator without underscores -> the function that adds its node. The name is that of the scope,
+# too.
 _BINARY: dict[str, Function] = {
     "add": _add,
     "sub": lambda x, y, name: binary.sub_op(x, y, name=name),
@@ -85,7 +86,7 @@ def _override(operator: str, function: Function) -> None:
                 try:
                     other = convert_to_tensor(y, dtype_hint=x.dtype.base_dtype, name="y")
                 except TypeError:
-                    # The other operand may know what to do with a tensor.
+                    # The other operand may support tensors.
                     if hasattr(type(y), f"__r{operator}__"):
                         return NotImplemented
                     raise

@@ -57,7 +57,7 @@ _CODES: tuple[tuple[tuple[type[BaseException], ...], type[errors.OpError]], ...]
     ((MemoryError,), errors.ResourceExhaustedError),
     ((NotImplementedError,), errors.UnimplementedError),
 )
-# What error messages call element types that arrays have and tensors do not.
+# Names in error messages of element types that arrays have and tensors do not.
 _NPY_NAMES = {"M": "NPY_DATETIME", "m": "NPY_TIMEDELTA", "g": "NPY_LONGDOUBLE",
               "G": "NPY_CLONGDOUBLE"}  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""XlaClusterOutput: where a value leaves what is compiled together."""
+"""XlaClusterOutput: the output of a compiled cluster."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from stillflow._export import export
 
 @export("app.run")
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> None:
-    """Parse the flags, run a main function with what is left of the arguments, and exit.
+    """Parse the flags, run a main function with the rest of the arguments, and exit.
 
     Undefined flags are left in the arguments without an error.
 

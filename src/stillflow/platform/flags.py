@@ -15,7 +15,7 @@ from absl import flags as _absl
 
 from stillflow._export import export_value
 
-# What is defined through the wrappers below belongs to the module that calls them.
+# Flags defined through the wrappers below belong to the module that calls them.
 _absl.disclaim_key_flags()
 
 _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}

@@ -29,13 +29,13 @@ def get_lib() -> str:
 
 @export("sysconfig.get_compile_flags")
 def get_compile_flags() -> list[str]:
-    """Return what a compiler would be told."""
+    """Return the flags of a compiler."""
     return [f"-I{get_include()}", f"-D_GLIBCXX_USE_CXX11_ABI={CXX11_ABI_FLAG}"]
 
 
 @export("sysconfig.get_link_flags")
 def get_link_flags() -> list[str]:
-    """Return what a linker would be told."""
+    """Return the flags of a linker."""
     if MONOLITHIC_BUILD:
         return []
     major = VERSION.partition(".")[0]

@@ -1,3 +1,3 @@
-"""`tf.profiler`: what a model's operations need, by scope, graph, type or line."""
+"""`tf.profiler`: costs of a model's operations, by scope, graph, type or line."""
 
 from __future__ import annotations

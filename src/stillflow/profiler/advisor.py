@@ -1,4 +1,4 @@
-"""tf.profiler.advise: what a model spends its time on, and what might be faster."""
+"""tf.profiler.advise: a model's use of time, and possible speed-ups."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Execution:
         self.run_count += is_device
 
     def add_memory(self, device: str, stats: Any) -> None:
-        """Add what a run took, of a `NodeExecStats`."""
+        """Add the memory of a run, from a `NodeExecStats`."""
         if stats.all_start_micros <= 0:
             return
         made = ExecMemory(memory_micros=stats.all_start_micros + stats.op_end_rel_micros)
@@ -87,7 +87,7 @@ class Execution:
         made.peak_bytes = sum(used.peak_bytes for used in stats.memory) + lasting + passing
         made.residual_bytes = sum(used.live_bytes for used in stats.memory) + lasting
         if not stats.memory and not stats.HasField("memory_stats"):
-            # Without an allocator's record, what came out is what was asked for.
+            # Without an allocator's record, the requested size is that of the output.
             made.requested_bytes = made.peak_bytes = made.residual_bytes = made.output_bytes
         self.memories.append(made)
 

@@ -1,4 +1,4 @@
-"""All operations of a graph, with what traced runs and logs of operations say of them."""
+"""All operations of a graph, with data of traced runs and logs of operations."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Model:
                 item.add_run(step, device, node, streams)
 
     def add_log(self, log: Any) -> None:
-        """Add what an `OpLogProto` says of operations."""
+        """Add an `OpLogProto`'s data of operations."""
         for number, word in log.id_to_string.items():
             self.words.setdefault(number, word)
         for entry in log.log_entries:

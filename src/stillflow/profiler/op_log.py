@@ -42,7 +42,7 @@ def write_op_log(
 def merged(
     graph: Graph | None, op_log: Any = None, run_meta: Any = None, add_trace: bool = True
 ) -> Any:
-    """Return an `OpLogProto` of the operations of a graph, with what `op_log` says of them."""
+    """Return an `OpLogProto` of the operations of a graph, with the data of `op_log`."""
     graph = graph or get_default_graph()
     if run_meta is not None:
         _take_shapes(graph, run_meta)

@@ -1,4 +1,4 @@
-"""tf.profiler.ProfileOptionBuilder: what a profile counts and shows."""
+"""tf.profiler.ProfileOptionBuilder: options of a profile."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ class ProfileOptionBuilder:
         )  # fmt: skip
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Show what has at least so many parameters."""
+        """Show entries with at least so many parameters."""
         return self._with(min_params=min_params)
 
     def with_min_occurrence(self, min_occurrence: int) -> ProfileOptionBuilder:
-        """Show what ran at least so often."""
+        """Show operations that ran at least so often."""
         return self._with(min_occurrence=min_occurrence)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
@@ -115,7 +115,7 @@ class ProfileOptionBuilder:
         self, start_name_regexes: Any = None, show_name_regexes: Any = None,
         hide_name_regexes: Any = None, trim_name_regexes: Any = None,
     ) -> ProfileOptionBuilder:  # fmt: skip
-        """Begins at names that match, shows or hides names, and leaves out what is below some."""
+        """Begin at names that match, show or hide names, and leave out entries below some."""
         given = {
             "start_name_regexes": start_name_regexes, "show_name_regexes": show_name_regexes,
             "hide_name_regexes": hide_name_regexes, "trim_name_regexes": trim_name_regexes,
@@ -123,7 +123,7 @@ class ProfileOptionBuilder:
         return self._with(**{name: value for name, value in given.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
-        """Return True if totals are of what is shown, or of everything."""
+        """Choose totals of the shown entries, or of everything."""
         return self._with(account_displayed_op_only=is_true)
 
     def with_empty_output(self) -> ProfileOptionBuilder:

@@ -26,7 +26,7 @@ def in_order(values: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]:
 
 
 def _partition(keyed: list[Any], first: int, last: int, depth: int) -> None:
-    # A heap sorts what is still in parts after so many of them; measures never come to that.
+    # A heap sorts the rest after so many partitions; measures never come to that.
     while last - first > _FEW and depth > 0:
         depth -= 1
         cut = _cut(keyed, first, last)

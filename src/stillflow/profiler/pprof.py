@@ -11,7 +11,7 @@ from stillflow.profiler.groups import Group
 from stillflow.profiler.outputs import write
 from stillflow.protos import file
 
-# {what can be selected: its measure, unit and comment}
+# {selectable column: its measure, unit and comment}
 _SAMPLES = {
     "bytes": ("requested_bytes", "bytes",
               "Sum of operation total memory requests, excluding deallocations."),
@@ -45,7 +45,7 @@ def selected(options: Any) -> str | None:
 
 
 def put_out(root: Group, name: str, path: str) -> None:
-    """Write the profile of what is shown below a root, and say how to look at it."""
+    """Write the profile of the entries shown below a root, and print the way to view it."""
     if write(path, gzip.compress(_Builder(root, name).finished(), mtime=0)):
         print(f"\nRun pprof -png --nodecount=100 --sample_index=1 <{path}>")
 

@@ -1,4 +1,4 @@
-"""tf.profiler.profile, advise and Profiler: what operations need, counted and shown."""
+"""tf.profiler.profile, advise and Profiler: costs of operations, counted and shown."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def profile(
 
 @export("profiler.advise")
 def advise(graph: Graph | None = None, run_meta: Any = None, options: Any = _DEFAULT) -> Any:
-    """Says what a model spends its time on, and prints it.
+    """Print and return advice on a model's use of time.
 
     Args:
       graph: the graph; the default one if None.
@@ -81,7 +81,7 @@ class Profiler:
       op_log: an `OpLogProto` with more marks and counts.
     """
 
-    # What a profiler has that was made without a graph, as programs do that read files.
+    # The model of a profiler without a graph, for programs that read files.
     _model: Model
 
     def __init__(self, graph: Graph | None = None, op_log: Any = None) -> None:

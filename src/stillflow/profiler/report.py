@@ -73,7 +73,7 @@ _COLUMNS = {
 _COUNTS = ("params", "float_ops")
 _TIMES = ("total_micros", "accelerator_micros", "cpu_micros")
 _DESCRIPTIONS = ("device", "op_types", "occurrence", "input_shapes")
-# Where operations are taken together, memory and time stand before what is counted.
+# Where operations are grouped, memory and time come before counts.
 _OF_GROUPS = [
     *(name for name in _COLUMNS if name not in (*_COUNTS, *_DESCRIPTIONS)), *_COUNTS,
     *_DESCRIPTIONS,

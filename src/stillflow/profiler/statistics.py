@@ -63,7 +63,7 @@ class RegisterStatistics:
 
 
 def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStats:
-    """Return what is registered for the type of a node, without a value if nothing is.
+    """Return the registered statistics of a node's type, without a value if there are none.
 
     Args:
       graph: the graph that the node belongs to.

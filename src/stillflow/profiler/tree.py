@@ -25,7 +25,7 @@ ORDERS = {
     "accelerator_micros": "accelerator_exec_micros", "cpu_micros": "cpu_exec_micros",
     "params": "parameters", "float_ops": "float_ops",
 }  # fmt: skip
-# What hides an entry that has less: options, and the measure each looks at.
+# {option that hides smaller entries: its measure}
 _MINIMA = {
     "min_bytes": "requested_bytes", "min_peak_bytes": "peak_bytes",
     "min_residual_bytes": "residual_bytes", "min_output_bytes": "output_bytes",
@@ -63,7 +63,7 @@ class Entry:
         return self.item.name
 
     def restart(self) -> None:
-        """Has the total begin with what is its own."""
+        """Reset the total to the own measures."""
         self.total = Counter(self.own)
         self.total["definitions"] = 1
 
@@ -148,7 +148,7 @@ def by_scope(model: Model, options: Any) -> Entry:
 
 
 def by_graph(model: Model, options: Any) -> Entry:
-    """Return the tree of what each operation takes values of, from those that nobody takes."""
+    """Return the tree of operations by inputs, from those without consumers."""
     entries = {item.name: Entry(item) for item in model.items()}
     taken = set()
     for entry in entries.values():
@@ -161,7 +161,7 @@ def by_graph(model: Model, options: Any) -> Entry:
 
 
 def _accounted(root: Entry, options: Any, scopes: bool) -> Entry:
-    """Add up what counts, leave out what neither counts nor has something below, and hides.
+    """Add up counted entries, leave out those without counts below them, and hide others.
 
     Args:
       root: the tree.
@@ -244,7 +244,7 @@ def started(entries: list[Any], patterns: Any) -> list[Any]:
 
 
 def _display(root: Entry, options: Any) -> None:
-    """Leaves out entries that are not shown; what is below them takes their places."""
+    """Leave out hidden entries; the ones below take their places."""
     visited: set[str] = set()
 
     def enter(entry: Entry, depth: int) -> list[Entry] | None:
@@ -275,7 +275,7 @@ def walk(root: Any) -> Iterator[tuple[Any, int]]:
 
 
 def message(root: Entry, model: Model, make: Any) -> Any:
-    """Return an entry, and what is shown below it, as a `GraphNodeProto`."""
+    """Return an entry, and the entries shown below it, as a `GraphNodeProto`."""
     result = make()
     waiting = [(root, result)]
     while waiting:

@@ -1,6 +1,6 @@
 """Profiles as traces that chrome://tracing shows: trees by time, operations by when they ran.
 
-TensorFlow's also draw arrows from device to device, and what the allocator of a GPU holds.
+TensorFlow's also has arrows between devices, and the memory of a GPU's allocator.
 """
 
 from __future__ import annotations

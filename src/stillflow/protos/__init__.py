@@ -127,7 +127,7 @@ def paths() -> list[str]:
 
 
 def file(path: str) -> Mapping[str, Any]:
-    """Return what the generated module of a ``.proto`` file would hold.
+    """Return the contents of the generated module of a ``.proto`` file.
 
     Args:
       path: the file's path, e.g. ``tensorflow/core/framework/graph.proto``.

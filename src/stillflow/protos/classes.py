@@ -26,7 +26,7 @@ _INTEGERS = (
 
 
 def file_names(descriptor: FileDescriptor) -> dict[str, Any]:
-    """Return what a generated module holds: messages, enums, enum values and descriptors.
+    """Return the contents of a generated module: messages, enums, enum values and descriptors.
 
     Descriptors are there as ``DESCRIPTOR``, ``_GRAPHDEF``, ``_ATTRVALUE_LISTVALUE``: modules that
     protoc 3 has generated for others' messages take these of the messages that they contain.
@@ -43,7 +43,7 @@ def file_names(descriptor: FileDescriptor) -> dict[str, Any]:
 
 
 def _descriptors(message: Descriptor, outer: str) -> Iterator[tuple[str, Any]]:
-    """Yield the descriptors of a message and of what is nested in it, as modules name them."""
+    """Yield the descriptors of a message and of its nested ones, as modules name them."""
     name = f"{outer}_{message.name.upper()}"
     yield name, message
     for enum in message.enum_types:

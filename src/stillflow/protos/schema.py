@@ -1,7 +1,7 @@
 """The tables of messages as protobuf file descriptors.
 
-``schema.txt`` and ``contrib.txt`` hold TensorFlow's, ``cluster.txt`` what our own tasks say to each
-other.  Lines of a table, words separated by blanks::
+``schema.txt`` and ``contrib.txt`` hold TensorFlow's, ``cluster.txt`` the messages of our own tasks.
+Lines of a table, words separated by blanks::
 
     file PATH PACKAGE [IMPORTED PATH ...]
     message NAME FIELD ...            FIELD is  name:TYPE=number     one value

@@ -1,4 +1,4 @@
-"""Ragged tensors from values and what tells their rows apart."""
+"""Ragged tensors from values and row partitions."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class Construction:
                 result = cls.from_row_lengths(result, lengths, validate=validate)
             return result
 
-    # ---- What they share
+    # ---- shared parts
 
     @classmethod
     def _convert(cls, values: Any, partition: Any, name: str) -> tuple[Any, Tensor]:

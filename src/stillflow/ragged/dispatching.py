@@ -1,7 +1,7 @@
 """Functions of dense tensors that take ragged ones, too.
 
 Element-wise functions are mapped over the innermost values; for the others this package has a
-function of the same meaning. What is registered here, these functions ask when they cannot take
+function of the same meaning. These functions ask the registered ones here when they cannot take
 their arguments; see `ops/dispatch.py`.
 """
 

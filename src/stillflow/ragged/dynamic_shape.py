@@ -97,7 +97,7 @@ class RaggedTensorDynamicShape:
             f"inner_dim_sizes={self._inner_dim_sizes!r})"
         )
 
-    # ---- What it says
+    # ---- its facts
 
     @property
     def partitioned_dim_sizes(self) -> tuple[Tensor, ...]:
@@ -240,7 +240,7 @@ class RaggedTensorDynamicShape:
         return equal(mine, 1)  # type: ignore[no-any-return]
 
     def _broadcast_partitioned(self, axis: int, lengths: Tensor) -> RaggedTensorDynamicShape:
-        """Repeats what is inside a uniform partitioned dimension."""
+        """Repeat the content of a uniform partitioned dimension."""
         mine = self.dimension_size(axis)
         sizes = list(self._partitioned_dim_sizes[:axis])
         splits: Any

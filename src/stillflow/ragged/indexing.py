@@ -72,7 +72,7 @@ def _item(x: Any, keys: Sequence[Any]) -> Any:
 
 def _check_row(key: Any, count: int) -> None:
     """End `for row in ragged`, which Python has count up until an IndexError."""
-    with contextlib.suppress(TypeError, ValueError):  # the slice says what is wrong with the key
+    with contextlib.suppress(TypeError, ValueError):  # the slice raises the error for the key
         if int(key) >= count:
             raise IndexError(f"Row key {key} out of bounds")
 

@@ -31,8 +31,8 @@ from stillflow.ragged.value import nested_value
 class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
     """Values in rows of different lengths.
 
-    Make one with `tf.ragged.constant`, or from values and what tells the rows apart, with
-    `tf.RaggedTensor.from_row_splits` and its kin.
+    Make one with `tf.ragged.constant`, or from values and a row partition, with
+    `tf.RaggedTensor.from_row_splits` and similar methods.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         self._cached_value_rowids = cached_value_rowids
         self._cached_nrows = cached_nrows
 
-    # ---- What it is made of
+    # ---- its parts
 
     @property
     def values(self) -> Any:

@@ -1,4 +1,4 @@
-"""`tf.random`: what is drawn by generators that keep their state in variables."""
+"""`tf.random`: draws of generators that keep their state in variables."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Convolution and pooling as `tf.keras.backend` has them.
 
-What is channels first is transposed, as TensorFlow does without a GPU.
+Channels first is transposed, as TensorFlow does without a GPU.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class History(Callback):
     """
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Forget what was."""
+        """Reset."""
         self.epoch: list[int] = []
         self.history: dict[str, list[Any]] = {}
 
@@ -287,7 +287,7 @@ def configure_callbacks(
 def make_logs(
     model: Any, logs: dict[str, Any], outputs: Any, mode: str, prefix: str = ""
 ) -> dict[str, Any]:
-    """Add results to what callbacks get."""
+    """Add results to the logs of callbacks."""
     if mode == "predict":
         logs["outputs"] = outputs
     else:

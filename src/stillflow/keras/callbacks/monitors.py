@@ -77,7 +77,7 @@ class EarlyStopping(Callback):
         self.best: Any = None
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Forget what was."""
+        """Reset."""
         self.wait = self.stopped_epoch = 0
         worst = -np.inf if self._maximized else np.inf
         self.best = worst if self.baseline is None else self.baseline
@@ -163,7 +163,7 @@ class ReduceLROnPlateau(Callback):
         self.cooldown_counter = self.wait = 0
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Forget what was."""
+        """Reset."""
         self._reset()
 
     def monitor_op(self, current: float, best: float) -> bool:
@@ -307,7 +307,7 @@ class ModelCheckpoint(Callback):
             self.save_weights_only = True
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Begins with what was saved, if that is wanted."""
+        """Begin with the saved state, if wanted."""
         path = None
         if self.load_weights_on_restart:
             path = self._get_most_recently_modified_file_matching_pattern(self.filepath)

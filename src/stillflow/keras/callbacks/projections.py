@@ -58,7 +58,7 @@ class Projections:
         visualize_embeddings(writer, config)
 
     def write(self, folder: str, epoch: int) -> None:
-        """Write what the layers make of the examples now."""
+        """Write the layers' present outputs for the examples."""
         session, backend = tf.keras.backend.get_session(), tf.keras.backend
         for first in range(0, len(self._data[0]), self._batch_size):
             batch = [array[first : first + self._batch_size] for array in self._data]

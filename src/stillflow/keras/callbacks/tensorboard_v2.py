@@ -25,7 +25,7 @@ _TRAIN, _VALIDATION = "train", "validation"
 _NOT_RESULTS = ("batch", "size", "num_steps")
 _PREFIX = "val_"
 
-# What the callback of the first generation takes and this one does not need.
+# Arguments of the first generation's callback that this one does not need.
 _IGNORED = {
     "write_grads": "`write_grads` will be ignored in TensorFlow 2.0 for the `TensorBoard` "
     "Callback.",
@@ -107,7 +107,7 @@ class TensorBoard(Callback):
 
     @contextlib.contextmanager
     def _writing(self, run: str) -> Iterator[Any]:
-        """Has what is recorded written at once."""
+        """Write recorded summaries at once."""
         writer = self._writer(run)
         with eager_mode(), writer.as_default(), always_record_summaries():
             yield writer

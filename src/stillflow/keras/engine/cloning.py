@@ -129,7 +129,7 @@ def clone_functional_model(
     outputs = nest.map_structure(lambda x: tensors[id(x)], model._nested_outputs)
     clone = Model(nest.pack_sequence_as(model._nested_inputs, inputs), outputs, name=model.name)
     beside = [layer for layer in layers if not any(layer is known for known in clone.layers)]
-    if beside:  # losses and metrics of tensors, and what they are made of
+    if beside:  # losses and metrics of tensors, and their inputs
         order = model.metrics_names
         metrics = [layer for layer in beside if isinstance(layer, AddMetric)]
         metrics.sort(key=lambda layer: order.index(layer.metric_name))
@@ -247,7 +247,7 @@ def _clone_subclassed(model: Any, input_tensors: Any, in_place_reset: bool) -> A
 def _clone_optimizer(optimizer: Any, iterations: Any, config: Any) -> Any:
     if isinstance(optimizer, TFOptimizer):
         if iterations is None:
-            return optimizer.optimizer  # what it has in a graph is the graph's
+            return optimizer.optimizer  # its state in a graph is the graph's
         made = TFOptimizer(optimizer.optimizer, iterations)
         track_tf_optimizer(made)
         return made

@@ -62,7 +62,7 @@ class Compiling:
     _distribution_strategy: Any = None  # whose replicas run the model
     _immediate_strategy: Any = None  # whose only replica does, where operations run when called
     _compile_distribution = False  # whether they run copies
-    _callback_model: Any = None  # what callbacks get instead
+    _callback_model: Any = None  # the callbacks' model
     dynamic: bool
     state_updates: list[Any]
     _layers: list[Any]

@@ -93,7 +93,7 @@ def _run(model: Any, mode: str, source: Any, **options: Any) -> Any:
 
 
 def _validation(model: Any, data: Any, steps: int | None) -> Callable[[Any], Any]:
-    """Evaluate on data after epochs; all epochs share what the first one builds."""
+    """Evaluate on data after epochs; all epochs share the functions that the first one builds."""
     built: list[TensorSource] = []
 
     def validate(callbacks: Any) -> Any:

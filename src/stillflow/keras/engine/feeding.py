@@ -280,7 +280,7 @@ def _as_default_float(x: Any) -> Any:
 
 
 def _as_expected(value: Any, expected: Any) -> Any:
-    """Return a sparse matrix of SciPy as what the input is: an array or a sparse tensor.
+    """Return a sparse matrix of SciPy in the input's form: an array or a sparse tensor.
 
     Raises:
       ValueError: if one of the two is sparse or ragged, and the other is not.

@@ -13,7 +13,7 @@ _NEW = {"built": False, "inputs": None, "outputs": None, "_is_compiled": False, 
 def reset_in_place(model: Any) -> None:
     """Give a model new layers, and reset it to its state before building and compiling.
 
-    What it was is kept for `in_place_subclassed_model_state_restoration`, the first time.
+    Its state is kept for `in_place_subclassed_model_state_restoration`, the first time.
 
     Raises:
       ValueError: if it holds lists of layers, or models.
@@ -63,7 +63,7 @@ def _refusal(what: str, kind: str, layer: Any) -> str:
 
 
 def in_place_subclassed_model_state_restoration(model: Any) -> None:
-    """Make a model what it was before it was reset; one never reset as if it were not built.
+    """Restore a model's state before its reset; one never reset becomes unbuilt.
 
     Args:
       model: one that `clone_and_build_model` was given with `in_place_reset`.

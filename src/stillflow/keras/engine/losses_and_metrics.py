@@ -158,7 +158,7 @@ def _metric_name(metric: Any, weighted: bool) -> str:
 
 
 def _metric_function(metric: Any, output_shape: Any, loss: Any) -> Any:
-    """Return the function or object of a metric; what "accuracy" means depends on the loss."""
+    """Return the function or object of a metric; the meaning of "accuracy" depends on the loss."""
     if metric not in _ACCURACY + _CROSSENTROPY:
         return registry.get(metric)
     binary, sparse, categorical = _BY_OUTPUT["acc" if metric in _ACCURACY else "ce"]

@@ -37,7 +37,7 @@ class Model(Compiling, Feeding, Steps, Training, Network):
     """
 
     def get_weights(self) -> list[Any]:
-        """Return the values of `weights`; what replicas have of their own is brought together."""
+        """Return the values of `weights`; replicas' own values are aggregated."""
         strategy = self._distribution_strategy
         with strategy.scope() if strategy else contextlib.nullcontext():
             return super().get_weights()

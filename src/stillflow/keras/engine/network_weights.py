@@ -42,7 +42,7 @@ class NetworkWeights:
     _is_graph_network: bool
 
     def _of_layers(self, attribute: str) -> list[Any]:
-        # What lists and dictionaries hold themselves counts here, and again as the model's own.
+        # The contents of lists and dictionaries count here, and again as the model's own.
         return [x for part in filter(has_weights, self._layers) for x in getattr(part, attribute)]
 
     def _own(self, trainable: bool) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Layers that stand for what a program does between layers: operations, losses, metrics."""
+"""Layers for a program's code between layers: operations, losses, metrics."""
 
 from __future__ import annotations
 

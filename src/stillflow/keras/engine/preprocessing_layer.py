@@ -1,4 +1,4 @@
-"""Layers that learn from data before training: what they count is computed outside of graphs."""
+"""Layers that learn from data before training: their statistics are computed outside of graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PreprocessingLayer(Layer):
 class Combiner:
     """Combiner of a state from batches in any order: methods of accumulators.
 
-    What an accumulator is, is up to the class; the combiner itself has no state.
+    The form of an accumulator is up to the class; the combiner itself has no state.
     """
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class Combiner:
 
 
 class CombinerPreprocessingLayer(PreprocessingLayer):
-    """A layer that sets its variables to what a `Combiner` computes.
+    """Layer that sets its variables to the result of a `Combiner`.
 
     Args:
       combiner: computes the state.
@@ -84,7 +84,7 @@ class CombinerPreprocessingLayer(PreprocessingLayer):
     def _add_state_variable(
         self, name: str, shape: Any, dtype: Any, initializer: Any = None, **kwargs: Any
     ) -> Any:
-        """Add a variable that `adapt` sets; take what `add_weight` takes."""
+        """Add a variable that `adapt` sets, with the arguments of `add_weight`."""
         variable = self.add_weight(
             name=name, shape=shape, dtype=dtype, initializer=initializer, regularizer=None,
             trainable=False, constraint=None, **kwargs,

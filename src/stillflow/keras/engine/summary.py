@@ -20,7 +20,7 @@ def count_weights(weights: Iterable[Any]) -> int:
 
 
 def _is_sequence(model: Any) -> bool:
-    """Return True if each layer of a model takes what the one before gives."""
+    """Return True if each layer of a model takes the output of the one before."""
     if type(model).__name__ == "Sequential" or not model._is_graph_network:
         return True
     nodes: list[Any] = []

@@ -289,7 +289,7 @@ class Training:
             batch_size = batch_size or -(-composites.number_of_rows(feeds[0]) // (steps or 1))
             shuffled_epochs = epochs if mode == TRAIN else 0
             source = ArraySource(feeds, batch_size, shuffle, run, shuffled_epochs)
-            source.steps = -(-(source.count or 0) // batch_size)  # what callbacks are told
+            source.steps = -(-(source.count or 0) // batch_size)  # the callbacks' number of steps
             return source
         if iterator is not None or steps is not None or not feeds or _is_one_batch(feeds[0]):
             return TensorSource(feeds, steps, run, iterator, by_itself)

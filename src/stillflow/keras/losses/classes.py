@@ -217,7 +217,7 @@ def deserialize(name: Any, custom_objects: Any = None) -> Any:
 
 @export("keras.losses.get")
 def get(identifier: Any) -> Any:
-    """Return the loss of a name or dictionary; None and what can be called as it is.
+    """Return the loss of a name or dictionary; None and callables unchanged.
 
     Raises:
       ValueError: if it is nothing of the kind.

@@ -116,7 +116,7 @@ def _resulting(metric: Metric, result: Callable[..., Any]) -> Callable[..., Any]
         replica = get_replica_context()
         if not has_strategy() or replica is None:
             metric._call_result = tf.identity(result(*args))
-        else:  # once, of what all replicas counted
+        else:  # once, from all replicas' counts
             metric._call_result = replica.merge_call(
                 lambda strategy, *whole: tf.identity(result(*whole)), args=args
             )

@@ -268,7 +268,7 @@ class _AtValue(_Counting):
         if num_thresholds <= 0:
             raise ValueError("`num_thresholds` must be > 0.")
         self.value, self.num_thresholds = value, num_thresholds
-        setattr(self, self._argument, value)  # what programs ask for
+        setattr(self, self._argument, value)  # the attribute that programs read
         inner = even_thresholds(num_thresholds)
         self.thresholds = [0.5] if num_thresholds == 1 else [0.0, *inner, 1.0]
         self._add_counts()

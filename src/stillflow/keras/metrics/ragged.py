@@ -1,4 +1,4 @@
-"""Ragged targets, predictions and weights of metrics as dense tensors of what is in them."""
+"""Ragged targets, predictions and weights of metrics as dense tensors of their values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _flat(tensor: RaggedTensor, checks: list[Any]) -> Any:
 
 
 def ragged_assert_compatible_and_get_flat_values(values: Any, mask: Any = None) -> tuple[Any, Any]:
-    """Tensors as they are if none is ragged; of ragged ones what is in them, as columns.
+    """Return tensors unchanged if none is ragged; else the values of ragged ones, as columns.
 
     Args:
       values: a tensor or a list of tensors, all or none of them ragged.

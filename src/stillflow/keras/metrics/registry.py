@@ -45,7 +45,7 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
 
 @export("keras.metrics.get")
 def get(identifier: Any) -> Any:
-    """Return the metric of a name or dictionary; what can be called as it is.
+    """Return the metric of a name or dictionary; callables unchanged.
 
     Raises:
       ValueError: if it is nothing of the kind.

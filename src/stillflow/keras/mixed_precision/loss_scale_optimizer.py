@@ -114,7 +114,7 @@ class LossScaleOptimizer(OptimizerV2):
         pairs = list(zip(grads, together.variables, strict=True))
         return self._optimizer.apply_gradients(pairs, name)
 
-    # ---- what the other optimizer has
+    # ---- attributes of the other optimizer
 
     @property
     def iterations(self) -> Any:

@@ -167,7 +167,7 @@ class OptimizerV2(Trackable):
     def _distributed_apply(
         self, strategy: Any, grads_and_vars: Any, name: Any, state: dict[Any, Any]
     ) -> Any:
-        """Change variables by the sums of what all replicas want."""
+        """Change variables by the sums of all replicas' updates."""
         extended = strategy.extended
         reduced = extended.batch_reduce_to(ReduceOp.SUM, grads_and_vars)
         variables = [variable for _, variable in grads_and_vars]
@@ -219,7 +219,7 @@ class OptimizerV2(Trackable):
         return {"lr_t": tf.identity(self._decayed_lr(dtype))}
 
     def _create_slots(self, variables: list[Any]) -> None:
-        """Make what is kept for each variable."""
+        """Make the slots of each variable."""
 
     def _apply_dense(self, grad: Any, variable: Any, numbers: dict[str, Any]) -> Any:
         """Return the operation that applies a gradient."""
@@ -386,7 +386,7 @@ class OptimizerV2(Trackable):
         return self._slots[_key(var)][slot_name]
 
     def variables(self) -> list[Any]:
-        """Return the variables: the count of steps, then what is kept."""
+        """Return the variables: the count of steps, then the slots."""
         return self._weights
 
     @property

@@ -1,7 +1,7 @@
 """The optimizers that Keras had before: a rule each, and variables made when it is used.
 
 Programs find them as `tensorflow.python.keras.optimizers`. Here a learning rate is called `lr`, it
-may fall with `decay`, and what a rule keeps of the last step are plain variables in `weights`.
+may fall with `decay`, and a rule's state of the last step are plain variables in `weights`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.keras import backend
 
-K: Any = backend  # what it has is found when it is asked for
+K: Any = backend  # its attributes are looked up at their use
 
 
 @export("contrib.keras.optimizers.Optimizer", "contrib.keras.api.keras.optimizers.Optimizer")
@@ -29,7 +29,7 @@ class Optimizer:
       ValueError: if one is negative.
     """
 
-    # Numbers that are variables, in the order in which these are made; what else is in a config.
+    # Numbers that are variables, in the order of their creation; other entries of a config.
     _variables: tuple[str, ...] = ()
     _settings: tuple[str, ...] = ()
 

@@ -10,7 +10,7 @@ from stillflow.train.tracking.base import Trackable
 
 
 class TFOptimizer(Trackable):
-    """An optimizer of `tf.train` with what models of Keras expect of one.
+    """An optimizer of `tf.train` with the interface of Keras' optimizers.
 
     Args:
       optimizer: the optimizer.

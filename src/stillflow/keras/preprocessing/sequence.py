@@ -1,7 +1,7 @@
 """Sequences as batches.
 
-What `keras_preprocessing` has is handed on as it is, as by TensorFlow 1.15; its own `pad_sequences`
-asks for a type that NumPy 2 has no more.
+The names of `keras_preprocessing` are passed on unchanged, as by TensorFlow 1.15; its own
+`pad_sequences` needs a type that NumPy 2 does not have any more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ export("keras.preprocessing.sequence.skipgrams")(skipgrams)
 
 @export("keras.preprocessing.sequence.TimeseriesGenerator")
 class TimeseriesGenerator(library.TimeseriesGenerator, batches.Sequence):
-    """Windows of a series, each with what follows it, in batches."""
+    """Windows of a series, each with the next values, in batches."""
 
 
 @export("keras.preprocessing.sequence.pad_sequences")

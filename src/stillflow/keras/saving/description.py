@@ -11,7 +11,7 @@ from stillflow.platform import tf_logging as logging
 
 
 def describe(model: Any, include_optimizer: bool = True) -> dict[str, Any]:
-    """Return the class and configuration of a model, and what it was compiled with.
+    """Return the class and configuration of a model, and the arguments of its compilation.
 
     Args:
       model: the model; if it has no configuration, there is none here.

@@ -1,7 +1,7 @@
 """The functions of layers that SavedModels hold, of which TensorFlow makes layers again.
 
 Each layer gets functions of its `call`, traced in training and outside of it. The function of a
-layer calls those of the layers inside it, so that what is traced is traced for the same arguments.
+layer calls those of the layers inside it, so that all are traced for the same arguments.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class LayerFunctions:
 
 
 class _LayerFunction(Function):
-    """A function that lets the others of its layer be traced for what it is called on."""
+    """Function whose calls trace the layer's other functions for the same arguments."""
 
     def __init__(self, functions: LayerFunctions, run: Any, name: str) -> None:
         super().__init__(run, name, autograph=(False, None))

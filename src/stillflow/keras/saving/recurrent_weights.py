@@ -49,7 +49,7 @@ def _of_both_directions(layer: Any, arrays: Arrays, origin: Origin) -> Arrays:
 
 def _of_every_step(layer: Any, arrays: Arrays, origin: Origin) -> Arrays:
     arrays = fitting(layer.layer, arrays, origin)
-    # TensorFlow converts what is of Keras 1 twice.
+    # TensorFlow converts weights of Keras 1 twice.
     return fitting(layer.layer, arrays, origin) if origin.version == "1" else arrays
 
 

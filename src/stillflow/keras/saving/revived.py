@@ -17,7 +17,7 @@ from stillflow.layers.input_spec import InputSpec
 from stillflow.layers.learning_phase import learning_phase
 from stillflow.ops.control_flow.cond import smart_cond
 
-# What a SavedModel holds of a layer besides the attributes that are parts of it.
+# Contents of a layer in a SavedModel besides the attributes that are parts of it.
 _NO_ATTRIBUTES = {
     "call_and_return_conditional_losses", "call_and_return_all_conditional_losses", "keras_api",
     "layer_regularization_losses", "layers", "metrics", "non_trainable_variables", "optimizer",
@@ -104,7 +104,7 @@ class _Revived:
 
 
 class RevivedLayer(_Revived, Layer):
-    """A layer made of what `tf.saved_model.load` gives for it."""
+    """Layer made of a loaded object of `tf.saved_model.load`."""
 
     def __init__(self, saved: Any, described: dict[str, Any]) -> None:
         self._begin(saved, described)
@@ -113,7 +113,7 @@ class RevivedLayer(_Revived, Layer):
             for name in ("dtype", "batch_input_shape") if described.get(name) is not None
         }  # fmt: skip
         super().__init__(name=described["name"], **given)
-        self._call_accepts_kwargs = False  # of what `_expects` denies
+        self._call_accepts_kwargs = False  # the reverse of `_expects`
         if described.get("input_spec") is not None:
             self.input_spec = _input_spec(described["input_spec"])
         if "_is_feature_layer" in described:
@@ -121,7 +121,7 @@ class RevivedLayer(_Revived, Layer):
 
 
 class RevivedModel(_Revived, Model):
-    """A model made of what `tf.saved_model.load` gives for it."""
+    """Model made of a loaded object of `tf.saved_model.load`."""
 
     def __init__(self, saved: Any, described: dict[str, Any]) -> None:
         self._begin(saved, described)

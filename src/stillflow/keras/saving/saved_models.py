@@ -1,4 +1,4 @@
-"""Models in SavedModels: written for those who serve them, made again of what is said there."""
+"""Models in SavedModels: written for serving, and loaded from their descriptions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def load(path: str, compile: bool = True) -> Any:
 def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
     """Make the model that a SavedModel describes, with its variables; its optimizer is new.
 
-    If what was saved is no model, gives what `tf.compat.v2.saved_model.load` gives.
+    If the saved object is no model, return the result of `tf.compat.v2.saved_model.load`.
 
     Raises:
       NotImplementedError: if it is a model that only its class describes, without the functions
@@ -116,7 +116,7 @@ def _is_known(class_name: str) -> bool:
 
 
 def _holds_more(graph: Any) -> bool:
-    """Return True if a model has what its configuration does not say.
+    """Return True if a model has more than its configuration describes.
 
     That is signatures, losses of its own, or features by name as the inputs.
     """

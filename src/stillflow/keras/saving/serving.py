@@ -13,7 +13,7 @@ from stillflow.layers.attributes import all_layers
 
 
 def check_inputs(model: Any) -> None:
-    """Raise what is raised for a model that was not called yet.
+    """Raise the error for a model that was not called yet.
 
     Raises:
       ValueError: if the model does not know its inputs.
@@ -27,7 +27,7 @@ def check_inputs(model: Any) -> None:
 
 
 def input_signature(model: Any) -> list[Any]:
-    """Return the `TensorSpec`s of what a model takes, with any number of examples.
+    """Return the `TensorSpec`s of a model's inputs, with any number of examples.
 
     Raises:
       ValueError: if the model does not know its inputs.
@@ -77,7 +77,7 @@ def serving_function(model: Any, input_signature: Any = None) -> Function:
 def contributions_apart(layer: Any) -> Iterator[None]:
     """Let a layer and those inside it have only the losses and updates of calls inside.
 
-    The graph of these is that of a function; what there was before is there again afterwards.
+    Their graph is that of a function; the earlier ones are restored afterwards.
     """
     layers = all_layers(layer)
     names = ("_losses", "_updates", "_eager_losses")

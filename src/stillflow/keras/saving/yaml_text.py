@@ -95,7 +95,7 @@ def _loader() -> Any:
         return loader.construct_sequence(node, deep=True)[0]
 
     Loader.add_constructor(_TAG + "tuple", tuple_of)
-    # TensorFlow's lists and dictionaries that track what is in them, as its `to_yaml` writes them.
+    # TensorFlow's lists and dictionaries that track their contents, as its `to_yaml` writes them.
     for name in ("ListWrapper", "_DictWrapper"):
         Loader.add_constructor(_TRACKED + name, first_argument)
     for names, construct in (

@@ -90,7 +90,7 @@ class _Drawing:
         return self.draw(model, cluster)
 
     def draw(self, model: Any, dot: Any) -> Any:
-        """Put the layers of a model, and what goes from one to another, into a graph."""
+        """Put the layers of a model, and the edges between them, into a graph."""
         if not model._is_graph_network:
             dot.add_node(self._pydot.Node(str(id(model)), label=model.name))
             return dot

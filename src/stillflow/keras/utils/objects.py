@@ -1,4 +1,4 @@
-"""Objects of Keras as what can be written to JSON, and the other way round."""
+"""Conversion of Keras' objects to and from JSON."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def iterate_forever(sequence: Sequence) -> Iterator[Any]:
         yield from sequence
 
 
-# What a process reads from: its copy of the source of an enqueuer.
+# A process's copy of the source of an enqueuer.
 _source: Any = None
 
 

@@ -83,7 +83,7 @@ def _check_devices(gpus: Any, ids: list[int]) -> None:
 
 
 def _slice(data: Any, i: int, parts: int) -> Any:
-    """Return the part of a batch with the number `i`; the last one has what is left over."""
+    """Return part `i` of a batch; the last one has the rest."""
     shape = tf.shape(data)
     batch, example = shape[:1], shape[1:]
     step = batch // parts

@@ -92,7 +92,7 @@ def _batch_size(flat_input: list[Any]) -> tuple[Any, Any]:
 
 
 def _emitted(cell: Any, emitted: Any, dtype: Any) -> tuple[Any, list[tuple[Any, Any]]]:
-    """Return the structure of what a step emits, and the size and dtype of each part."""
+    """Return the structure of a step's output, and the size and dtype of each part."""
     if emitted is None:
         return cell.output_size, [(size, dtype) for size in nest.flatten(cell.output_size)]
     flat = nest.flatten(emitted)

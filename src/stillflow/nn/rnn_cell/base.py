@@ -1,4 +1,4 @@
-"""`tf.nn.rnn_cell.RNNCell`: what every cell is."""
+"""`tf.nn.rnn_cell.RNNCell`: the base of all cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _has(cell: Any, *names: str) -> bool:
 
 
 def assert_like_rnncell(cell_name: str, cell: Any) -> None:
-    """Check that `cell`, the argument `cell_name` of a function, has what a cell needs.
+    """Check that `cell`, the argument `cell_name` of a function, has a cell's interface.
 
     Raises:
       TypeError: if it does not.

@@ -75,7 +75,7 @@ class Dropping(Wrapping):
             self._make_noise(dtype)
 
     def _make_noise(self, dtype: Any) -> None:
-        """Draws what decides, at all time steps, which elements are dropped."""
+        """Draw the noise that decides, at all time steps, which elements are dropped."""
         if dtype is None:
             raise ValueError("When variational_recurrent=True, dtype must be provided")
 

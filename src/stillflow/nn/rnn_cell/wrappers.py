@@ -168,7 +168,7 @@ class DeviceWrapper(OnDevice, CellWrapper):
 
 
 def function_to_config(function: Any) -> tuple[Any, str, str]:
-    """Return a function as data, what kind of data it is, and the function's module."""
+    """Return a function as data, the kind of data, and the function's module."""
     if isinstance(function, types.FunctionType):
         code = marshal.dumps(function.__code__).hex()
         cells = function.__closure__ and tuple(cell.cell_contents for cell in function.__closure__)

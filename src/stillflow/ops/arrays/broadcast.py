@@ -1,4 +1,4 @@
-"""Broadcasting: to a shape, and what the gradient of a broadcasting operation needs to know."""
+"""Broadcasting to a shape, and the axes for a broadcasting operation's gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of concatenation: each part gets its piece of what flows back."""
+"""Gradients of concatenation: each part gets its piece of the gradient."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def empty_samples() -> Iterator[Any]:
 
 @empty_op.kernel
 def empty_kernel(node: Any) -> Any:
-    # Memory is always cleared: what else may stand there is nobody's business.
+    # Memory is always cleared: its former content must not be visible.
     kind, device = node.op.attrs["dtype"], node.device
 
     def empty(shape: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rows of a tensor changed: what TensorFlow has in `tensorflow.python.ops.inplace_ops`."""
+"""Changes of a tensor's rows: TensorFlow's `tensorflow.python.ops.inplace_ops`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Patches of images, and blocks moved about, by loops in C: bytes of any type are copied.
 
-Each function answers None where there is no loop for what it is given.
+Each function returns None without a native loop for its arguments.
 """
 
 from __future__ import annotations

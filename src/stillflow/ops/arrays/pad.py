@@ -259,7 +259,7 @@ def mirror(x: Any, paddings: Any, offset: int) -> Any:
 
 
 def _fold(grad: Any, paddings: Any, offset: int) -> Any:
-    """Add what was mirrored to where it came from."""
+    """Add mirrored elements to their sources."""
     for axis, (before, after) in enumerate(_run_time_pairs(paddings, grad)):
         if not before and not after:
             continue

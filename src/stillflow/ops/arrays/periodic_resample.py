@@ -1,4 +1,4 @@
-"""Tensors that grow along some dimensions by what is taken from another one."""
+"""Tensors that grow along some dimensions by elements of another one."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _sources(given: Sequence[int], wanted: Sequence[int | None]) -> np.ndarray:
     strides = np.cumprod([1, *given[:0:-1]], dtype=np.int64)[::-1]
     numbers = sum(stride * each for stride, each in zip(strides, coordinates, strict=True))
     if np.max(numbers) >= np.prod(given, dtype=np.int64):
-        # TensorFlow reads what happens to lie there in memory.
+        # TensorFlow reads the adjacent memory.
         raise ValueError(
             f"periodic_resample to {list(wanted)} would read beyond the end of the input tensor, "
             f"whose shape is {list(given)}; multiples of its sizes do not."
@@ -168,7 +168,7 @@ def periodic_resample_op_grad_samples() -> Iterator[Any]:
 
 @export("contrib.periodic_resample.periodic_resample")
 def periodic_resample(values: Any, shape: Any, name: str | None = None) -> Any:
-    """Make a tensor larger along some dimensions by what it takes from another one.
+    """Make a tensor larger along some dimensions with elements of the others.
 
     Args:
       values: a tensor of numbers.

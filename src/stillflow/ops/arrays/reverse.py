@@ -339,7 +339,7 @@ def roll_samples() -> Iterator[Any]:
 
 @export("roll", "manip.roll")
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Move elements along dimensions; what leaves at one end comes in at the other.
+    """Move elements along dimensions; those that leave at one end come in at the other.
 
     Args:
       input: a tensor.

@@ -61,7 +61,8 @@ _COMBINE = {
 }
 
 
-# What torch does not know of unsigned integers; here too each row takes its updates in order.
+# Operations that torch does not have for unsigned integers; here too each row takes its updates in
+# order.
 _COMBINE_UNSIGNED = {
     "mul": np.multiply, "div": np.floor_divide, "min": np.minimum, "max": np.maximum,
 }  # fmt: skip

@@ -48,7 +48,7 @@ def ordered(x: Any) -> Any:
 
 
 def lower_bound(table: Any, values: Any, **options: Any) -> Any:
-    """`torch.searchsorted`, with what is not a number where C++'s search puts it: in front."""
+    """Return `torch.searchsorted`, with NaN where C++'s search puts it: in front."""
     if table.is_floating_point():
         table, values = (
             table.nan_to_num(torch.inf, torch.inf, -torch.inf),

@@ -115,7 +115,7 @@ def range_kernel(node: Any) -> Any:
         def integers(start: Any, limit: Any, delta: Any) -> Any:
             first, end, step = int(start), int(limit), int(delta)
             if step == 0 or (end - first) * step < 0:
-                range_length(first, end, step)  # says what is wrong
+                range_length(first, end, step)  # raises the error
             if abs(end - first) > _MANY:
                 require_room((range_length(first, end, step),), dtype)
             return torch.arange(first, end, step, dtype=kind)

@@ -285,7 +285,7 @@ def reshape_shape(node: Node) -> Any:
 
 
 def _reshaped(source: tuple[Any, ...], target: tuple[Any, ...]) -> Any:
-    """Return the target with what the number of elements tells about a single unknown size."""
+    """Return the target with a single unknown size inferred from the number of elements."""
     ins, in_count = _count(source)
     outs, out_count = _count(target)
     if ins > 1 or outs > 1:
@@ -357,7 +357,7 @@ def reshape_value(node: Node) -> Any:
     try:
         return value.reshape(resolve_shape(value.shape, wanted.ravel().tolist()))
     except ValueError:
-        return None  # the op itself reports what is wrong when it runs
+        return None  # the op itself reports the error when it runs
 
 
 def _reshape_to(x: Any, shape: Any) -> Any:

@@ -435,7 +435,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return a part of a tensor, in steps: what `tensor[...]` makes.
+    """Return a part of a tensor, in steps: the result of `tensor[...]`.
 
     Args:
       input_: a tensor.

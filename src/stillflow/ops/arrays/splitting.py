@@ -173,7 +173,7 @@ def split_v_shape(node: Node) -> Any:
 
 
 def _static_sizes(sizes: list[int], count: int, total: int | None) -> list[int | None]:
-    """Return the sizes of the parts, with what a single -1 stands for where that is known."""
+    """Return the sizes of the parts, with a single -1 resolved where that is possible."""
     if len(sizes) != count:
         raise ValueError("Length of size_splits should be equal to num_outputs")
     if sizes.count(-1) > 1:
@@ -237,7 +237,7 @@ def split_v_value(node: Node) -> Any:
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = total - (sum(sizes) + 1)
     if min(sizes, default=0) < 0 or sum(sizes) != total:
-        return None  # the op itself reports what is wrong when it runs
+        return None  # the op itself reports the error when it runs
     return np.split(value, np.cumsum(sizes)[:-1], int(axis))
 
 

@@ -1,7 +1,7 @@
 """The largest elements of rows as TensorFlow's heap holds them.
 
-That is the order of `top_k(sorted=False)`, and where some elements are no numbers, which compare
-with nothing, what is found at all depends on how the heap is kept.
+That is the order of `top_k(sorted=False)`. Where some elements are NaN, which compare with nothing,
+the result depends on the heap's order.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def unique_shape(node: Node) -> Any:
         if len(node.outputs) == 2:
             dims_lib.with_rank(dims, 1)
     elif node.planning and (dims is None or len(dims) != 1):
-        # TF's graphs say that this is a vector, too, although rows may be what is told apart.
+        # TF's graphs say that this is a vector, too, although rows may be compared.
         return [None, (None,), (None,)][: len(node.outputs)]
     return [(None,), dims, (None,)][: len(node.outputs)]
 

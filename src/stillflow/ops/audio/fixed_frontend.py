@@ -1,4 +1,4 @@
-"""Features of speech in whole numbers: what small devices compute from sound, to the bit.
+"""Features of speech in whole numbers, equal to small devices' to the bit.
 
 Windows, a Fourier transform in 16 bits, bands on the mel scale, the subtraction of steady noise,
 gain control and a logarithm: every step is done in integers of the widths that the devices have.
@@ -106,7 +106,7 @@ class Frontend:
         return np.floor(weights * np.float32(1 << _WINDOW_BITS) + 0.5).astype(np.int32)
 
     def _without_noise(self, signal: Array) -> tuple[Array, Array]:
-        """Return the signal less what stays the same from window to window, and the latter."""
+        """Return the signal less its constant part from window to window, and the latter."""
         s = self.settings
         channels = np.arange(s.num_channels)
         one = np.float32(1 << _NOISE_BITS)
@@ -219,7 +219,8 @@ def _bands(settings: Settings, spectrum_size: int) -> Array:
             weights[frequency, channel] = np.floor(share * one + 0.5)
             weights[frequency, channel + 1] = np.floor((1.0 - np.float64(share)) * one + 0.5)
             frequency += 1
-    return weights[:, 1:count]  # what is below the first center counts for no channel but as rest
+    # frequencies below the first center count for no channel but as rest
+    return weights[:, 1:count]
 
 
 def _rounded_root(values: Array) -> Array:

@@ -12,7 +12,7 @@ _MICRO = 1e-6
 
 
 class _Waiter:
-    """A run that waits for what belongs to its key."""
+    """Run that waits for the results of its key."""
 
     def __init__(self) -> None:
         self.value: Any = None

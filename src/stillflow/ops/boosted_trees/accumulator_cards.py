@@ -1,6 +1,6 @@
 """Quantile accumulators of tf.contrib.boosted_trees, and the operations on them.
 
-An accumulator has a stamp. What comes with an older one came too late, and has no effect.
+An accumulator has a stamp. Statistics with an older one come too late, and have no effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ensembles of trees as a session keeps them: what predicts, and what grows them."""
+"""Ensembles of trees in a session: prediction and growth."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# What the gain of a split has to exceed.
+# A split's gain has to exceed this.
 LOWEST = np.finfo(np.float32).min
 # Hessians below are taken for zero.
 _LEAST_HESSIAN = np.float32(1e-15)

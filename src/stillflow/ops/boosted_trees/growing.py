@@ -52,7 +52,7 @@ center_bias_op = op(
     devices="host",
 )
 
-# The lists of both versions, with the rank of what is in them; the order is that of the newer.
+# The lists of both versions, with the rank of their elements; the order is that of the newer.
 _LISTS = (
     ("dimension_id", 1), ("node_id", 1), ("gain", 1), ("threshold", 1), ("left_node_contrib", 2),
     ("right_node_contrib", 2), ("split_type", 1),

@@ -39,7 +39,7 @@ class Summary(NamedTuple):
 
     @property
     def after(self) -> Any:
-        """The least rank of what follows on each value."""
+        """The least rank after each value."""
         return self.low + self.weight
 
     def __bool__(self) -> bool:
@@ -58,7 +58,7 @@ class Summary(NamedTuple):
         return Summary(*(column[places] for column in self))
 
     def merge(self, other: Summary) -> Summary:
-        """Return the summary of what both are of."""
+        """Return the summary of both sets of values."""
         if not other:
             return self
         if not self:
@@ -124,7 +124,7 @@ class Summary(NamedTuple):
         return float(gap) / float(self.high[-1])
 
     def boundaries(self, count: int) -> Any:
-        """At least so many values, that cut what there is into parts of about one weight."""
+        """Return at least so many values that cut the others into parts of about one weight."""
         if not self:
             return self.value
         error = float(np.float32(self.error + 1.0 / count))
@@ -180,7 +180,7 @@ def specification(error: float, most: int) -> tuple[int, int]:
 
 
 class Stream:
-    """A stream of values, and a summary of what has come.
+    """Stream of values, and a summary of them so far.
 
     Args:
       error: what ranks may be wrong by, relative to the weight of all.
@@ -249,7 +249,7 @@ def distinct(values: Any) -> Any:
 
 
 def merged(levels: Sequence[Summary]) -> Summary:
-    """Return the summary of what all are of."""
+    """Return the summary of all levels' values."""
     result = EMPTY
     for level in levels:
         result = result.merge(level)

@@ -18,7 +18,7 @@ State = TypeVar("State")
 
 
 class Slot(Generic[State]):
-    """The place behind a handle; what is in it is made by an operation of its own.
+    """Place behind a handle; an operation of its own makes the content.
 
     Args:
       name: what errors call it.

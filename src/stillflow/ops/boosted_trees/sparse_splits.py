@@ -51,7 +51,7 @@ def sparse_calculate_best_feature_split_check(node: Node) -> None:
 def sparse_calculate_best_feature_split_shape(node: Node) -> Any:
     if node.planning:
         return [(None,)] * 4 + [(None, 1)] * 2 + [(None,)]
-    return [(None,)] * 7  # also of what is a matrix, as TF has it
+    return [(None,)] * 7  # also of matrices, as TF has it
 
 
 @sparse_calculate_best_feature_split_op.kernel

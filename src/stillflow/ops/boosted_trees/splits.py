@@ -225,7 +225,7 @@ def calculate_best_feature_split_check(node: Node) -> None:
 def calculate_best_feature_split_shape(node: Node) -> Any:
     if node.planning:
         return [(None,)] * 4 + [(None, node.logits_dimension)] * 2 + [(None,)]
-    return [(None,)] * 7  # also of what is a matrix, as TF has it
+    return [(None,)] * 7  # also of matrices, as TF has it
 
 
 @calculate_best_feature_split_op.kernel

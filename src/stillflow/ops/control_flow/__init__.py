@@ -1,1 +1,1 @@
-"""Branches and loops: the primitive ops, the contexts that build them, and what users call."""
+"""Branches and loops: the primitive ops, the contexts that build them, and the public functions."""

@@ -1,4 +1,4 @@
-"""Control-flow contexts: what an operation made inside a branch must be wired to.
+"""Control-flow contexts: the edges of operations made inside a branch.
 
 A context wraps every tensor that comes from outside (in a branch, by a Switch) as operations are
 added to the graph. Contexts are written to MetaGraphs, so their names and value sets are TF's.
@@ -315,7 +315,7 @@ class CondContext(ControlFlowContext):
         return result
 
     def BuildCondBranch(self, fn: Any) -> tuple[Any, Any]:
-        """Return calls a branch function; gives what it returned and the tensors to merge."""
+        """Call a branch function; return its result and the tensors to merge."""
         from stillflow import nest
         from stillflow.ops.control_flow.identity_and_group import identity, no_op
 

@@ -82,7 +82,7 @@ class CriticalSection:
         exclusive_resource_access: bool = True,
         name: str | None = None,
     ) -> Any:
-        """Return calls `fn` so that what it computes runs within the section.
+        """Call `fn` so that its operations run within the section.
 
         Args:
           fn: gives tensors or operations, one or a structure of them.

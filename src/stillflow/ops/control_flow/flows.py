@@ -23,7 +23,7 @@ def like(original: Any, tensor: Any) -> Any:
 
 
 def all_like(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
-    """Each of `tensors` as what the original of the same position is.
+    """Return each of `tensors` in the form of the original at the same position.
 
     Raises:
       ValueError: if there is not one original for each.

@@ -103,7 +103,7 @@ def is_switch(op: Operation) -> bool:
 
 
 def is_loop_constant_enter(op: Operation) -> bool:
-    """Return True if `op` brings in what is the same in every iteration."""
+    """Return True if `op` enters a loop invariant."""
     return is_loop_enter(op) and bool(op.attrs["is_constant"])
 
 

@@ -60,7 +60,7 @@ def add_forward_counter(context: Any, outer_state: Any) -> tuple[Tensor, Tensor]
 
     count = constant(0, name="f_count")
     if outer_state is not None:
-        # What one run of an inner loop remembers comes before what its next run does.
+        # One run of an inner loop pushes before its next run does.
         count.op._add_control_input(outer_state.forward_index.op._inputs[0].op)
     with inside(context):
         context.AddName(count.name)
@@ -97,7 +97,7 @@ def add_backprop_counter(context: Any, count: Tensor, outer_state: Any) -> Tenso
         final = exit_(ended, name="b_count")
         context.loop_exits.append(final)
         if outer_state is not None:
-            # What one run of an inner loop recalls comes before what its next run does.
+            # One run of an inner loop pops before its next run does.
             outer_state.grad_sync._add_control_input(final.op)
         context.ExitResult([final])
     return following  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""A loop and the loop of its gradient: what the one remembers and the other recalls.
+"""Loop and the loop of its gradient: the one saves values and the other restores them.
 
 Values that the gradient needs of each iteration are pushed onto stacks by the loop and popped by
 the loop of the gradient, which runs through the iterations backwards.
@@ -95,7 +95,7 @@ class LoopGradState:
 
     @property
     def grad_sync(self) -> Operation:
-        """Waits for what is popped, so that pops happen in order of iterations."""
+        """Return an operation after pops, so that pops happen in order of iterations."""
         if self._grad_sync is None:
             with get_default_graph().control_dependencies(None):
                 self._grad_sync = control_trigger_op(name="b_sync")

@@ -1,4 +1,4 @@
-"""Mutexes: what one session run holds while others wait."""
+"""Mutexes: held by one session run while others wait."""
 
 from __future__ import annotations
 

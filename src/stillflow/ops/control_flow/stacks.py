@@ -1,4 +1,4 @@
-"""Stacks: where the forward pass of a loop leaves what its backward pass needs."""
+"""Stacks: values that a loop's forward pass leaves for its backward pass."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StackStore:
         self.values: list[Any] = []
         self.closed = False
 
-    # Old graphs have references to stacks; what is behind one is the stack itself.
+    # Old graphs have references to stacks; the value of one is the stack itself.
     value = property(lambda self: self)
     ndim = 1
 

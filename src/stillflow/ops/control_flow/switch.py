@@ -105,7 +105,7 @@ def loop_cond_shape(node: Node) -> Any:
 
 
 def _enter_shape(node: Node) -> Any:
-    # Only what does not change in the loop has a shape that is known from outside.
+    # Only loop invariants have a shape that is known from outside.
     return node.dims(0) if node.is_constant else None
 
 

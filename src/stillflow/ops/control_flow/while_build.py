@@ -39,7 +39,7 @@ def build_loop(
     shape_invariants: Any,
     return_same_structure: bool,
 ) -> Any:
-    """Build a loop in `context`; give what the loop variables are when it ends."""
+    """Build a loop in `context`; return the final loop variables."""
     tensors = [tensor_or_composite(flow_of(item), as_ref=False) for item in nest.flatten(loop_vars)]
     if shape_invariants is None:
         shape_invariants = nest.map_structure(shape_invariant, tensors)
@@ -150,7 +150,7 @@ def _call_body(body: Callable[..., Any], arguments: Any) -> Any:
 
 
 def add_back_edge(merged: Any, following: Any, enforce_shape: bool = True) -> Any:
-    """Make `following` what `merged` gives from the second iteration on.
+    """Make `following` the value of `merged` from the second iteration on.
 
     Raises:
       ValueError: if the shapes contradict each other.

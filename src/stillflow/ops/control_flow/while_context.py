@@ -1,4 +1,4 @@
-"""The context of a loop: what operations made in its condition and body are wired to."""
+"""Context of a loop: the edges of operations made in its condition and body."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class WhileContext(ControlFlowContext):
         context.Exit()
         return context
 
-    # ---- what it is
+    # ---- its kind
 
     @property
     def maximum_iterations(self) -> Tensor | None:
@@ -193,7 +193,7 @@ class WhileContext(ControlFlowContext):
     def GetControlPivot(self) -> Tensor | None:
         return self._pivot_for_pred if self._pivot_for_body is None else self._pivot_for_body
 
-    # ---- what is added to it
+    # ---- additions to it
 
     def AddValue(self, val: Tensor) -> Tensor:
         """Return the tensor that stands for `val` in this loop: an Enter of it, made once."""

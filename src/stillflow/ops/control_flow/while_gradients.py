@@ -201,7 +201,7 @@ class LoopState:
     ) -> Tensor:
         """Return the shape of `value`, in the loop.
 
-        Of a branch not taken, that of what it was to get.
+        For a branch not taken, the shape of its would-be gradient.
         """
         from stillflow.ops.arrays.shape import shape_internal
 
@@ -240,7 +240,7 @@ def _zero_gradient(state: LoopGradState, first: Tensor) -> Tensor:
         return next_iteration(value)  # type: ignore[no-any-return]
 
 
-# ---- gradient functions of what loops are made of
+# ---- gradient functions of loops' operations
 
 
 def loop_switch_gradient(op: Operation, grads: Sequence[Any]) -> list[Any]:

@@ -25,7 +25,7 @@ dataset_to_graph_op = op(
     differentiable=False,
 )
 
-# What leaves the prefetching before it the last one.
+# Datasets after which the prefetching before them is still the last one.
 _BEHIND_PREFETCH = frozenset((
     "CacheDataset", "CacheDatasetV2", "ConcatenateDataset",
     "ExperimentalMaxIntraOpParallelismDataset", "ExperimentalPrivateThreadPoolDataset",
@@ -92,7 +92,7 @@ def check_slack(dataset: Dataset) -> None:
 
 
 def _made_by(dataset: Dataset) -> tuple[Any, tuple[Any, ...]]:
-    """Return the operation that made a dataset, and what it was given.
+    """Return the operation that made a dataset, and its arguments.
 
     Rewriting leaves no trace.
     """

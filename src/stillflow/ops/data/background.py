@@ -24,7 +24,7 @@ _END = object()
 # Threads that make calls of fewer nanoseconds of work mostly wait for each other.
 _LONG = 200_000
 _PATIENCE = 8  # so many long calls in a row are not by chance
-_SETTLING = 0.5  # seconds; what is being made may wait for the thread that closes
+_SETTLING = 0.5  # seconds; an item in progress may wait for the thread that closes
 
 
 class Channel:
@@ -91,7 +91,7 @@ class Channel:
             self._wake()
 
     def settle(self) -> None:
-        """Wait for the item that is being made: its effects come before what happens next."""
+        """Wait for the item in progress: its effects come first."""
         if self.maker != threading.get_ident() and self.making.acquire(timeout=_SETTLING):
             self.making.release()
 
@@ -131,14 +131,14 @@ def wait(waits: Any, done: threading.Lock) -> None:
 def start_threads(function: Callable[[], None], name: str, count: int = 1) -> None:
     """Run a function in threads that do not keep the process alive.
 
-    Their kernels begin no further threads: those would compete with each other, and with what the
-    program does with the elements.
+    Their kernels begin no further threads: those would compete with each other, and with the
+    program's use of the elements.
     """
     before = torch.get_num_threads()
     ready = threading.Semaphore(0)
 
     def run() -> None:
-        torch.get_num_threads()  # the first call in a thread takes over what was put last
+        torch.get_num_threads()  # the first call in a thread applies the last setting
         torch.set_num_threads(1)
         ready.release()
         with torch.inference_mode():
@@ -165,7 +165,7 @@ class Prefetching(Walk):
         self.channel: Channel | None = None
         self.fetched: list[_Run] = []  # before there was a channel
         self.here: Sequence[Element] = ()  # elements of the run that was taken last
-        self.error: Any = None  # what comes behind them
+        self.error: Any = None  # the error after them
         self.ended = False
 
     def __next__(self) -> Element:

@@ -169,7 +169,7 @@ def _batch_dims(dims: Any, size: int, drop: bool) -> Any:
     return None if dims is None else (size if drop else None, *dims)
 
 
-# TensorFlow makes one dataset of these and the batches of what they give: MapAndBatch.
+# TensorFlow makes one dataset of these and a batch: MapAndBatch.
 _FUSED = ("Map", "ParallelMap")
 
 

@@ -189,7 +189,7 @@ class _Borrowed(Walk):
 
 
 def _borrowed(source: Elements, like: Dataset, most: int | None) -> Dataset:
-    """Return a dataset of what is left of a walk, or of the next of it, which may be begun once."""
+    """Return a dataset of the rest of a walk, or of the next of it, which may be begun once."""
     begun: list[bool] = []
 
     def make(context: Context, prefix: str) -> Elements:

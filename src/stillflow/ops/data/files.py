@@ -1,4 +1,4 @@
-"""Datasets of what is in files: TextLineDataset, TFRecordDataset, FixedLengthRecordDataset."""
+"""Datasets of files' contents: TextLineDataset, TFRecordDataset, FixedLengthRecordDataset."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RecordFile:
 
 
 class Records(Walk):
-    """The records of files one after the other; what goes wrong ends the file.
+    """Walk over the records of files one after the other; an error ends the file.
 
     Args:
       names: of the files.
@@ -134,7 +134,7 @@ class Records(Walk):
         return joined(parts), None
 
     def _take_here(self, count: int) -> tuple[Sequence[Element], Exception | None]:
-        """Elements of the open file, and what went wrong instead of the next one."""
+        """Return elements of the open file, and the error instead of the next one."""
         assert self.file is not None
         records, places, error = [], [], None
         try:
@@ -228,7 +228,7 @@ def _check_buffer(size: int) -> None:
 
 
 def open_bytes(name: str, kind: str, position: int) -> Any:
-    """Open a file of bytes, which may be compressed, at a position in what they mean."""
+    """Open a file of bytes, which may be compressed, at a position in the decompressed bytes."""
     file = open_file(name, "rb")
     if not kind:
         file.seek(position)

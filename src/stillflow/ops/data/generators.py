@@ -46,7 +46,7 @@ class _Generated(Unsaved):
     def __next__(self) -> Element:
         if self.ended:
             raise StopIteration
-        if self.context.closed:  # what it would do may be seen
+        if self.context.closed:  # its effects may be visible
             raise cancelled()
         if self.state is None:
             self.state = self.begin(())

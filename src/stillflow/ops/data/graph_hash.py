@@ -1,11 +1,11 @@
 """The number by which TensorFlow 1.15 tells graphs of datasets apart.
 
-Names of nodes and functions do not count, what they compute does. As in TensorFlow, a node of a
-function counts as one of the same name in a function that was looked at before.
+Names of nodes and functions do not count, their computations do. As in TensorFlow, a node of a
+function counts as one of the same name in a function that was processed before.
 
-TensorFlow's optimizer goes over functions first. Of what it does there, identities go and the
-operands of commutative operations are put in the order of their names; where it does more, it comes
-to another number.
+TensorFlow's optimizer processes functions first. Of its changes there, identities are removed and
+the operands of commutative operations are put in the order of their names; where it does more, the
+hash differs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _sum(numbers: Iterable[int], start: int = 0) -> int:
 
 
 def graph_hash(graph_def: Any) -> str:
-    """Return the hash of what leads to the `_Retval` of a `GraphDef`, 16 hexadecimal digits."""
+    """Return the hash of the inputs of a `GraphDef`'s `_Retval`, 16 hexadecimal digits."""
     end = next(node for node in graph_def.node if node.op == "_Retval")
     nodes = {node.name: node for node in graph_def.node}
     return f"{_Hasher(graph_def.library).node(nodes, end):016x}"
@@ -57,7 +57,7 @@ class _Hasher:
             function.signature.name: _optimized(function) for function in library.function
         }
         self._found: dict[str, int] = {}
-        self._open: set[str] = set()  # what depends on what is looked at now
+        self._open: set[str] = set()  # consumers of the present node
 
     def node(self, nodes: dict[str, Any], node: Any) -> int:
         """Return the hash of a node and of all that it depends on."""

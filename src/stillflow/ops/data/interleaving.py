@@ -68,7 +68,7 @@ class FlatMapping(Walk):
         self.source = source
         self.start = start
         self.current: Elements | None = None
-        self.made_of: Element = ()  # what the current dataset was made of
+        self.made_of: Element = ()  # the element of the current dataset
         self.number = 0
 
     def __next__(self) -> Element:
@@ -132,7 +132,7 @@ class Interleaving(Walk):
         "place": "cycle_index", "given": "block_index", "used": "num_open"
     }  # fmt: skip
     flags: ClassVar[dict[str, str]] = {"ended": "end_of_input"}
-    stats: Any = None  # what numbers are reported to
+    stats: Any = None  # the target of statistics
 
     def __init__(self, source: Elements, start: Open, cycle: int, block: int) -> None:
         self.source = source

@@ -257,7 +257,7 @@ def delete_iterator_kernel(node: Any) -> Any:
     return lambda iterator, deleter: deleter.close_session()
 
 
-# A dataset that a function captures is not to be taken apart by what rewrites pipelines.
+# A dataset that a function captures is not to be rewritten as part of the pipeline.
 wrap_dataset_variant_op = op(
     "WrapDatasetVariant(input_handle: variant) -> output_handle: variant",
     devices="host first",

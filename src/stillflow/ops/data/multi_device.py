@@ -56,7 +56,7 @@ class MultiDeviceIterator:
     def start(self, dataset: Dataset, waits: Any) -> int:
         """Begins to walk a dataset; gives the number of the walk.
 
-        Shuffled datasets go on to their next order, and what a cache holds is kept.
+        Shuffled datasets go on to their next order, and the content of a cache is kept.
         """
         verify(self.types, self.shapes, dataset)
         context = Context(waits, self._context)

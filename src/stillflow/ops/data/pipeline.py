@@ -39,7 +39,7 @@ class Context:
         self._closed = threading.Event()
         self.fuses = False  # whether a shuffle and a repeat are one, as TensorFlow makes them
         self.elides = False  # whether datasets that change nothing are left out
-        self.stats: Any = None  # what numbers are reported to
+        self.stats: Any = None  # the target of statistics
         self.sloppy = False  # whether results of parallel work may come as they are ready
         self.names: dict[int, str] = {}  # of rewritten datasets, by identity
         self.name: str | None = None  # of the rewritten dataset that is walked
@@ -166,7 +166,7 @@ class Dataset:
         self.shapes = list(shapes)
         self.make = make
         self.size = size
-        self.same_as: Dataset | None = None  # what this is where it changes nothing
+        self.same_as: Dataset | None = None  # the equivalent dataset if this changes nothing
         self.shuffled: Callable[[Context, str, int], Elements] | None = None  # so many times
         self.bodies: list[Any] = []  # of the functions that are called
         self.stateful: str | None = None  # the type of an op whose state a walk does not hold
@@ -174,7 +174,7 @@ class Dataset:
         self.made_by: tuple[Any, tuple[Any, ...]] | None = None  # an operation and its inputs
 
     def iterate(self, context: Context, prefix: str) -> Elements:
-        """Start to walk the dataset, as a part of what `prefix` names."""
+        """Start to walk the dataset, as a part of the pipeline named by `prefix`."""
         if context.elides and self.same_as is not None:
             return self.same_as.iterate(context, prefix)
         path = f"{prefix}::{self.kind}" if self.kind else prefix
@@ -185,7 +185,7 @@ class Dataset:
         return walk
 
     def origin(self) -> Dataset:
-        """Return the dataset without what changes nothing."""
+        """Return the dataset without transformations that change nothing."""
         found = self
         while found.same_as is not None:
             found = found.same_as
@@ -230,7 +230,7 @@ TYPED = "\noutput_types: list(type) >= 1\noutput_shapes: list(shape) >= 1"
 
 
 class _DatasetCard(Card):
-    """The card of an op that gives a dataset. The dataset knows what it depends on."""
+    """Card of an op that gives a dataset. The dataset knows its dependencies."""
 
     def kernel(self, part: Part) -> Part:
         def kernel(node: Any) -> Any:
@@ -314,7 +314,7 @@ def _is_harmless(operation: Any) -> bool:
 
 
 def dataset_op(text: str, at_most: Mapping[str, int] | None = None, **options: Any) -> Card:
-    """Return the card of an op that gives a dataset, which keeps what it was made of.
+    """Return the card of an op that gives a dataset, which keeps its origin.
 
     Args:
       text: the signature.

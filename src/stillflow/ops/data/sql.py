@@ -1,4 +1,4 @@
-"""SqlDataset: what a query of an SQLite database gives."""
+"""SqlDataset: the results of a query of an SQLite database."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _failure(error: sqlite3.Error) -> errors.OpError:
 
 
 def _number(value: Any) -> float:
-    """Return a value as SQLite converts it: 0 for what is no number."""
+    """Return a value as SQLite converts it: 0 for texts that are no number."""
     if value is None:
         return 0
     if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""Numbers about pipelines: what aggregators collect, and the datasets that report to them."""
+"""Statistics of pipelines: aggregators, and the datasets that report to them."""
 
 from __future__ import annotations
 

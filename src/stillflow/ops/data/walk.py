@@ -1,9 +1,8 @@
 """Walks through datasets: iterators whose place can be written down and found again.
 
-What a walk writes down are TensorFlow's own keys and values, so that a pipeline that TensorFlow
-1.15 saved goes on here, and the other way round. Where other threads work for a pipeline, other
-numbers of results wait than in TensorFlow; parallel_interleave and map_and_batch therefore write
-keys of their own.
+A walk writes TensorFlow's own keys and values, so that a pipeline that TensorFlow 1.15 saved goes
+on here, and the other way round. Where other threads work for a pipeline, other numbers of results
+wait than in TensorFlow; parallel_interleave and map_and_batch therefore write keys of their own.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ _INPUT_GONE = (
 class Walk:
     """An iterator over the elements of a dataset. It ends with StopIteration, again and again.
 
-    After any other error it goes on with what follows, so it is never a generator: a generator is
-    over once an error has left it.
+    After any other error it continues with the next element, so it is never a generator: a
+    generator ends with an error.
 
     Attributes:
       prefix: the path of the walk in the pipeline; the dataset that starts it sets it.

@@ -1,8 +1,8 @@
-"""Datasets that give what others give: tuning, rewriting, numbers of threads.
+"""Datasets with the elements of their inputs: tuning, rewriting, numbers of threads.
 
-Of the rewriting that TensorFlow does here only one kind changes what a dataset gives: a shuffle
-that is repeated draws its numbers in another order. Datasets that change nothing are left out of
-the paths by which saved iterators go.
+Of TensorFlow's rewrites only one kind changes a dataset's elements: a shuffle that is repeated
+draws its numbers in another order. Datasets that change nothing are left out of the paths by which
+saved iterators go.
 """
 
 from __future__ import annotations

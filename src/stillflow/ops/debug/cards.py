@@ -65,7 +65,7 @@ def copy_kernel(node: Node) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """Return a value in memory of its own; what handles stand for stays the same."""
+    """Return a copy of a value; the objects of handles are shared."""
     return copied(value) if isinstance(value, (torch.Tensor, np.ndarray)) else value
 
 
@@ -81,7 +81,7 @@ def copy_samples() -> Iterator[Any]:
     yield Sample(np.array([b"a"], object))
 
 
-# ---- what is seen of a tensor, and written to files
+# ---- tensors written to files
 
 
 _FILE = "file://"

@@ -24,7 +24,7 @@ GRAPH = f"{METADATA}graph_"
 
 
 def device_folder(device: str) -> str:
-    """Return the name of the folder that holds what ran on a device."""
+    """Return the name of the folder of a device's dumps."""
     return DEVICE + device.replace("/", ",").replace(":", "_")
 
 
@@ -40,7 +40,7 @@ class DumpWriter:
         self._last = 0
 
     def core_metadata(self, run: int, step: int, names: dict[str, Sequence[str]]) -> None:
-        """Says which run of the session this is, and what it was fed and fetches."""
+        """Write the number of the session's run, with its feeds and fetches."""
         content = {
             "global_step": step, "session_run_index": run, "executor_step_index": run,
             "input_names": list(names["feeds"]), "output_names": list(names["fetches"]),
@@ -52,7 +52,7 @@ class DumpWriter:
         self._write(os.path.join(self.root, f"{CORE}sessionrun{run:014d}_{now}"), event)
 
     def graph(self, graph_def: Any, device: str) -> None:
-        """Says what ran on a device."""
+        """Write the graph that ran on a device."""
         now = self._now()
         event = self._event(now)
         event.graph_def = graph_def.SerializeToString()
@@ -60,7 +60,7 @@ class DumpWriter:
         self._write(os.path.join(folder, f"{GRAPH}hash{abs(hash(event.graph_def))}_{now}"), event)
 
     def tensor(self, device: str, node: str, slot: int, debug_op: str, value: np.ndarray) -> None:
-        """Says what a tensor was."""
+        """Write the value of a tensor."""
         now = self._now()
         event = self._event(now)
         entry = event.summary.value.add(tag=node, node_name=f"{node}:{slot}:{debug_op}")
@@ -73,7 +73,7 @@ class DumpWriter:
         self._write(os.path.join(folder, *f"{node}_{slot}_{debug_op}_{now}".split("/")), event)
 
     def _now(self) -> int:
-        """Return the time; no two of a run are the same, so that they order what happened."""
+        """Return the time; no two of a run are the same, so that they order the events."""
         self._last = max(self._last + 1, time.time_ns() // 1000)
         return self._last
 

@@ -17,7 +17,7 @@ def identity(value: np.ndarray) -> np.ndarray:
 
 
 def nan_count(value: np.ndarray) -> np.ndarray | None:
-    """DebugNanCount: how many elements are NaN; None of what is no number."""
+    """Count NaN elements for DebugNanCount; None for types without NaN."""
     if value.dtype.kind not in "biufc":
         return None
     return np.array([np.isnan(value).sum() if value.dtype.kind in "fc" else 0], np.int64)

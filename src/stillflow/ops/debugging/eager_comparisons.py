@@ -1,4 +1,4 @@
-"""Comparisons that are checked when they are called, and what is told where they do not hold."""
+"""Comparisons that are checked when they are called, and their error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of variables behind handles, and what is said where an operation asks for another one."""
+"""Types of variables behind handles, and the errors for operations of another type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lists in which loops keep what their bodies compute."""
+"""Lists in which loops keep the values of their bodies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def accumulator_of(tensor: Tensor) -> Tensor | None:
         if user.type != "TensorListPushBack" or user._inputs[0] not in inputs:
             continue
         pushed = user._outputs[0]
-        if pushed not in outputs:  # functions give an Identity of what they give
+        if pushed not in outputs:  # functions return an Identity of their results
             pushed = pushed._consumers[0]._outputs[0]
             if pushed.op.type != "Identity":
                 continue

@@ -1,7 +1,7 @@
 """Gradients of `If` and `Case`: a node of the same kind whose branches differentiate the branches.
 
-What these take of what the branches computed becomes further results of the node, each in an
-optional, which has a value only if its branch ran.
+The branches' intermediates that these need become further results of the node, each in an optional,
+which has a value only if its branch ran.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _rewrite(
     branches: Sequence[TracedGraph],
     made: Sequence[_GradientBranch],
 ) -> None:
-    """Has the node give what the gradients of its branches take."""
+    """Make the node return the inputs of its branches' gradients."""
     wanted = [gradient.added for gradient in made]
     if in_xla_graph(get_default_graph()):
         added = _padded(branches, wanted)

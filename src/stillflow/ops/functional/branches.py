@@ -186,7 +186,7 @@ def build(
 def _match_inputs(
     bodies: Sequence[TracedGraph], inputs: Sequence[Sequence[Tensor]]
 ) -> list[Tensor]:
-    """Make all bodies take what any of them takes; give that."""
+    """Make all bodies take the inputs of any of them; return these."""
     taken = list(dict.fromkeys(tensor for tensors in inputs for tensor in tensors))
     for body, tensors in zip(bodies, inputs, strict=True):
         mine = dict(zip(tensors, body.inputs, strict=True))
@@ -202,7 +202,7 @@ def _match_inputs(
 def give_intermediates(
     bodies: Sequence[TracedGraph], optionals: Sequence[Sequence[Tensor]]
 ) -> list[list[Tensor]]:
-    """Make the bodies give optionals too, the same number each; give what was added."""
+    """Make the bodies return optionals too, the same number each; return the additions."""
     most = max(map(len, optionals))
     added = []
     for body, mine in zip(bodies, optionals, strict=True):
@@ -269,7 +269,7 @@ def _match_indices(kind: Kind, bodies: Sequence[TracedGraph]) -> None:
     """
     results = [nest.flatten(b.structured_outputs, expand_composites=False) for b in bodies]
     if len({len(result) for result in results}) != 1:
-        return  # what else is wrong is told afterwards
+        return  # other errors are reported afterwards
     position, found = 0, []
     for number, parts in enumerate(zip(*results, strict=True)):
         if len({isinstance(part, IndexedSlices) for part in parts}) != 1:

@@ -25,7 +25,7 @@ def order_effects(
     """Add control inputs; give the operations that run whenever the function does.
 
     Each operation on a resource waits for the one before on the same resource, each stateful one
-    without a resource for the one before of that kind, and what is returned for all of them.
+    without a resource for the one before of that kind, and the returned values for all of them.
 
     Args:
       graph: the function's body.

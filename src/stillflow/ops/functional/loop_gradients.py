@@ -58,7 +58,10 @@ class _Forward:
         return tensor in self._invariant
 
     def rewrite(self, lists: Sequence[Tensor]) -> None:
-        """Has the node keep what the gradient takes; `lists` are what these variables start as."""
+        """Make the node keep the gradient's inputs.
+
+        `lists` are the initial values of these variables.
+        """
         op, body = self.op, self.body
         for part, graph in (("cond", self.condition), ("body", body)):
             graph.name += "_rewritten"
@@ -130,7 +133,7 @@ class _GradientBody(WhileBodyFuncGraph):
         outer = forward.body.outer_graph
         name = f"{tensor.name}/accumulator".replace(":", "_")
         with outer.as_default():
-            # What the gradient waits for may itself wait for the loop.
+            # The gradient's dependencies may themselves wait for the loop.
             context = outer._get_control_flow_context()
             with outer.control_dependencies(None):
                 outer._set_control_flow_context(context)

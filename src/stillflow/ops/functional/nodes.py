@@ -28,7 +28,7 @@ class WhileBodyFuncGraph(TracedGraph):
 
 
 def function_name(scope: str, part: str) -> str:
-    """Return a name no other function has, for a part of what is built in a name scope."""
+    """Return a unique function name, for a part of the code in a name scope."""
     return f"{scope}{part}_{uid()}".replace("/", "_")
 
 
@@ -59,7 +59,7 @@ def copy_handle_data(source: Tensor, target: Tensor) -> None:
 
 
 def in_xla_graph(graph: Graph | None) -> bool:
-    """Return True if what `graph`, or one around it, gets now is compiled."""
+    """Return True if new operations of `graph`, or of one around it, are compiled."""
     while graph is not None:
         context = graph._get_control_flow_context()
         while context is not None and not context.IsXLAContext():

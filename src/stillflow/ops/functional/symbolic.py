@@ -1,4 +1,4 @@
-"""The gradient of a whole function: what SymbolicGradient computes."""
+"""Gradient of a whole function: the result of SymbolicGradient."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class TracedGraph(FuncGraph):
         return None if tensor.holds_value else tensor.op.name
 
     def take_as_argument(self, outside: Tensor, placeholder: Tensor) -> None:
-        """Has an argument stand for what it is traced with: nothing is captured for that."""
+        """Make an argument the stand-in of its traced value: nothing is captured for that."""
         self._captured[outside] = placeholder
         self._given.add(outside)
 

@@ -70,7 +70,7 @@ def _sum(grads: list[Any], op: Operation, method: int) -> Any:
 
 
 def _sum_by_device(grads: Sequence[Tensor]) -> Any:
-    """Add what lies on one device first, then the partial sums."""
+    """Add the values of each device first, then the partial sums."""
     from stillflow.ops.math.reductions import add_n
 
     by_device: dict[str, list[Tensor]] = collections.defaultdict(list)

@@ -100,9 +100,9 @@ def hsv_to_rgb_kernel(node: Node) -> Any:
 _OTHERS = {"r": "gb", "g": "rb", "b": "gr"}
 # The numerator of a channel's part of the hue where the channel is the largest.
 _NEXT = {"r": "gb", "g": "br", "b": "rg"}
-# The other parts of the hue's derivative: largest channel, smallest channel, what the part is
-# multiplied with (-1, the difference of two channels, or nothing), the difference it is divided
-# by; where two channels are multiplied with, it is divided by the square.
+# The other parts of the hue's derivative: largest channel, smallest channel, the part's factor (-1,
+# the difference of two channels, or nothing), the difference it is divided by; with two channels as
+# factors, it is divided by the square.
 _HUE_PARTS = {
     "r": (("g", "r", "bg", "rg"), ("g", "b", "-", "gb"),
           ("b", "r", "bg", "br"), ("b", "g", "", "bg")),

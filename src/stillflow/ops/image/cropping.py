@@ -187,7 +187,7 @@ def _crop(image: Any, boxes: Any, indices: Any, size: Any, method: bytes, outsid
 
 
 def _between(image: Any, indices: Any, rows: Grid, columns: Grid) -> Any:
-    """Return the crops before what lies outside of the image is filled in."""
+    """Return the crops before the outside of the image is filled in."""
     if image.is_cpu and (library := native.library()) is not None:
         return interpolate_by(library, image, rows.weights(), columns.weights(), indices)
     corners = _corners(image, indices[:, None, None], rows, columns)

@@ -116,7 +116,7 @@ def _draw_in_c(canvas: Any, edges: Any, table: Any) -> None:
 
 
 def _draw_one(picture: Any, edge: list[int], colour: Any) -> None:
-    """Draws what of a box lies on a picture; one that is inverted or outside is left out."""
+    """Draw a box's part inside of a picture; an inverted or outside box is left out."""
     top, left, bottom, right = edge
     height, width = picture.shape[:2]
     if top > bottom or left > right:

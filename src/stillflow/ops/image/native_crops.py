@@ -14,7 +14,7 @@ class Places(Protocol):
     """Places of crops' pixels along one dimension of images."""
 
     def weights_inside(self) -> Weights:
-        """Their neighbours, a row for each box; the lower one is -1 for what is outside."""
+        """Return their neighbours, a row for each box; the lower one is -1 outside."""
 
 
 def of_images(grads: Any, indices: Any, sizes: list[int], rows: Places, columns: Places) -> Any:

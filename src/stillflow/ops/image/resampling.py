@@ -105,7 +105,7 @@ class _Corners:
         self._data = data
         batch, height, width, _ = data.shape
         x, y = warp.reshape(batch, -1, 2).unbind(-1)
-        # Zeros stand around images: what is less than a pixel outside still sees the border.
+        # Zeros surround images: places less than a pixel outside still see the border.
         self.inside = (x > -1) & (y > -1) & (x < width) & (y < height)
         x, y = (torch.where(self.inside, place, torch.zeros_like(place)) for place in (x, y))
         self.left, self.top = (place.float().floor().long() for place in (x, y))

@@ -163,7 +163,7 @@ def _crop(
     if rows < most_rows:
         rows += words.below(most_rows - rows + 1)
     columns = _rounded(np.float32(rows) * aspect)
-    # What rounding has pushed beyond a limit is one row more or less.
+    # Rounding beyond a limit means one row more or less.
     if np.float32(columns * rows) < least_area:
         rows += 1
         columns = _rounded(np.float32(rows) * aspect)

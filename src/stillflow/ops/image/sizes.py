@@ -10,7 +10,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.node import Node
 from stillflow.ops.memory_limits import require_room
 
-# What kernels call their input of two sizes, where it is not `shape_t`.
+# Kernels' names of their input of two sizes, where it is not `shape_t`.
 _SIZES = {"CropAndResize": "crop_size", "ScaleAndTranslate": "t", "ExtractGlimpse": "window_size"}
 
 

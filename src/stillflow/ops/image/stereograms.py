@@ -175,7 +175,7 @@ def _link(same: np.ndarray, rows: np.ndarray, left: np.ndarray, right: np.ndarra
 
 
 def _coloured(same: np.ndarray, plan: _Plan, colours: int, draw: Any) -> np.ndarray:
-    """Return the image: free pixels drawn from the right, the others as what they are linked to."""
+    """Return the image: free pixels drawn from the right, the others like their links."""
     while not np.array_equal(further := np.take_along_axis(same, same, 1), same):
         same = further
     free = same == np.arange(plan.width)

@@ -183,7 +183,7 @@ def choose(
         best, order = int(order[0]), order[1:]
         chosen.append(best)
         if len(chosen) < limit:
-            # As TF does, `not >=` and not `<`: what is not a number suppresses nothing.
+            # As TF does, `not >=` and not `<`: NaN suppresses nothing.
             order = order[~(overlap(best, order) >= threshold)]
     return chosen
 
@@ -192,7 +192,7 @@ def choose_softly(
     scores: np.ndarray, limit: int, threshold: Any, lowest: Any, sigma: Any,
     overlap: Callable[..., np.ndarray],
 ) -> tuple[list[int], list[Any]]:  # fmt: skip
-    """Return the same with scores that overlaps lower; returns indices and what scores became."""
+    """Choose with scores that overlaps lower; return indices and the final scores."""
     kind = scores.dtype.type
     scale = kind(-0.5) / kind(sigma) if sigma > 0 else kind(0)
     heap: list[Any] = []
@@ -220,7 +220,7 @@ def choose_softly(
         if score == original:
             chosen.append(index)
             became.append(score)
-        # As TF does, also what was just chosen: as a rule it is rejected for overlapping itself.
+        # As TF does, also the one just chosen: as a rule it is rejected for overlapping itself.
         if score > lowest:
             binary_heap.push(heap, (score, index, compared))
     return chosen, became

@@ -82,7 +82,7 @@ def _add_all(
 ) -> None:
     names, _, tensors, _ = zip(*items)
     flat = torch._utils._flatten_dense_tensors(tensors)
-    # What has no elements may have strides that allow no other view of it.
+    # An empty tensor may have strides that allow no other view of it.
     content = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     writer.add_all(names, [tuple(tensor.shape) for tensor in tensors], number, content)
 
@@ -168,7 +168,7 @@ def restore_v2_kernel(node: Any) -> Any:
 
 
 class Restore:
-    """The kernel of RestoreV2; a plan may join it with what assigns the values.
+    """Kernel of RestoreV2; a plan may fuse it with the assignments of the values.
 
     Args:
       dtypes: the types of its outputs.

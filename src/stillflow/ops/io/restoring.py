@@ -79,7 +79,7 @@ def _fit(
 
 
 def _torch_type(number: int) -> Any:
-    """Return the type in torch of what is stored bit for bit as torch keeps it; else None."""
+    """Return the torch type with the stored bits; else None."""
     if number in tensor_types.OF_BYTES or number not in tensor_types.STORAGE:
         return None
     name = dtypes.as_dtype(number).torch_name

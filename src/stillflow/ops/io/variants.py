@@ -1,4 +1,4 @@
-"""Variants as messages: what checkpoints and serialized tensors hold of them."""
+"""Variants as messages: their form in checkpoints and serialized tensors."""
 
 from __future__ import annotations
 

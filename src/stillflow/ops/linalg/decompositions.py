@@ -1,4 +1,4 @@
-"""Decompositions of matrices, and what is computed from one matrix."""
+"""Decompositions of matrices, and functions of one matrix."""
 
 from __future__ import annotations
 

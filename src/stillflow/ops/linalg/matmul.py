@@ -294,7 +294,7 @@ def bmm_ta_tb(x: Any, y: Any) -> Any:
 def _is_plain(node: Node) -> bool:
     """Return True if the inputs are real and are equally many matrices, in one batch each.
 
-    For such `torch.bmm` does without what `torch.matmul` finds out at every call.
+    For such, `torch.bmm` needs no checks of `torch.matmul` at every call.
     """
     x, y = node.dims(0), node.dims(1)
     if x is None or y is None or len(x) != 3 or len(y) != 3 or node.T.is_complex:
@@ -442,7 +442,7 @@ def matmul(
         b = convert_to_tensor(b, name="b")
         batched = any(x._dims is None or len(x._dims) > 2 for x in (a, b))
         if batched and not a_is_sparse and not b_is_sparse:
-            # These ops conjugate what they transpose, so a mere transpose conjugates twice.
+            # These ops conjugate transposed matrices, so a mere transpose conjugates twice.
             a = conj(a) if transpose_a else a
             b = conj(b) if transpose_b else b
             return batch_mat_mul_v2_op(

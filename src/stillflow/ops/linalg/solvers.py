@@ -37,7 +37,7 @@ def solve_shape(node: Node) -> Any:
     rhs = dims.with_rank_at_least(node.dims(1), 2)
     if matrix is None and rhs is None:
         return None
-    # What one of them does not tell, the other does.
+    # Unknown sizes of one come from the other.
     matrix = matrix or (*rhs[:-2], None, None)
     rhs = rhs or (*matrix[:-2], None, None)
     size = dims.merge_dim(matrix[-2], matrix[-1])

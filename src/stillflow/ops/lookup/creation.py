@@ -99,7 +99,7 @@ def _shape(node: Any) -> Any:
     if handle.dtype.name != "resource":
         return (2,)
     if node.op.type == "HashTableV2":
-        return ()  # TF does not say what is in these
+        return ()  # TF does not state their shapes
     shape = node.op.attrs.get("value_shape")
     handle._handle_dims = () if shape is None else shape._dims
     handle._handle_dtype = node.value_dtype

@@ -173,7 +173,7 @@ class DenseTable(Table):
                 for number, place in enumerate(places):
                     if place is None:
                         places[number] = self._place(wanted[number])
-            finally:  # what comes before a key that is not allowed is there
+            finally:  # pairs before an invalid key are stored
                 count = places.index(None) if None in places else len(places)
                 self._bucket_values[places[:count]] = values[:count]
 

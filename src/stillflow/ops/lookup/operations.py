@@ -13,7 +13,7 @@ from stillflow.ops.io.stored import from_stored, path_in, to_stored
 from stillflow.ops.lookup.tables import StaticTable, Table, invalid
 from stillflow.ops.lookup.text_files import Columns, fill_from_file
 
-# Behind the handle: what each op has in its signature.
+# Behind the handle: the rest of each op's signature.
 _SIGNATURES = {
     "LookupTableFind": ", keys: Tin, default_value: Tout) -> values: Tout\nTin: type\nTout: type",
     "LookupTableInsert": ", keys: Tin, values: Tout)\nTin: type\nTout: type",
@@ -27,7 +27,7 @@ _SIGNATURES = {
 }
 _V2_ONLY = ("LookupTableRemove",)
 _WITH_OUTPUTS = ("LookupTableFind", "LookupTableSize", "LookupTableExport")
-# What TF calls differentiable is not meant so: a gradient of these is a LookupError there.
+# TF calls these differentiable, but a gradient of these is a LookupError there.
 _NO_GRADIENT = (
     "LookupTableFind", "LookupTableInsert", "LookupTableSize", "InitializeTable",
     "InitializeTableFromTextFile",

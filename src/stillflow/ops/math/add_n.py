@@ -160,7 +160,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
         "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
     )
     if not isinstance(inputs, (list, tuple)):
-        iter(inputs)  # TensorFlow looks for ragged tensors, and what has no items says so
+        iter(inputs)  # TensorFlow looks for ragged tensors, and raises an error for other objects
     if not inputs or not isinstance(inputs, (list, tuple)):
         raise ValueError(message)
     inputs = convert_n_to_tensor_or_indexed_slices(inputs)

@@ -316,7 +316,7 @@ def _integer_pow(x: Any, y: Any) -> Any:
     return torch.pow(x, y)
 
 
-# Exponents for which multiplying and dividing gives what a power gives, sooner.
+# Exponents for which multiplying and dividing gives the same as a power, sooner.
 _EASY_EXPONENTS = (-2.0, -1.0, 2.0, 3.0)
 
 

@@ -58,12 +58,12 @@ def cast_value(node: Node) -> Any:
             return None
         wide = value.astype(np.float64)
         if not np.all((wide >= node.DstT.min) & (wide <= node.DstT.max)):
-            return None  # what does not fit is the kernel's business
+            return None  # the kernel handles other values
     with np.errstate(all="ignore"):
         return _known_cast(node)
 
 
-# Bits of the fraction: what `Truncate` cuts off instead of rounding.
+# Bits of the fraction, which `Truncate` cuts off instead of rounding.
 _FRACTION = {
     dtypes.float64: 52,
     dtypes.float32: 23,
@@ -101,7 +101,7 @@ def cast_kernel(node: Node) -> Any:
     dtype = torch_type(target)
     cut = _cut_bits(source, target) if node.Truncate else 0
     if target == dtypes.uint32 and source.is_floating:
-        # By way of a wider type, so that what does not fit wraps around as it does in TF.
+        # By way of a wider type, so that too large values wrap around as in TF.
         return lambda x: x.to(torch.int64).to(dtype)
     if cut <= 0 and not source.is_complex:
         return node.call(torch.Tensor.to, node.inputs[0], dtype)

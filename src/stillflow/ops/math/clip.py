@@ -86,7 +86,7 @@ def _values(t: Any, name: str) -> Tensor:
 
 
 def _like(t: Any, values: Tensor) -> Any:
-    """`values` as what `t` is: slices with the same indices, or a tensor."""
+    """Return `values` in the form of `t`: slices with the same indices, or a tensor."""
     if isinstance(t, IndexedSlices):
         return IndexedSlices(values, t.indices, t.dense_shape)
     return values
@@ -226,7 +226,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
 @export("dtypes.saturate_cast", "saturate_cast")
 @dispatchable
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`value` converted to `dtype`, with what does not fit replaced by the nearest that does."""
+    """Convert `value` to `dtype`, with out-of-range values replaced by the nearest limit."""
     with name_scope(name, "saturate_cast", [value]) as scope:
         value = convert_to_tensor(value, name="value")
         dtype = dtypes.as_dtype(dtype).base_dtype

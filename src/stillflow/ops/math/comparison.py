@@ -1,4 +1,4 @@
-"""Comparisons of two tensors, logic, and what numbers are finite."""
+"""Comparisons of two tensors, logic, and checks of finite numbers."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def logical_not_samples() -> Any:
     yield Sample(np.array([True, False]))
 
 
-# ---- what kind of number
+# ---- kinds of numbers
 
 
 def _is_finite(x: Any) -> Any:

@@ -46,7 +46,7 @@ def _samples() -> Any:
     for exclusive in (False, True):
         for reverse in (False, True):
             attrs = {"exclusive": exclusive, "reverse": reverse}
-            # What the logarithm of nothing comes out as is too large to differentiate.
+            # The logarithm of an empty sum is too large to differentiate.
             yield Sample(x, np.int32(1), fixed=(1,), grad=not exclusive, **attrs)
     yield Sample(x, np.int32(-2), fixed=(1,))
     yield Sample(x.astype(np.float16), np.int32(1), fixed=(1,), exclusive=True, grad=False)
@@ -142,7 +142,7 @@ def cumprod_kernel(node: Node) -> Any:
 
 @cumulative_logsumexp_op.kernel
 def cumulative_logsumexp_kernel(node: Node) -> Any:
-    # TF starts from the lowest finite number, so that is what the logarithm of 0 comes out as.
+    # TF starts from the lowest finite number, so that is the logarithm of 0.
     lowest = float(node.T.min)
 
     def scan(x: Any, axis: int) -> Any:

@@ -344,7 +344,7 @@ def remainder_samples() -> Any:
 
 # ---- public functions
 
-# What integers become before they are divided exactly.
+# Types of integers for an exact division.
 _EXACT: dict[DType, DType | None] = {
     dtypes.uint8: dtypes.float32,
     dtypes.int8: dtypes.float32,

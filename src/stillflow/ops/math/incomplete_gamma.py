@@ -99,7 +99,7 @@ def series(a: Any, x: Any) -> _Found:
         total = total + term
         if n % BETWEEN_CHECKS:
             continue
-        going = slope.abs() > EPSILON * total_slope.abs()  # what is no number does not go on
+        going = slope.abs() > EPSILON * total_slope.abs()  # NaN does not continue
         if kept.all_but(going, total, total_slope):
             break
         a, x, term, total, slope, total_slope = (

@@ -67,7 +67,7 @@ def _bounds(indices: Any, size: int) -> tuple[Any, Any]:
     else:
         raise ValueError(f"indices must be of shape [n], [n, 1] or [n, 2]: {list(indices.shape)}")
     lengths = (end.clamp(max=size) - first).clamp(min=0)
-    if bool((first[lengths > 0] < 0).any()):  # TensorFlow reads what lies in memory before the data
+    if bool((first[lengths > 0] < 0).any()):  # TensorFlow reads the memory before the data
         raise ValueError("slices must begin at 0 or later")
     return first, lengths
 

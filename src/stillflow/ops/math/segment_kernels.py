@@ -190,7 +190,7 @@ def check_sorted(ids: Any, rows: int | None = None) -> int:
 
 
 def _refuse_unsorted(ids: list[int], rows: int) -> None:
-    """Says of which segment TF would say what is wrong: it goes through them in order."""
+    """Raise TF's error for the first unsorted segment."""
     for current, following in zip(ids, [*ids[1:], None]):
         if following == current:
             continue

@@ -155,7 +155,7 @@ def backward(
     grad: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, first: bool,
     training: bool, relu: Any = None, into: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Return the gradients; of a ReLU that followed, too, if `relu` is what that gave.
+    """Return the gradients; with `relu`, its output, also through a ReLU that followed.
 
     Args:
       into: memory for the first of them, which may be that of `grad`; it is not always taken.
@@ -200,7 +200,7 @@ def fused_batch_norm_grad_shape(node: Node) -> Any:
     size = _vector_merged(node, dims.merge_dim(grad[axis], image[axis]), range(2, 5))
     rest: Any = (0,) if node.is_training else (size,)
     if node.planning:
-        rest = ()  # what kernels leave out is a scalar
+        rest = ()  # omitted outputs of kernels are scalars
     return [dims.replace_dim(grad, axis, size), (size,), (size,), rest, rest]
 
 

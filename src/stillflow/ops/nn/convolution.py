@@ -1,4 +1,4 @@
-"""Convolutions in torch, with TensorFlow's layouts: what the cards of Conv2D and Conv3D run.
+"""Convolutions in torch, with TensorFlow's layouts, for the cards of Conv2D and Conv3D.
 
 Graph tensors are NHWC (NDHWC); seen through a permutation they are torch's channels-last tensors,
 for which its kernels are fastest and whose results permute back to contiguous NHWC memory. So
@@ -32,7 +32,7 @@ class Geometry(NamedTuple):
     """Geometry of a sliding window, the same for a convolution and both its gradients.
 
     A pass that merges steps may turn an `input_gradient` and a `filter_gradient` of one geometry
-    and output gradient into one `both_gradients`; `sizes` keeps apart what has other shapes.
+    and output gradient into one `both_gradients`; `sizes` separates other shapes.
     """
 
     strides: tuple[int, ...]

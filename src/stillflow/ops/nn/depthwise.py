@@ -79,7 +79,7 @@ def _filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geom
     return _filter(found, shape)
 
 
-# ---- what the cards share
+# ---- shared parts of the cards
 
 
 def _slide(node: Node) -> Slide:

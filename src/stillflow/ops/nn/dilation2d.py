@@ -90,7 +90,7 @@ def _pads(image: Any, filter: Any, window: _Window) -> Any:
 
 
 def _padded(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
-    """Return the image with its padding, and a mask of what is no padding."""
+    """Return the image with its padding, and a mask of the unpadded part."""
     (top, bottom), (left, right) = _pads(image, filter, window)
     mask = torch.ones(image.shape[1:3], dtype=torch.bool, device=image.device)
     return (

@@ -166,7 +166,7 @@ def _avg_grad(shape: Sequence[int], grad: Any, rows: Any, columns: Any, overlapp
     return torch.einsum("brcd,rh,cw->bhwd", wide, by_row, by_column).to(grad.dtype)
 
 
-# ---- what the cards share
+# ---- shared parts of the cards
 
 
 def fractional_pool_shape(node: Node) -> Any:

@@ -129,7 +129,7 @@ def fused_conv2d_bias_activation_kernel(node: Node) -> Any:
         filter = filter.permute(order).contiguous()
         found = convolution(image, filter, slide.geometry(image.shape, filter.shape))
         share = float(side_scale)
-        if share != 0 and side.shape != found.shape:  # TensorFlow reads what lies in memory
+        if share != 0 and side.shape != found.shape:  # TensorFlow reads uninitialized memory
             raise invalid_argument(
                 f"side_input must have the shape {list(found.shape)} of the output"
             )

@@ -81,7 +81,7 @@ def along(parts: Weights, axis: int, device: Any, bits: int) -> Weights:
 def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) -> Any:
     """Return an image [batch, height, width, channels] at the weighted places.
 
-    Rounded as TensorFlow's numbers are: what lies between columns first, then between rows.
+    Rounded as TensorFlow's numbers are: first between columns, then between rows.
 
     Args:
       dtype: of the result; that of the image by default.
@@ -181,7 +181,7 @@ def _mixed(neighbours: Any, fraction: Any) -> Any:
 
 
 def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:
-    """Return the same in integers, for weights from `along`; divisions drop what is left over."""
+    """Return the same in integers, for weights from `along`; divisions drop the remainder."""
     one = 1 << bits
     top, bottom = image[:, rows.lower], image[:, rows.upper]
 

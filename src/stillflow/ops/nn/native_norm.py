@@ -1,4 +1,4 @@
-"""Batch normalization by the loops in C, together with what often follows it.
+"""Batch normalization by native loops, together with frequent consumers.
 
 Torch's kernels read an image once more, add up in float32 all along, and leave the sum with a
 residual branch and the ReLU to passes of their own.

@@ -1,7 +1,7 @@
 """ReLU fused with its producer, and gradients of the ReLU family, in one pass over memory.
 
-As in TF what passes no gradient multiplies it by 0, so that one that is not finite becomes no
-number and is noticed; of features that are no numbers nothing passes.
+As in TF, blocked gradients are multiplied by 0, so that one that is not finite becomes NaN and is
+noticed; NaN features pass nothing.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def relu_gradient(grad: Any, features: Any) -> Any:
 def relu6_gradient(grad: Any, features: Any) -> Any:
     """Return the gradient of `min(relu(features), 6)`.
 
-    On other devices than the CPU what does not pass is 0 even where it is not finite: no kernel of
-    torch multiplies there in one pass.
+    On other devices than the CPU blocked gradients are 0 even where they are not finite: no kernel
+    of torch multiplies there in one pass.
     """
     if not features.is_cpu:
         return aten.hardtanh_backward.default(grad, features, 0, 6)

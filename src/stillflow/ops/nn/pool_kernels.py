@@ -167,7 +167,7 @@ def max_pool(image: Any, geometry: PoolGeometry) -> Any:
 def max_pool_with_places(
     image: Any, geometry: PoolGeometry, wanted: bool = True
 ) -> tuple[Any, Any]:
-    """Return a pool, and if wanted what its gradient needs to know of where the maxima stand."""
+    """Return a pool, and on request the places of the maxima for its gradient."""
     if geometry.empty:
         return image_out(geometry.empty_output(image_in(image, geometry)), geometry), None
     if native_pool.applies(image, geometry):

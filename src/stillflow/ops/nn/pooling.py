@@ -35,7 +35,7 @@ _MAX_FORMAT = 'data_format: {"NHWC", "NCHW", "NCHW_VECT_C"} = "NHWC"'
 _MAX_TYPES = "{half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8}"
 
 
-# ---- what the cards share
+# ---- shared parts of the cards
 
 
 def window_of(node: Node, first: int) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """Convolutions whose window is as large as the image along its last dimensions.
 
-That is how networks read text: a window takes a few words, and all numbers of each. What such a
-window never moves along counts as channels, of which torch's kernels like to have many: for images
+That is how networks read text: a window takes a few words, and all numbers of each. Axes that such
+a window never moves along count as channels, of which torch's kernels like to have many: for images
 of a single channel their gradients take twenty times as long.
 """
 

@@ -1,7 +1,7 @@
-"""Fake quantization: what would remain of real numbers if they were quantized and back.
+"""Fake quantization: real numbers quantized and dequantized.
 
-The range is moved a little so that zero stands for an integer exactly (padding relies on it).
-Gradients pass where the input lies in the range; what lies outside goes to the range's ends.
+The range is moved a little so that zero is an integer exactly (padding relies on it). Gradients
+pass where the input lies in the range; inputs outside go to the range's ends.
 """
 
 from __future__ import annotations

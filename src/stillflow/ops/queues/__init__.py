@@ -1,1 +1,1 @@
-"""Queues and what resembles them: barriers, staging areas, accumulators of gradients."""
+"""Queues and similar objects: barriers, staging areas, accumulators of gradients."""

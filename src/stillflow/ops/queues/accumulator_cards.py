@@ -26,7 +26,7 @@ _MAKING = (
 )
 _SPARSE = "gradient_indices: int64, gradient_values: dtype, gradient_shape: int64"
 
-# By name: what is between the handle and the attributes, and the attributes.
+# By name: the inputs between the handle and the attributes, and the attributes.
 _USES = {
     "NumAccumulated": (") -> num_accumulated: int32", ""),
     "SetGlobalStep": (", new_global_step: int64)", ""),

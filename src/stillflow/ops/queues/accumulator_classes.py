@@ -20,7 +20,7 @@ def _step(value: Any) -> Any:
 
 @export("ConditionalAccumulatorBase")
 class ConditionalAccumulatorBase:
-    """The base of what gathers gradients until enough have come in.
+    """Base of accumulators of gradients.
 
     Args:
       dtype: of the gradients.

@@ -41,7 +41,7 @@ class Attempt:
         raise NotImplementedError
 
     def give_back(self) -> None:
-        """Undoes what was done by halves: the attempt was cancelled."""
+        """Undo a partial attempt: it was cancelled."""
 
     def finish(self, error: errors.OpError | None = None) -> bool:
         """Mark the end and wake the waiting threads."""
@@ -94,7 +94,7 @@ class Attempts:
                 attempt.done.acquire()
 
     def finish(self, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
-        """Wait for the end of an attempt that was begun; raise what `submit` does."""
+        """Wait for the end of an attempt that was begun; raise the errors of `submit`."""
         if attempt.done is not None:
             self._wait(attempt, pending, waits)
         if attempt.error is not None:

@@ -110,7 +110,7 @@ class QueueBase:
         return bool(self._queue_ref.dtype == dtypes_lib.resource)
 
     def _in_order(self, vals: Any) -> Any:
-        """Return the components of what is to be put in, in the queue's order."""
+        """Return the components to enqueue, in the queue's order."""
         if not isinstance(vals, dict):
             if self._names:
                 raise ValueError("You must enqueue a dictionary in a Queue with names")

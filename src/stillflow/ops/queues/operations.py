@@ -20,7 +20,7 @@ _PUT = "components: [Tcomponents])\nTcomponents: list(type) >= 1\ntimeout_ms: in
 _TAKEN = "-> components: [component_types]\ncomponent_types: list(type) >= 1\ntimeout_ms: int = -1"
 _KEPT = tuple(range(1, 64))  # all components
 
-# By op: its signature behind the handle, and what it does with the queue.
+# By op: its signature behind the handle, and its access to the queue.
 _OPS: dict[str, tuple[str, Access | None]] = {
     "QueueEnqueue": (f", {_PUT}", "put"),
     "QueueEnqueueMany": (f", {_PUT}", "put"),

@@ -48,7 +48,7 @@ class Queue:
         self.closed = False
         self.attempts = Attempts()
 
-    # ---- what operations do
+    # ---- operations
 
     def enqueue(self, element: Tuple, waits: Any, submit: Any = None) -> None:
         """Put one element in.

@@ -43,7 +43,7 @@ class Slots:
         return slots
 
     def take(self, slots: list[int]) -> tuple[Any, ...]:
-        """Return a batch of what is in some slots, which are free then."""
+        """Return a batch of some slots' contents, and free the slots."""
         taken = tuple(self._taken(column, slots) for column in self._columns)
         self._free += slots
         return taken

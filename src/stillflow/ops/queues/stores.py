@@ -61,7 +61,7 @@ class FifoStore:
         return taken
 
     def give_back(self, parts: list[Any]) -> None:
-        """Put back what was taken last."""
+        """Put the elements taken last back."""
         self._parts.extendleft(reversed(parts))
         self._more += elements_lib.count(parts) - len(parts)
 
@@ -69,7 +69,7 @@ class FifoStore:
 class ShuffleStore:
     """Store with random removal; seeds and history give the same order as TensorFlow's.
 
-    What came in batches lies in slots, which elements name by their numbers.
+    Components of batches lie in slots, which elements name by their numbers.
     """
 
     keeps_batches = True

@@ -90,7 +90,7 @@ def _counted(
     """Rows of integers; `begins` says where each row begins in the result."""
     places = np.arange(lengths.sum())
     steps = deltas[:1] if (deltas == deltas[:1]).all() else np.repeat(deltas, lengths)
-    before = begins * deltas  # what the places of a row are ahead of its steps
+    before = begins * deltas  # the places of a row minus its steps
     return (np.repeat(starts - before, lengths) + places * steps).astype(starts.dtype)
 
 

@@ -1,6 +1,6 @@
 """The draws of `draws.py` on an accelerator, on 64-bit integers.
 
-What a processor draws and then copies would hold up a training step there. Bits are the same;
+Numbers that a processor draws and then copies would delay a training step there. Bits are the same;
 normals agree within the rounding of the device's logarithm, sine and cosine.
 """
 

@@ -1,4 +1,4 @@
-"""Arguments that random operations share: the shape of what is drawn, and seeds."""
+"""Shared arguments of random operations: the shape of the result, and seeds."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from a normal distribution, drawing again what is beyond two standard deviations.
+    """Draw from a normal distribution, again where beyond two standard deviations.
 
     Args:
       shape: integer vector, the shape of the result.

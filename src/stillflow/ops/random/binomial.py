@@ -22,7 +22,7 @@ from stillflow.ops.random.streams import narrowed
 _BATCH_SIZE = 100
 # Below this many expected successes, waiting times are added up.
 _FEW = 10
-# What TF reckons that a draw and a batch cost, in cycles.
+# TF's estimates of the cost of a draw and a batch, in cycles.
 _DRAW_COST, _BATCH_COST = 607, 59
 _LARGEST_RUN = 1 << 14
 

@@ -31,7 +31,7 @@ from stillflow.ops.samples import Bad, Sample
 _MAX_ITERATIONS = 1000
 # Where all batches share their parameters, batches of this size are made.
 _BATCH_SIZE = 100
-# What TF reckons that a batch and a draw cost, in cycles.
+# TF's estimates of the cost of a batch and a draw, in cycles.
 _BATCH_COST, _DRAW_COST = 59, 134
 # Normals are drawn and rejected where a bound is at least this many deviations away.
 _FAR_BOUND = 1.3
@@ -50,7 +50,7 @@ class _Proposal:
     """Proposal distribution for one set of bounds, with its test of acceptance.
 
     Robert, "Simulation of truncated normal variables" (1995): candidates are normal, uniform or
-    exponential, whichever is accepted most often. A *unit* is what one round draws.
+    exponential, whichever is accepted most often. A *unit* is one round's draws.
     """
 
     def __init__(self, bounds: Bounds, dtype: str) -> None:

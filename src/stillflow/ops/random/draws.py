@@ -27,12 +27,12 @@ _TWO_PI = 2 * np.pi
 # in the stream, an integer's lower half does.
 _DOUBLE_ORDER = (1, 0, 3, 2)
 _WORD_ORDER = (0, 1, 2, 3)
-# Takes a stream, how many draws, what else the function takes, and the number of threads.
+# Takes a stream, the number of draws, the function's other arguments, and the number of threads.
 Draw = TypeVar("Draw", bound=Callable[..., np.ndarray])
 
 
 def _by(loop: Callable[..., np.ndarray | None]) -> Callable[[Draw], Draw]:
-    """Has a loop in C draw, where it was built, what a function draws."""
+    """Decorate a function to draw by a native loop, where it is built."""
 
     def decorate(function: Draw) -> Draw:
         @functools.wraps(function)

@@ -1,7 +1,7 @@
 """Candidate sampling by the loop in C; None where it was not built.
 
-What comes out is what `range_samplers.py` gives, up to the last bits of exponentials and logarithms
-of double precision, which NumPy takes by ways of its own.
+The results are those of `range_samplers.py`, up to the last bits of exponentials and logarithms of
+double precision, which NumPy computes in its own ways.
 """
 
 from __future__ import annotations

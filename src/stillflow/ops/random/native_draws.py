@@ -1,6 +1,6 @@
 """Draws by the loops in C; None where those were not built.
 
-Each function gives what the one of its name in `draws.py` gives.
+Each function has the results of the one of its name in `draws.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Draws from gamma and Poisson distributions by native loops; None where they are not built.
 
-Each function gives what the one of its name in `gamma.py` or `poisson.py` gives; in double
-precision up to the last bits of logarithms and powers, which NumPy takes by ways of its own.
+Each function has the results of the one of its name in `gamma.py` or `poisson.py`; in double
+precision up to the last bits of logarithms and powers, which NumPy computes in its own ways.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from stillflow.ops.random.philox import Philox
 def permutation(stream: Philox, size: int) -> np.ndarray:
     """Return the order (int64 indices) in which shuffling leaves `size` elements, 2 to 2**31 - 1.
 
-    Step i swaps element i with element target[i] >= i. What ends at i is what stood at target[i]
+    Step i swaps element i with element target[i] >= i. The final element at i was at target[i]
     before step i: either nothing moved there before, or the latest earlier step with that target
-    moved there what stood at its own place. Following those moves back is done for all places
-    together, by pointer doubling.
+    moved its own element there. Following those moves back is done for all places together, by
+    pointer doubling.
     """
     order = native_shuffle.permutation(stream, size)
     if order is not None:
@@ -34,7 +34,7 @@ def permutation(stream: Philox, size: int) -> np.ndarray:
     source[target[moved]] = steps[moved]
     origin = _followed(source)
 
-    # What stood at a step's target: what the step before with that target left there, if any.
+    # The element at a step's target: the one that the previous step with that target left, if any.
     place[1:][again] = origin.take(step[:-1][again])
     result = np.empty(size, np.int64)
     result[step] = place

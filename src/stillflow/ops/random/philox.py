@@ -26,7 +26,7 @@ KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 LARGEST_RUN = 16384
 _ROUND = 256
 
-# What the four words of a block are written to: four one-dimensional uint32 arrays of one length.
+# Targets of a block's four words: four one-dimensional uint32 arrays of one length.
 Columns: TypeAlias = np.ndarray | Sequence[np.ndarray]
 
 

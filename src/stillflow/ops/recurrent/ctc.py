@@ -248,7 +248,7 @@ def ctc_greedy_decoder_kernel(node: Node) -> Any:
 
 
 def _kept(rows: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the parts of a sparse tensor whose rows are what is kept of others, from the left."""
+    """Return the parts of a sparse tensor with the kept elements of rows, moved to the left."""
     counts = np.count_nonzero(keep, axis=1)
     numbers = np.repeat(np.arange(len(rows)), counts)
     places = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -1,9 +1,9 @@
 """Beam search over the labels of connectionist temporal classification.
 
-A beam that falls out in a step is forgotten, and what TensorFlow then does with it shows in the
-result: if its parent's turn comes later in the same step and does not bring it back, its own turn
-is skipped. Equally likely beams go in the order that C++'s heap gives them, which is that of
-`heapq` as long as beams compare by nothing but their likelihood.
+A beam that is dropped in a step is forgotten, and TensorFlow's treatment of it is visible in the
+result: if its parent comes later in the same step and does not restore it, it is skipped itself.
+Equally likely beams go in the order that C++'s heap gives them, which is that of `heapq` as long as
+beams compare by nothing but their likelihood.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Layout:
 
 
 def _cut(vector: Any, shapes: list[Any]) -> tuple[list[Any], Any]:
-    """Cuts pieces of these shapes off a vector; gives them and what is left."""
+    """Cut pieces of these shapes off a vector; return them and the rest."""
     pieces, start = [], 0
     for shape in shapes:
         length = shape[0] * (shape[1] if len(shape) > 1 else 1)

@@ -95,7 +95,8 @@ class Network:
             (h[mine].contiguous(), c[mine].contiguous()) if is_lstm else h[mine].contiguous()
         )
         function = getattr(torch._VF, layout.mode)
-        # Gradients on a GPU take what only training keeps; nothing is dropped here either way.
+        # Gradients on a GPU need the state that only training keeps; nothing is dropped here either
+        # way.
         how = (flat, True, 1, 0.0, torch.is_grad_enabled(), layout.directions == 2)
         if packing is None:
             output, *states = function(data, start, *how, False)
@@ -113,7 +114,7 @@ class Network:
 
 
 class _Packing:
-    """Sequences of different lengths without what lies behind their ends, the longest first."""
+    """Sequences of different lengths without padding, the longest first."""
 
     def __init__(self, lengths: Any, longest: int) -> None:
         counts = lengths.to("cpu", torch.int64)

@@ -153,7 +153,7 @@ class _Cell:
         """
         wci, wcf, wco = peepholes
         i, _, f, o, ci, co = outputs
-        # What depends on no other step is computed for all of them.
+        # Values that depend on no other step are computed for all steps.
         slopes = [i * (1 - i), 1 - ci * ci, f * (1 - f), o * (1 - o), 1 - co * co]
         of_steps = [*outputs, *slopes, *(part[: len(i)] for part in self.parts(dgates))]
         steps = list(zip(*(each.unbind() for each in of_steps), strict=True))

@@ -1,4 +1,4 @@
-"""Losses of linear models, with what dual coordinate ascent needs of each.
+"""Losses of linear models, with their parts for dual coordinate ascent.
 
 An example has one dual variable. To train on it is to set that variable to where the dual problem
 is largest while all others stay (Shalev-Shwartz and Zhang, arXiv:1209.1873 and 1309.2375); where

@@ -248,13 +248,13 @@ def _either(card: Any, title: str, sp_a: Any, sp_b: Any, name: str | None) -> Sp
 
 @export("sparse.maximum", "sparse_maximum")
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """Return the larger of two sparse tensors of one shape, what is not given being zero."""
+    """Return the larger of two sparse tensors of one shape; missing elements are zero."""
     return _either(sparse_sparse_maximum_op, "SparseSparseMaximum", sp_a, sp_b, name)
 
 
 @export("sparse.minimum", "sparse_minimum")
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """Return the smaller of two sparse tensors of one shape, what is not given being zero."""
+    """Return the smaller of two sparse tensors of one shape; missing elements are zero."""
     return _either(sparse_sparse_minimum_op, "SparseSparseMinimum", sp_a, sp_b, name)
 
 

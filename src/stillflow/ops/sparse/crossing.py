@@ -161,7 +161,7 @@ def _check_dense(dense: Sequence[np.ndarray], rows: int) -> None:
 
 def _sparse_column(indices: np.ndarray, values: np.ndarray, rows: int) -> _Column:
     numbers = indices[:, 0]
-    # TensorFlow walks through the rows once: what follows a smaller row number is not seen.
+    # TensorFlow walks through the rows once: rows after a smaller row number are not seen.
     falls = np.flatnonzero(np.concatenate([numbers[:1] < 0, numbers[1:] < numbers[:-1]]))
     seen = numbers[: falls[0]] if len(falls) else numbers
     counts = np.bincount(seen[seen < rows], minlength=rows)

@@ -190,7 +190,7 @@ def sparse_reshape_value(node: Node) -> Any:
     try:
         return [None, np.array(_resolved(size.tolist(), wanted.tolist()), np.int64)]
     except (ValueError, OverflowError):
-        return None  # the kernel says what is wrong
+        return None  # the kernel raises the error
 
 
 @sparse_reshape_op.kernel
@@ -204,7 +204,7 @@ def sparse_reshape_kernel(node: Node) -> Any:
         given = size.tolist()
         require_room(given, dtypes.bool, touched=False)
         sizes = _resolved(given, wanted.tolist())
-        if sizes == given:  # even indices outside of the shape stay what they are
+        if sizes == given:  # even indices outside of the shape stay unchanged
             return indices.clone(), size.clone()
         rows = native_sparse.reshape_indices(indices, given, sizes)
         if rows is not None:

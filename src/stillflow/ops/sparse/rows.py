@@ -1,4 +1,4 @@
-"""Rows of indices: their order, their bounds, what two sets of them share."""
+"""Rows of indices: their order, their bounds, the common rows of two sets."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def reordered(indices: Any, values: Any, size: Any) -> tuple[Any, Any]:
     if native_sparse.are_in_order(indices, size.tolist()):
         as_it_is = copied(values)
         return indices.clone(), as_it_is
-    if bool(((indices < 0) | (indices >= size)).any()):  # what lies outside is ordered, too
+    if bool(((indices < 0) | (indices >= size)).any()):  # indices outside are ordered, too
         order = torch.from_numpy(np.lexsort(indices.numpy().T[::-1]))
     else:
         order = sorted_places(row_numbers(indices, size.tolist()))

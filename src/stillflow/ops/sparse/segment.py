@@ -1,4 +1,4 @@
-"""Reductions over segments of rows picked from a table: what embedding lookups are made of."""
+"""Reductions over segments of rows picked from a table, used by embedding lookups."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ _FLOAT = re.compile(
     rb"\s*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|nan))\s*", re.IGNORECASE
 )
 _HEXADECIMAL = re.compile(rb"\s*([+-]?0x[0-9a-f]+)\s*", re.IGNORECASE)
-# What Python reads numbers of as this operation does, if it can.
+# Texts whose numbers Python reads like this operation, if it can.
 _PLAIN = b"0123456789.e-\n"
 
 

@@ -68,7 +68,7 @@ def unsorted_segment_join_kernel(node: Node) -> Any:
         for row, segment in zip(rows, ids.reshape(-1).tolist(), strict=True):
             for column, text in enumerate(row):
                 part = parts[segment * width + column]
-                if part or text:  # nothing separates what is empty from what follows
+                if part or text:  # empty parts have no separator
                     part.append(text)
         return strings_of([separator.join(texts) for texts in parts], shape)
 

@@ -64,7 +64,7 @@ def _chosen(
         raise ValueError("Both min_skips and max_skips must be >= 0.")
     if least > most:
         raise ValueError("min_skips must be <= max_skips.")
-    if start < 0:  # TensorFlow reads what lies in memory before the words
+    if start < 0:  # TensorFlow reads the memory before the words
         raise ValueError(f"start must be >= 0, but is {start}")
     end = size if limit < 0 else min(start + limit, size)
     return _pairs(_reach(stream, end - start, least, most), start, with_itself)

@@ -134,7 +134,7 @@ def unicode_encode_kernel(node: Node) -> Any:
         values = values.reshape(-1)
         # The first split says nothing; one that falls behind those before it ends an empty row.
         ends = np.maximum.accumulate([0, *splits[1:].tolist()])
-        if ends[-1] > len(values):  # TF would read what is not there
+        if ends[-1] > len(values):  # TF would read past the end
             raise ValueError(f"Invalid split value {ends[-1]}, must be in [0,{len(values)}]")
         codes, counts = values[: ends[-1]].numpy(), np.diff(ends)
         wrong = (codes < 0) | (codes > unicode_text.MAX_CODE_POINT)
@@ -148,7 +148,7 @@ def unicode_encode_kernel(node: Node) -> Any:
 def _repaired(
     codes: np.ndarray, counts: np.ndarray, wrong: np.ndarray, policy: ErrorPolicy
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Code points of texts without what is none, and how many are left of each text."""
+    """Return valid code points of texts, and their number in each text."""
     if policy.errors == b"strict":
         raise ValueError("Code point value out of valid Unicode range.")
     if policy.errors == b"replace":

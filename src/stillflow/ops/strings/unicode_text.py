@@ -1,7 +1,7 @@
 """Text in the encodings that TF's Unicode operations know, without ICU.
 
-Python's codecs do the work; what they call an error is one format error here too. Substitution
-and the spans of malformed bytes follow the Unicode standard's best practice in both libraries.
+Python's codecs do the work; their errors are one format error here too. Substitution and the spans
+of malformed bytes follow the Unicode standard's best practice in both libraries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PYTHON_ONLY = {
 }  # fmt: skip
 # Encodings where the size of a character depends on the preceding text.
 _STATEFUL = ("hz", "iso2022", "utf-7")
-# Encodings with a mark of the byte order: what each mark, or none, says.
+# Encodings with a mark of the byte order: the meaning of each mark, or of none.
 _MARKS = {
     f"utf-{width}": {
         codecs.encode("\ufeff", f"utf-{width}-le"): f"utf-{width}-le",
@@ -217,7 +217,7 @@ def _one_by_one(texts: Sequence[bytes], codec: str) -> Characters:
 def encode(codes: np.ndarray, counts: Sequence[int], encoding: bytes) -> list[bytes]:
     """Texts of code points; halves of surrogate pairs meet as they do in UTF-16.
 
-    What is left of them becomes U+FFFD in UTF-8, and stays itself in the other encodings.
+    The remaining surrogates become U+FFFD in UTF-8, and stay in the other encodings.
 
     Args:
       codes: the code points of all texts, one text after the other.

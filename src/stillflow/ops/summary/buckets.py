@@ -44,8 +44,8 @@ class Places:
     at most one limit lies, so a table says for each such half which bucket it is, and how far its
     lower half is from the limit: added to the table's entry, it carries over into the next bucket.
 
-    Places are counted away from zero: first what is positive, then what is negative. Both end
-    with one for what is not finite, and -0.0 has its own before the negative ones.
+    Places are counted away from zero: first positive numbers, then negative ones. Both end with one
+    for non-finite numbers, and -0.0 has its own before the negative ones.
     """
 
     def __init__(self) -> None:

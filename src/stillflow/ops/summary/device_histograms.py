@@ -1,8 +1,8 @@
 """Numbers of a GPU counted into the buckets of histograms there.
 
-What is brought to the host then is a few thousand counts, however many numbers there are, and
-nothing waits in between: a CUDA graph may have all of it inside. One kernel does it where it can
-be compiled, operations of torch do it elsewhere.
+Only a few thousand counts are then copied to the host, for any amount of numbers, and nothing waits
+in between: a CUDA graph may have all of it inside. One kernel does it where it can be compiled,
+operations of torch do it elsewhere.
 """
 
 from __future__ import annotations

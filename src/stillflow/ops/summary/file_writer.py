@@ -17,7 +17,7 @@ from stillflow.ops.summary import encoding
 class SummaryFileWriter:
     """Gathers events and writes them when enough have come together.
 
-    What still waits is written when the object goes, at the latest when the program ends.
+    Waiting events are written when the object is deleted, at the latest when the program ends.
 
     Args:
       logdir: the directory; made if it is not there.
@@ -72,7 +72,7 @@ class SummaryFileWriter:
         self._flushed = time.monotonic()
 
     def close(self) -> None:
-        """Write what waits and close the file."""
+        """Write waiting events and close the file."""
         self._end()
 
 

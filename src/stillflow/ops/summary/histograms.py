@@ -90,8 +90,8 @@ class _Shown(ctypes.Structure):
 class TaggedHistograms:
     """Histograms that one call counts, on several threads, under tags that stay the same.
 
-    What the call needs is there from the beginning: after a step that has gone through much memory
-    every allocation takes longer than to count a hundred numbers.
+    The call's memory is allocated at the beginning: after a step that has used much memory every
+    allocation takes longer than to count a hundred numbers.
 
     Args:
       tags: any bytes.
@@ -126,7 +126,7 @@ class TaggedHistograms:
             )
 
     def of_counts(self, counted: Any) -> list[bytes]:
-        """Return the same of what `DeviceHistograms` has found.
+        """Return the same for the counts of `DeviceHistograms`.
 
         Args:
           counted: what it gives, in the memory of the host.

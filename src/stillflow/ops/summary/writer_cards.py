@@ -128,7 +128,7 @@ def _add(writer: WriterResource, step: Any, summary: bytes) -> None:
 
 
 def _writes(signature: str) -> Callable[[Any], Any]:
-    """Return a card for an op that writes what the decorated kernel makes of its other inputs."""
+    """Return a card for an op that writes the decorated kernel's result for its other inputs."""
 
     def make(part: Callable[[Node], Callable[..., bytes]]) -> Card:
         card = _card(signature)

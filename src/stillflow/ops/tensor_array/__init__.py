@@ -1,1 +1,1 @@
-"""TensorArrays: the ops, what they keep during a run, and `tf.TensorArray`."""
+"""TensorArrays: the ops, their content during a run, and `tf.TensorArray`."""

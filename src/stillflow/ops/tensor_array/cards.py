@@ -1,7 +1,7 @@
 """The ops on TensorArrays in their three versions.
 
-Version 3 hands arrays on as resources, version 2 as strings, version 1 as references to strings;
-what they do is the same. Versions 1 and 2 live on in graphs of old programs.
+Version 3 passes arrays as resources, version 2 as strings, version 1 as references to strings;
+their operations are the same. Versions 1 and 2 live on in graphs of old programs.
 """
 
 from __future__ import annotations
@@ -405,7 +405,7 @@ for _card in close_ops:
     _card.kernel(_close_kernel)
 
 
-# ---- what only version 1 has
+# ---- only in version 1
 
 
 def _pack_kernel(node: Node) -> Any:

@@ -19,7 +19,7 @@ from stillflow.ops.tensor_array.tensor_array import TensorArray, refuse_in_funct
 
 
 class EagerTensorArray(TensorArray):
-    """A list of tensors, which writing changes; tapes see what is taken from it."""
+    """A list of tensors, which writing changes; tapes see the tensors read from it."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ def _source(tensor: Tensor) -> str:
 
 
 def _gradients_of(node: Node, dtype: Any, grad: Tensor, flow: Tensor) -> TensorArray:
-    """Return the array of gradients, which may be made only after what `flow` stands for."""
+    """Return the array of gradients, which may be made only after `flow`."""
     source = _source(grad)
     array = TensorArray(
         dtype=dtype, handle=node.inputs[0], flow=flow, colocate_with_first_write_call=False

@@ -1,4 +1,4 @@
-"""TensorArrays that are TensorLists: what they are where branches and loops are functions."""
+"""TensorArrays that are TensorLists, where branches and loops are functions."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from stillflow.graph.dims import Dims, shape_text
 from stillflow.graph.dtypes import DType
 from stillflow.ops.kernels import zeros
 
-# What became of an element.
+# States of an element.
 ABSENT, WRITTEN, READ, CLEARED = range(4)
 
 _counter = itertools.count()
@@ -85,7 +85,7 @@ class ArrayStore:
         """Return an array under a name that no other has."""
         return cls(f"{name}_{next(_counter)}", *args)
 
-    # Old graphs have references to arrays; what is behind one is the array itself.
+    # Old graphs have references to arrays; the value of one is the array itself.
     value = property(lambda self: self)
 
     def set_element(self, element_dims: Dims) -> None:

@@ -128,7 +128,7 @@ class TensorArray:
     handle = property(lambda self: self._handle)
     element_shape = property(lambda self: self._element_shape[0])
     dynamic_size = property(lambda self: self._dynamic_size)
-    # What programs that look inside TF's class expect there.
+    # Attribute for programs that look inside TF's class.
     _implementation = property(lambda self: self)
 
     def _with_flow(self, flow: Any) -> TensorArray:

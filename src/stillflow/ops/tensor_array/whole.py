@@ -31,7 +31,7 @@ def together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
     join = moving(dtype, lambda *items: stack(items), len(values))
     try:
         return join(*values)
-    except RuntimeError:  # zeros for what was never written are on the host
+    except RuntimeError:  # zeros for unwritten elements are on the host
         there = next((value.device for value in values if not value.is_cpu), None)
         if there is None:
             raise

@@ -103,7 +103,7 @@ class DenseGini(Growth):
         for number in [each for each, first in self._half.items() if first != label]:
             old = self.splits[number]
             middle = (old.threshold + examples.value(example, old.feature)) / np.float32(2)
-            # What examples are sent by stays as it was, as in TensorFlow; only the tree gets this.
+            # The test of examples stays unchanged, as in TensorFlow; only the tree gets this.
             self.splits[number] = old._replace(threshold=middle)
             del self._half[number]
         self.settle()

@@ -13,7 +13,7 @@ from stillflow.ops.tensor_forest.splits import ROW, Split, passes_each, read_spl
 
 
 class Choice(NamedTuple):
-    """A test, and what the leaves below it will say."""
+    """Test, and the values of the leaves below it."""
 
     split: Split
     left: Any
@@ -86,7 +86,7 @@ class Growth:
     def add_split(
         self, split: Split, examples: Examples | None, targets: Targets | None, example: int
     ) -> None:
-        """Add a test, unless there are enough; `example` is what it was made of."""
+        """Add a test made of `example`, unless there are enough."""
         if len(self.splits) < self.wanted:
             self.shelf["test"][self.row, len(self.splits)] = tuple(split)
             self.splits.append(split)

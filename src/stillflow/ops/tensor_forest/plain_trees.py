@@ -149,7 +149,7 @@ def tensor_forest_tree_deserialize_kernel(node: Node) -> Any:
     def read(slot: Slot[PlainTree], config: Any) -> None:
         with slot.lock:
             tree = slot.state
-            tree.message = PlainTree().message  # what cannot be read leaves an empty tree behind
+            tree.message = PlainTree().message  # unreadable data leave an empty tree
             tree.message = PlainTree(string(config, "tree_config")).message
 
     return read

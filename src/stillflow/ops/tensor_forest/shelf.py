@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-Field = tuple[tuple[int, ...], Any]  # shape and dtype of what a leaf, or one of its tests, has
+Field = tuple[tuple[int, ...], Any]  # shape and dtype of a field of a leaf, or of one of its tests
 
 
 class Shelf:

@@ -100,7 +100,7 @@ tree_serialize_op.shape(scalar_shape)
 tree_size_op.shape(scalar_shape)
 
 
-# ---- what is kept
+# ---- stored state
 
 
 def creating_kernel(make: Callable[[Any, bytes], Any], described: str) -> Callable[[Node], Any]:
@@ -232,7 +232,7 @@ def update_model_v4_kernel(node: Node) -> Any:
 
     def update(slot: Slot[Tree], leaves: Any, labels: Any, weights: Any) -> None:
         if parameters.is_regression:
-            return  # what its leaves say stays as it was when they came
+            return  # the leaves keep the values of the time of the examples
         targets = Targets(labels, weights, False)
         classes = targets.classes(parameters.num_outputs)
         numbers = leaf_numbers(leaves, targets.count)

@@ -12,7 +12,7 @@ from stillflow.ops.tensor_list.cards import cards
 
 
 def element_shape_input(shape: Any) -> Any:
-    """Return a shape as the ops take it: -1 for what is not known."""
+    """Return a shape as the ops take it: -1 for unknown sizes."""
     if isinstance(shape, Tensor):
         return shape
     if isinstance(shape, TensorShape):

@@ -168,7 +168,7 @@ def conv2d_backprop_input_source(node: Node, sizes: Any, weight: Any, grad: Any)
         first.append(before)
         last.append(before + size - made)
     if any(first) or any(last):
-        # Negative numbers cut what SAME has added; positive ones fill where no window reached.
+        # Negative numbers cut the SAME padding; positive ones fill where no window reached.
         text = f"F.pad({text}, {tuple_text([-first[1], last[1], -first[0], last[0]])})"
     return to_last(text, form)
 

@@ -73,7 +73,7 @@ outfeed_enqueue_tuple_op = op(
     elsewhere=True,
 )
 
-# What a computation can take in.
+# Types that a computation can receive.
 _SUPPORTED = frozenset((
     dtypes.bool, dtypes.int32, dtypes.int64, dtypes.bfloat16, dtypes.float32, dtypes.complex64,
     dtypes.uint32,

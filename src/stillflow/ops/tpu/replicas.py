@@ -127,7 +127,7 @@ def all_to_all(
     x: Any, concat_dimension: int, split_dimension: int, split_count: int,
     group_assignment: Any = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Cuts each replica's tensor into parts, hands them round, and joins what has come.
+    """Exchange parts of each replica's tensor, and concatenate the received ones.
 
     Args:
       x: a tensor.

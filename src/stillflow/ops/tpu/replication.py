@@ -1,4 +1,4 @@
-"""The borders of a replicated computation: what goes in, what comes out, how it was compiled."""
+"""Borders of a replicated computation: inputs, outputs, result of the compilation."""
 
 from __future__ import annotations
 

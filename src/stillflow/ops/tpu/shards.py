@@ -32,7 +32,7 @@ def get_tpu_context() -> TpuContext:
 
 @contextlib.contextmanager
 def tpu_shard_context(number_of_shards: int) -> Iterator[None]:
-    """Says how many shards what is built inside has.
+    """Set the number of shards of the computation that is built inside.
 
     Raises:
       NotImplementedError: inside of another one.

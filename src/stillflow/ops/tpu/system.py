@@ -41,7 +41,7 @@ def _system_device(job: str | None) -> str:
 
 @export("tpu.initialize_system", "contrib.tpu.initialize_system")
 def initialize_system(embedding_config: Any = None, job: str | None = None) -> Tensor:
-    """Add what starts a system of TPUs; running it fails where there is none.
+    """Add the start of a system of TPUs; running it fails where there is none.
 
     Args:
       embedding_config: a `TPUEmbeddingConfiguration` for tables in the devices' own memory.
@@ -56,7 +56,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> T
 
 
 def initialize_system_for_tpu_embedding(embedding_config: Any, job: str | None = None) -> Operation:
-    """Add what prepares a started system for tables in the devices' own memory.
+    """Add the set-up of a started system for tables in the devices' own memory.
 
     Args:
       embedding_config: a `TPUEmbeddingConfiguration`.
@@ -70,7 +70,7 @@ def initialize_system_for_tpu_embedding(embedding_config: Any, job: str | None =
 
 @export("tpu.shutdown_system", "contrib.tpu.shutdown_system")
 def shutdown_system(job: str | None = None) -> Operation:
-    """Add what stops a system of TPUs; running it fails where there is none.
+    """Add the shutdown of a system of TPUs; running it fails where there is none.
 
     Args:
       job: the job that has the devices; the only one if None.

@@ -184,7 +184,7 @@ def _check_running(rule: str, node: Node, count: int, others: Sequence[str]) -> 
 def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node], Any]:
     count = len(rule.states.split())
     renamed = {"grad": "delta"} if "delta" in rule.dense.split() else {}
-    # What has the variable's shape: its slots, and the gradient under the op's name for it.
+    # Inputs of the variable's shape: its slots, and the gradient under the op's name for it.
     compared = (*rule.states.split()[1:], "delta" if "delta" in others else "grad")
 
     def kernel(node: Node) -> Any:

@@ -22,7 +22,7 @@ _PROXIMAL = (("lr", "lr", _POSITIVE), *_L1_AND_L2)
 _FTRL = (*_PROXIMAL, ("lr_power", "lr_power", _NOT_POSITIVE))
 _SHRINKAGE = ("l2_shrinkage", "l2 shrinkage regularization strength", _NOT_NEGATIVE)
 
-# What is looked at, in this order: the argument, what messages call it, what it has to be.
+# Checks, in this order: the argument, its name in messages, its limit.
 _LIMITS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "ProximalAdagrad": _PROXIMAL,
     "Ftrl": _FTRL,

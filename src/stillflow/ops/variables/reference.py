@@ -96,7 +96,7 @@ def temporary_variable_kernel(node: Any) -> Any:
     def create() -> Buffer:
         key = (threading.get_ident(), name)
         other = alive.get(key)
-        if other is not None and other.name != owner:  # not what an earlier step has left
+        if other is not None and other.name != owner:  # not left over from an earlier step
             raise errors.already_exists(f"Resource __per_step__/{name}/{_TEMPORARY_TYPE}")
         buffer = Buffer(owner)
         buffer.value = torch.zeros(shape, dtype=dtype, device=device)

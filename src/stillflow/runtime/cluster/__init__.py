@@ -1,6 +1,6 @@
 """Clusters of several processes: one graph whose parts run in the tasks their devices name.
 
-What happens to a `Session.run` whose session has a server as its target:
+Steps of a `Session.run` whose session has a server as its target:
 
 * `master` asks which tasks there are, cuts what the run needs into one `GraphDef` for each task
   (`partition`), and hands these to the tasks once. Values and orders that go from one task to
@@ -13,8 +13,9 @@ What happens to a `Session.run` whose session has a server as its target:
 The master is the process that made the session, so fed and fetched values take no detour, and a
 step of a worker needs nobody but the tasks that its graph names.
 
-Why not TensorFlow's gRPC services: they would need grpcio, a compiled dependency as large as all
-that Stillflow needs besides torch, and their gain, a cluster with tasks of TensorFlow 1.15 in it,
-needs the same kernels on both sides to be of use. What is said is in `protos/cluster.txt`. As with
-TensorFlow's servers, who can reach a port can run graphs there: networks of clusters are private.
+Reasons against TensorFlow's gRPC services: they would need grpcio, a compiled dependency as large
+as all that Stillflow needs besides torch, and their gain, a cluster with tasks of TensorFlow 1.15
+in it, needs the same kernels on both sides to be of use. The messages are in `protos/cluster.txt`.
+As with TensorFlow's servers, who can reach a port can run graphs there: networks of clusters are
+private.
 """

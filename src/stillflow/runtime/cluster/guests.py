@@ -36,7 +36,7 @@ def task_name(task: Task) -> str:
 
 
 class SessionResources(Resources):
-    """A session's view of the state of a task; what operations keep to themselves is its own.
+    """A session's view of the state of a task; operations' own state is the session's.
 
     Args:
       shared: the state of the task.

@@ -1,7 +1,7 @@
 """Threads that wait for something to do: one that is free is used before another is made.
 
-Steps may wait in a queue for ever, so there is no limit. What a thread has ready for its kernels
-(OpenMP's own threads, say) is there for the next step too, so the one that worked last goes first.
+Steps may wait in a queue forever, so there is no limit. A thread's resources for its kernels
+(OpenMP's own threads, say) are reused by the next step, so the thread that worked last goes first.
 """
 
 from __future__ import annotations

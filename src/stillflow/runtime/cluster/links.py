@@ -1,4 +1,4 @@
-"""Connections to other tasks: requests with their answers, and what is told without one."""
+"""Connections to other tasks: requests with answers, and messages without."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class LoopReads:
     def find(
         self, inside: Collection[Operation], is_elsewhere: Callable[[Operation], bool]
     ) -> list[Operation]:
-        """Find what a loop reads; give the operations that read it before.
+        """Find the reads of a loop; return the operations that read before it.
 
         Args:
           inside: the operations of a loop.

@@ -1,8 +1,9 @@
 """Task of each loop as a whole: that of its arrays, or of most of its operations.
 
-What lives for one step only, stacks and tensor arrays, goes where the loops are that use it, and
-so do other loops that use it, as the backward pass of a loop does with the stacks of the forward
-pass. Other operations on handles do not count: the placer puts them where the variable is.
+Objects that live for one step only, stacks and tensor arrays, are placed with the loops that use
+them, and so are other loops that use them, as the backward pass of a loop does with the stacks of
+the forward pass. Other operations on handles do not count: the placer puts them where the variable
+is.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class _Together:
 
 
 def device_of_loops(units: Sequence[Unit], devices: dict[Operation, str]) -> dict[Operation, str]:
-    """Return the devices of what has to be with a loop.
+    """Return the devices of operations that must be with a loop.
 
     Args:
       units: operations, and loops as a whole, in the order in which they run.

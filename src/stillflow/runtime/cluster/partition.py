@@ -28,7 +28,7 @@ _CALLS = ("func", "list(func)")
 EFFECT = "_effect"
 
 
-# What may go from one task to another: a tensor, or the end of an operation.
+# Transferable between tasks: a tensor, or the end of an operation.
 Source = Tensor | Operation
 
 
@@ -58,7 +58,7 @@ def task_of(device: str) -> str:
 
 
 class Partition:
-    """Cuts what a run needs into parts.
+    """Partition of a run's graph.
 
     Args:
       tensors: the fetches.
@@ -112,7 +112,7 @@ class Partition:
             if op in of_graph:
                 continue
             name, number = op.name, 0
-            while name in names:  # what a body calls its operations may be a name of the graph
+            while name in names:  # names in a body may be names of the graph
                 number += 1
                 name = f"{op.name}_{number}"
             names.add(name)
@@ -307,7 +307,7 @@ class Partition:
         node.attr["recv_device"].s = there.encode()
 
     def _finish(self, part: Part) -> None:
-        """Says what a part gives back, and adds the functions that it calls."""
+        """Set the results of a part, and add the functions that it calls."""
         part.fetches = [
             tensor for tensor in self._fetched
             if tensor not in self._fed and task_of(self._devices[tensor.op]) == part.task

@@ -161,7 +161,7 @@ def by_itself(
     return run
 
 
-# What errors say that come from no task.
+# Messages of errors that come from no task.
 _ENDED: dict[type[errors.OpError], str] = {
     errors.CancelledError: "Step was cancelled by an explicit call to `Session::Close()`.",
     errors.DeadlineExceededError: "Operation timed out.",

@@ -1,4 +1,4 @@
-"""Listens for other tasks and for sessions, and does for them what they ask of a task."""
+"""Server of requests from other tasks and sessions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Caller:
         with contextlib.suppress(Broken):  # then nobody waits for it
             self._wire.send(packed, number, **reply)
 
-    # ---- what is done at once
+    # ---- executed at once
 
     def _arrival(self, arrival: Any, tensors: list[Any]) -> None:
         if not arrival.dead and len(tensors) != 1:
@@ -104,7 +104,7 @@ class Caller:
         if guest is not None:
             guest.steps.abort(abort.step)
 
-    # ---- what is answered
+    # ---- answers
 
     def _describe(self, describe: Any, tensors: list[Any]) -> Any:
         del describe, tensors
@@ -172,5 +172,5 @@ def _failure(raised: BaseException) -> dict[str, Any]:
     if not isinstance(error, errors.OpError):
         error = errors.UnknownError(None, None, f"{type(raised).__name__}: {raised}")
     name = getattr(error.op, "name", error.op)
-    # Its nodes are named for what the other side knows of them: the lines of its program.
+    # Its nodes are named with the other side's knowledge: the lines of its program.
     return {"code": error.error_code, "message": error._message, "op": name}

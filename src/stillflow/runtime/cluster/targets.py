@@ -70,7 +70,7 @@ def reset_alone() -> None:
 
 
 def reset(target: LocalTask | RemoteTask, containers: list[str] | None, milliseconds: int) -> None:
-    """Forget what the tasks of a target's cluster keep, and ends the sessions on the target.
+    """Forget the state of a cluster's tasks, and end the sessions on the target.
 
     Args:
       target: the server.

@@ -1,4 +1,4 @@
-"""A step as one task sees it: what has arrived for it from others, and what ends it early."""
+"""Step in one task: the values that have arrived from others, and its abort."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TaskStep(Interrupt):
         self._send(self._number, device, key, dtype, value)
 
     def put(self, key: str, value: Any) -> None:
-        """Put in what arrived."""
+        """Store a value that arrived."""
         with self._box:
             self._arrived[key] = value
             done = self._expected.pop(key, None)
@@ -104,7 +104,7 @@ class TaskSteps:
             return step
 
     def end(self, number: int) -> None:
-        """Forget what has arrived for a step."""
+        """Forget the values that have arrived for a step."""
         with self._lock:
             self._open.pop(number, None)
             self._over[number] = None

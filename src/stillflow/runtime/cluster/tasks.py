@@ -21,7 +21,7 @@ def cluster_of(cluster_def: Any) -> Cluster:
 
 
 class LocalTask:
-    """A task of a cluster, and what it keeps.
+    """Task of a cluster, and its state.
 
     Args:
       target: what sessions name it by, `grpc://host:port`.

@@ -2,8 +2,8 @@
 
     frame:   "SFc1"  |  length of the message, 4 bytes  |  message  |  bytes of tensor after tensor
 
-How many bytes the tensors have follows from the message. Nothing that comes in is believed: a
-length is bounded before it is used, and what is no frame ends the connection, nothing else.
+The number of the tensors' bytes follows from the message. Incoming data is not trusted: a length is
+bounded before it is used, and an invalid frame ends the connection, nothing else.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Wire:
         return message, arrays
 
     def _read(self, count: int) -> bytes:
-        """Bytes of a bounded number; memory grows with what really comes."""
+        """Read a bounded number of bytes; memory grows with the received data."""
         data = bytearray()
         while len(data) < count:
             piece = self._socket.recv(min(count - len(data), _PIECE))

@@ -7,7 +7,7 @@ import sys
 
 # Parameters of glibc's mallopt.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_LARGEST_MMAP_THRESHOLD = 32 << 20  # what glibc accepts
+_LARGEST_MMAP_THRESHOLD = 32 << 20  # glibc's maximum
 _KEEP = 1 << 30
 
 

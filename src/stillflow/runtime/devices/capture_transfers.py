@@ -18,7 +18,7 @@ def take_ends(
     steps: Sequence[Step], kept: Collection[str], roots: Mapping[str, frozenset[int]],
     memory: Memory,
 ) -> list[Step]:  # fmt: skip
-    """Has captured parts move what nobody else takes.
+    """Make captured parts do transfers that nobody else uses.
 
     Args:
       steps: in the order in which they run, placed in memory.

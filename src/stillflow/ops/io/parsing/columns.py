@@ -17,7 +17,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.io.parsing import wire
 from stillflow.ops.io.parsing.scanning import running_total
 
-# Says where an example or feature went wrong, before what went wrong.
+# Text about the place of an error: the example or feature, before the error.
 Where = Callable[[int], str]
 WhereOf = Callable[[Any, int], str]  # where a feature is one of several
 _VALUES = {"string": "bytes", "float": "float", "int64": "int64"}

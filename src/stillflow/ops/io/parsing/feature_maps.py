@@ -1,9 +1,9 @@
 """Places of features in the bytes of many Examples, found for all examples in step.
 
 An Example is a map: entries of a name and a feature, one after the other. The first entries of all
-examples are passed over in one step, then the second ones, and so on; what the entries are is
-looked at for all of them at the end. Only the way that protobuf libraries write is read here; of
-any other bytes nothing is found, and the protobuf library is to read them.
+examples are passed over in one step, then the second ones, and so on; the entries are decoded for
+all of them at the end. Only the form that protobuf libraries write is read here; of any other bytes
+nothing is found, and the protobuf library is to read them.
 
 Examples of one writer often have their features in one order; then only the names of the first
 example are looked up. The C++ library, which wrote most files, gives every example another order.

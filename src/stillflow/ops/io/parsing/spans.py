@@ -1,9 +1,9 @@
 """Values of many features of a batch, decoded together.
 
-Features hold few values as a rule, so what one call costs counts more than what it does. Here the
-bytes of all features stand in one array, each with where it begins and its size, and every step of
-decoding is taken for all of them at once. Only the way that protobuf libraries write is read here:
-one list of packed numbers, or one string; any other feature is to be looked at by itself.
+Features hold few values as a rule, so the cost of a call counts more than its work. Here the bytes
+of all features are in one array, each with its start and its size, and every step of decoding is
+taken for all of them at once. Only the form that protobuf libraries write is read here: one list of
+packed numbers, or one string; any other feature is processed separately.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _headers(kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     words = np.frombuffer(padded, "<u8").copy()
     masks = (np.uint64(1) << heads.astype(np.uint64) * np.uint64(8)) - np.uint64(1)
     refused = np.array([text == wire.NO_HEADER for text in headers] + [True])
-    words[refused], masks[refused] = 1, 0  # what no word is
+    words[refused], masks[refused] = 1, 0  # a value that no word has
     return words, masks, heads
 
 

@@ -1,12 +1,12 @@
 """Recognition of the common form of short features in Examples.
 
-What an entry of an Example begins with is known from the name of the feature and the type of its
+The first bytes of an Example's entry are known from the name of the feature and the type of its
 values but for some lengths, and these follow from the length of the entry:
 
     0A entry  0A length-of-name name  12 feature  type list  0A values
 
-So one comparison takes the place of reading it step by step. It covers what most features are: one
-list, so short that each length takes one byte.
+So one comparison replaces reading it step by step. It covers most features: one list, so short that
+each length takes one byte.
 """
 
 from __future__ import annotations

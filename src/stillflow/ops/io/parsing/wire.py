@@ -18,7 +18,7 @@ from stillflow.files import varint
 from stillflow.ops.io.parsing import scanning
 from stillflow.ops.strings.kernels import strings_of
 
-# The tag that a feature begins with, by the type of its values, and what a list begins with.
+# The tag of a feature, by the type of its values, and the first byte of a list.
 TAGS = {"string": 0x0A, "float": 0x12, "int64": 0x1A}
 TYPES = {tag: name for name, tag in TAGS.items()}
 LIST = 0x0A

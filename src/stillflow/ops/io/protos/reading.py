@@ -1,4 +1,4 @@
-"""Fields of serialized messages as values: what a field holds is known by its type alone."""
+"""Fields of serialized messages as values: the type alone determines a field's content."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _zigzag(value: int, bits: int) -> int:
     return (value >> 1) ^ -(value & 1)
 
 
-# What a varint means, by the number of the field's type.
+# Meanings of a varint, by the number of the field's type.
 _MEANINGS = {
     3: lambda value: _signed(value, 64),
     4: lambda value: value,

@@ -95,7 +95,10 @@ class Reader:
                 waits.check()  # empty files, again and again, are no reason to hang
 
     def read_up_to(self, queue: Any, count: int, waits: Any) -> list[Record]:
-        """At most `count` records, fewer at the end of a file; raises what `read` does."""
+        """Return at most `count` records, fewer at the end of a file.
+
+        Raise the errors of `read`.
+        """
         found: list[Record] = []
         with self._lock:
             while len(found) < count:
@@ -111,7 +114,7 @@ class Reader:
     def read_ahead(self, count: int) -> list[Record]:
         """Return at most `count` records of the open file, without waiting.
 
-        They are not counted, and what goes wrong is left to who reads next.
+        They are not counted, and an error is left to the next read.
         """
         found: list[Record] = []
         with self._lock:
