@@ -1,4 +1,4 @@
-/* Numbers and texts in lines of delimited fields: src/stillflow/ops/parsing/plain_records.py; and
+/* Numbers and texts in lines of delimited fields: src/stillflow/ops/io/parsing/plain_records.py; and
    numbers by themselves: src/stillflow/ops/strings/numbers.py.
 
    Lines that are written plainly only: with quotes around whole fields at most, as many fields as columns, numbers of digits

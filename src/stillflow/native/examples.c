@@ -1,4 +1,4 @@
-/* Features of serialized Examples: feature_finder.py, spans.py and columns.py of ops/parsing.
+/* Features of serialized Examples: feature_finder.py, spans.py and columns.py of ops/io/parsing.
 
    An Example is a map: entries of a name and a feature, which is a list of values of one type. */
 #include "messages.h"

@@ -1,5 +1,5 @@
 /* Where rows have their largest numbers, and how often that is where a label says:
-   src/stillflow/ops/math/hits.py.
+   src/stillflow/ops/math/row_extremes.py.
 
    torch would look for NaNs in a second call: of few rows every call takes longer than to run. */
 #include "native.h"

@@ -1,5 +1,5 @@
 /* Choosing boxes that no better one overlaps: src/stillflow/ops/image/suppression.py, whose plain
-   way this follows step by step, as src/stillflow/ops/heap_order.py for the order of equal scores. */
+   way this follows step by step, as src/stillflow/util/binary_heap.py for the order of equal scores. */
 #include "native.h"
 
 #include <math.h>
