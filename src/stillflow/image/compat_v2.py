@@ -8,9 +8,9 @@ import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
-from stillflow.image.boxes import sample_distorted_bounding_box as _sample_v1
 from stillflow.image.resizing import resize_by, resize_with_pad_by
 from stillflow.ops.image import drawing
+from stillflow.ops.image.boxes import sample_distorted_bounding_box as _sample_v1
 from stillflow.ops.image.cropping import crop_and_resize_op
 from stillflow.ops.image.glimpses import extract_glimpse_op
 from stillflow.ops.image.resizing import RESIZERS

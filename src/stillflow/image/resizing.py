@@ -13,13 +13,10 @@ from stillflow.graph.static_value import constant_value_as_shape
 from stillflow.image.checks import batched, check_at_least_3d, dimensions, ensure
 from stillflow.image.crops import maximum, pad_to_bounding_box
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
-from stillflow.ops.image.cropping import crop_and_resize_op
 from stillflow.ops.image.resizing import RESIZERS
 from stillflow.util.deprecation import (
     deprecated,
-    deprecated_args,
 )
-from stillflow.util.renamed import renamed_argument
 
 
 @export("image.ResizeMethod")
@@ -280,37 +277,3 @@ def resize_nearest_neighbor(
     return RESIZERS["nearest"](  # type: ignore[no-any-return]
         images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
     )
-
-
-@export("image.crop_and_resize")
-@deprecated_args(None, "box_ind is deprecated, use box_indices instead", "box_ind")
-def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_ind: Any = None,
-    crop_size: Any = None,
-    method: str = "bilinear",
-    extrapolation_value: float = 0,
-    name: str | None = None,
-    box_indices: Any = None,
-) -> Tensor:
-    """Boxes cut out of images and resized to one size.
-
-    Args:
-      image: `[batch, height, width, channels]`.
-      boxes: `[boxes, 4]`: y1, x1, y2, x2, where 1 is the last pixel.
-      box_ind: older name of `box_indices`.
-      crop_size: height and width of the crops.
-      method: "bilinear" or "nearest".
-      extrapolation_value: of pixels outside the image.
-      name: of the operation.
-      box_indices: `[boxes]`, which image each box is of.
-
-    Returns:
-      `[boxes, crop height, crop width, channels]`, single precision.
-    """
-    indices = renamed_argument("box_indices", box_indices, "box_ind", box_ind)
-    return crop_and_resize_op(  # type: ignore[no-any-return]
-        image, boxes, indices, crop_size, method=method,
-        extrapolation_value=extrapolation_value, name=name,
-    )  # fmt: skip

@@ -11,9 +11,9 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
 from stillflow.nn.space_to_batch import strides_and_dilation_rate, with_space_to_batch
 from stillflow.ops.arrays.shape import expand_dims, squeeze
+from stillflow.ops.nn.pooling_functions import avg_pool, avg_pool3d, max_pool, max_pool3d
 from stillflow.util.renamed import renamed_argument
 
 _POOLS = {

@@ -28,12 +28,12 @@ from stillflow.layers.identifiers import (
 )
 from stillflow.layers.input_spec import InputSpec
 from stillflow.layers.learning_phase import learning_phase
+from stillflow.linalg.tensordot import tensordot
 from stillflow.nn.dropout import dropout
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.linalg.matmul import mat_mul_op
-from stillflow.ops.linalg.tensordot import tensordot
 from stillflow.ops.math.cast import cast
 from stillflow.ops.nn.bias import bias_add
 

@@ -14,9 +14,9 @@ from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
 from stillflow.layers.input_spec import InputSpec
 from stillflow.layers.utils import normalize_data_format
-from stillflow.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
 from stillflow.ops.arrays.shape import expand_dims, squeeze
 from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.nn.pooling_functions import avg_pool, avg_pool3d, max_pool, max_pool3d
 
 
 class _Pooling(Layer):

@@ -12,8 +12,10 @@ from stillflow.errors import out_of_range
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
+from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.image import native_crops
 from stillflow.ops.image.sizes import sized
@@ -21,6 +23,8 @@ from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import as_signed, torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate_by
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.deprecation import deprecated_args
+from stillflow.util.renamed import renamed_argument
 
 _TYPES = "{uint8, uint16, int8, int16, int32, int64, half, float, double}"
 
@@ -348,3 +352,37 @@ def crop_and_resize_grad_boxes_samples() -> Iterator[Any]:
     indices = np.array([0, 1, 1], np.int32)
     yield Sample(_pictures(3, 3, 4, 2), _pictures(2, 5, 6, 2), _BOXES, indices, grad=False)
     yield Sample(_pictures(3, 1, 1, 2), _pictures(2, 5, 6, 2), _BOXES, indices, grad=False)
+
+
+@export("image.crop_and_resize")
+@deprecated_args(None, "box_ind is deprecated, use box_indices instead", "box_ind")
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_ind: Any = None,
+    crop_size: Any = None,
+    method: str = "bilinear",
+    extrapolation_value: float = 0,
+    name: str | None = None,
+    box_indices: Any = None,
+) -> Tensor:
+    """Boxes cut out of images and resized to one size.
+
+    Args:
+      image: `[batch, height, width, channels]`.
+      boxes: `[boxes, 4]`: y1, x1, y2, x2, where 1 is the last pixel.
+      box_ind: older name of `box_indices`.
+      crop_size: height and width of the crops.
+      method: "bilinear" or "nearest".
+      extrapolation_value: of pixels outside the image.
+      name: of the operation.
+      box_indices: `[boxes]`, which image each box is of.
+
+    Returns:
+      `[boxes, crop height, crop width, channels]`, single precision.
+    """
+    indices = renamed_argument("box_indices", box_indices, "box_ind", box_ind)
+    return crop_and_resize_op(  # type: ignore[no-any-return]
+        image, boxes, indices, crop_size, method=method,
+        extrapolation_value=extrapolation_value, name=name,
+    )  # fmt: skip

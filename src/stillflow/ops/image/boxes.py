@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import stillflow as tf
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
@@ -54,7 +55,7 @@ def sample_distorted_bounding_box(
     Returns:
       (begin, size, bboxes): the first two as `tf.slice` takes them, the last `[1, 1, 4]`.
     """
-    with tf.name_scope(name, "sample_distorted_bounding_box"):
+    with name_scope(name, "sample_distorted_bounding_box"):
         return sample_distorted_bounding_box_v2_op(
             image_size, bounding_boxes, min_object_covered, seed=seed, seed2=seed2,
             aspect_ratio_range=aspect_ratio_range, area_range=area_range,
@@ -89,7 +90,7 @@ def non_max_suppression(
       score_threshold: boxes count that have more.
       name: of the operation.
     """
-    with tf.name_scope(name, "non_max_suppression"):
+    with name_scope(name, "non_max_suppression"):
         thresholds = _thresholds(iou_threshold, score_threshold)
         return non_max_suppression_v3_op(  # type: ignore[no-any-return]
             boxes, scores, max_output_size, *thresholds
@@ -117,7 +118,7 @@ def non_max_suppression_with_scores(
     Returns:
       (indices, scores) of the boxes.
     """
-    with tf.name_scope(name, "non_max_suppression_with_scores"):
+    with name_scope(name, "non_max_suppression_with_scores"):
         thresholds = _thresholds(iou_threshold, score_threshold)
         sigma = convert_to_tensor(soft_nms_sigma, name="soft_nms_sigma")
         indices, became, _ = non_max_suppression_v5_op(
@@ -141,7 +142,7 @@ def non_max_suppression_padded(
     Returns:
       (indices, how many of them are valid).
     """
-    with tf.name_scope(name, "non_max_suppression_padded"):
+    with name_scope(name, "non_max_suppression_padded"):
         thresholds = _thresholds(iou_threshold, score_threshold)
         return non_max_suppression_v4_op(
             boxes, scores, max_output_size, *thresholds,
@@ -159,7 +160,7 @@ def non_max_suppression_with_overlaps(
     name: str | None = None,
 ) -> Tensor:
     """`non_max_suppression` given how much boxes overlap, `[boxes, boxes]`."""
-    with tf.name_scope(name, "non_max_suppression_overlaps"):
+    with name_scope(name, "non_max_suppression_overlaps"):
         threshold = convert_to_tensor(overlap_threshold, name="overlap_threshold")
         return non_max_suppression_with_overlaps_op(  # type: ignore[no-any-return]
             overlaps, scores, max_output_size, threshold, score_threshold
@@ -193,9 +194,9 @@ def combined_non_max_suppression(
     Returns:
       (boxes, scores, classes, how many are valid), the first three padded with zeros.
     """
-    with tf.name_scope(name, "combined_non_max_suppression"):
-        iou = convert_to_tensor(iou_threshold, dtype=tf.float32, name="iou_threshold")
-        lowest = convert_to_tensor(score_threshold, dtype=tf.float32, name="score_threshold")
+    with name_scope(name, "combined_non_max_suppression"):
+        iou = convert_to_tensor(iou_threshold, dtype=dtypes.float32, name="iou_threshold")
+        lowest = convert_to_tensor(score_threshold, dtype=dtypes.float32, name="score_threshold")
         return combined_non_max_suppression_op(
             boxes, scores, max_output_size_per_class, max_total_size, iou, lowest,
             pad_per_class=pad_per_class, clip_boxes=clip_boxes,
