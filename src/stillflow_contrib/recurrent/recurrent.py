@@ -73,7 +73,7 @@ class _Recurrent:
 
         @Defun(*self._times, *structures.types(template))
         def ForwardLoopBody(*args: Any) -> Any:
-            """Return the body of forward loop."""
+            """The body of forward loop."""
             time, device_time = args[:2]
             theta, state0, inputs, states, extras = structures.packed(args[2:], template)
             found = step(*_flatten([theta, state0, structures.row(inputs, time)]))
@@ -156,13 +156,13 @@ class _Recurrent:
 
         @Defun(*types)
         def ReturnOrigState0(*args: Any) -> Any:
-            """Return original state0 from inputs."""
+            """Returns original state0 from inputs."""
             _, first = structures.packed(args, template)
             return _flatten(first)
 
         @Defun(*types)
         def ReturnAccState(*args: Any) -> Any:
-            """Return acc_state[t-1] from inputs."""
+            """Returns acc_state[t-1] from inputs."""
             kept, _ = structures.packed(args, template)
             return _flatten(kept)
 
@@ -264,7 +264,7 @@ def Recurrent(
     cell_grad: Callable[..., Any] | None = None, extras: Any = None, max_input_length: Any = None,
     use_tpu: bool = False, aligned_end: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return calls a cell at every time.
+    """Call a cell at every time.
 
     Args:
       theta: nested tensors that the cell sees every time.

@@ -19,7 +19,7 @@ def _shape(op: Any) -> list[Any]:
 @export("contrib.layers.scale_gradient")
 @Defun(python_grad_func=_gradient, shape_func=_shape)
 def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Any:
-    """Return a tensor as it is, whose gradient is multiplied.
+    """A tensor as it is, whose gradient is multiplied.
 
     Args:
       inputs: the tensor.
