@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -94,6 +97,25 @@ def test_explicit_paddings_add_zeros():
     y = tf.nn.conv2d(x, w, 1, [[0, 0], [2, 1], [0, 3], [0, 0]])
     wide = np.pad(x, [(0, 0), (2, 1), (0, 3), (0, 0)])
     np.testing.assert_allclose(run(y), convolve(wide, w, 1, "VALID"), rtol=1e-5, atol=1e-6)
+
+
+POINTS = """
+import numpy as np
+import stillflow as tf
+x, w = tf.placeholder(tf.float32, [8, 5, 5, 4]), tf.placeholder(tf.float32, [1, 1, 4, 6])
+y = tf.nn.conv2d(x, w, strides=2, padding=[[0, 0], [1, 0], [1, 0], [0, 0]])
+grads = tf.gradients(y, [x, w])
+feeds = {x: np.ones((8, 5, 5, 4)), w: np.ones((1, 1, 4, 6))}
+with tf.Session() as session:
+    for _ in range(100):
+        dx, dw = session.run(grads, feeds)
+assert dx[0, 1::2, 1::2, 0].tolist() == [[6, 6], [6, 6]] and (dw == 32).all()
+"""
+
+
+def test_gradients_of_strided_points_stay_within_their_memory():
+    checks = {"MALLOC_CHECK_": "3", "ONEDNN_MAX_CPU_ISA": "AVX2"}  # glibc looks for overruns
+    subprocess.run([sys.executable, "-c", POINTS], check=True, env={**os.environ, **checks})
 
 
 def test_channels_may_be_split_into_groups():

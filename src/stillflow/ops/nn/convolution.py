@@ -191,10 +191,22 @@ def backward(
     grad: Any, image: Any, weight: Any, geometry: Geometry, mask: list[bool]
 ) -> tuple[Any, Any]:
     """Gradients for a padded torch image and for a torch weight, as far as `mask` asks."""
+    if _overruns(weight, geometry):
+        grad, image, weight = (each.contiguous() for each in (grad, image, weight))
     found = aten.convolution_backward.default(
         grad, image, weight, None, *_torch_arguments(geometry), [*mask, False]
     )
     return found[0], found[1]
+
+
+def _overruns(weight: Any, geometry: Geometry) -> bool:
+    """Return True where oneDNN's loops for AVX2 write beyond their memory.
+
+    Those for filters of one place with strides do, channels last, with fewer than 8 channels (seen
+    with torch 2.13; channels first are right). Most such convolutions are matrix products here.
+    """
+    is_point = max(weight.shape[2:], default=0) == 1
+    return is_point and weight.shape[1] < 8 and max(geometry.strides) > 1
 
 
 # ---- kernels over the graph's tensors

@@ -171,7 +171,7 @@ def lines_of(text):
     """(line, the totals) of the lines of this file in a report."""
     found = []
     for row in text.splitlines():
-        match = re.match(r" *profiled_runs\.py:(\d+):(.*) \((.*)\)$", row)
+        match = re.match(r" *runs\.py:(\d+):(.*) \((.*)\)$", row)
         if match:
             line, function, amounts = match.groups()
             totals = [part.partition("/")[2] for part in amounts.split(", ")]
