@@ -35,7 +35,8 @@ def test_frozen_graphs(session: Any, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "graph.pb").write_bytes(frozen.SerializeToString())
     assert exported(tmp_path / "graph.pb", "-o", tmp_path / "model") == 0
     assert "agrees with the session" in capsys.readouterr().out
-    assert "self.layer.w" in (tmp_path / "model" / "model.py").read_text()
+    source = (tmp_path / "model" / "model.py").read_text()
+    assert "self.layer = nn.Linear(3, 2, bias=False)" in source
 
 
 def test_saved_models(session: Any, tmp_path: Path, capsys: Any) -> None:

@@ -60,9 +60,10 @@ def test_parameters_are_named_after_variables(perceptron: Any) -> None:
     session, _ = perceptron
     model = to_torch(session, ["x:0"], ["logits/BiasAdd:0"])
     names = [name for name, _ in model.named_parameters()]
-    assert sorted(names) == ["hidden.bias", "hidden.kernel", "logits.bias", "logits.kernel"]
+    assert sorted(names) == ["hidden.bias", "hidden.weight", "logits.bias", "logits.weight"]
     kernel = session.run("hidden/kernel:0")
-    assert np.array_equal(model.state_dict()["hidden.kernel"], kernel)
+    assert np.array_equal(model.state_dict()["hidden.weight"], kernel.T)
+    assert "'hidden.weight': ('hidden/kernel', (1, 0))" in model.source
 
 
 def test_autograd_gives_the_gradients_of_the_graph(perceptron: Any) -> None:
@@ -76,8 +77,8 @@ def test_autograd_gives_the_gradients_of_the_graph(perceptron: Any) -> None:
     variables = session.graph.get_collection("trainable_variables")
     parameters = dict(model.named_parameters())
     for variable, wanted in zip(variables, expected, strict=True):
-        found = parameters[variable.op.name.replace("/", ".")].grad
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+        found = parameters[variable.op.name.replace("/", ".").replace("kernel", "weight")].grad
+        np.testing.assert_allclose(found, wanted.T, rtol=1e-5, atol=1e-6)
 
 
 def test_a_switch_for_training_follows_the_module() -> None:
@@ -107,7 +108,36 @@ def test_weights_of_a_frozen_graph_are_parameters() -> None:
         model = to_torch(session, [x], [y])
     assert [name for name, _ in model.named_parameters()] == ["layer.weight"]
     model(torch.ones(1, 2)).sum().backward()
-    assert model.layer.weight.grad.tolist() == [[3.0], [3.0]]
+    assert model.layer.weight.grad.tolist() == [[3.0, 3.0]]  # of nn.Linear
+
+
+def test_standard_layers_are_those_of_pytorch() -> None:
+    with tf.Graph().as_default() as graph:
+        tf.set_random_seed(2)
+        x = tf.placeholder(tf.float32, [None, 9, 9, 3], "x")
+        training = tf.placeholder(tf.bool, [], "is_training")
+        y = tf.layers.conv2d(x, 6, 3, 2, "same", activation=tf.nn.relu, name="first")
+        y = tf.layers.batch_normalization(y, training=training, momentum=0.9, name="norm")
+        y = tf.layers.conv2d(y, 4, 5, padding="valid", use_bias=False, name="second")
+        y = tf.layers.dense(tf.layers.flatten(y), 2, name="last")
+        update = tf.group(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+    with started(graph) as session:
+        model = to_torch(session, [x], [y])
+        kinds = {name: type(part).__name__ for name, part in model.named_children()}
+        assert kinds == {
+            "first": "Conv2d", "norm": "BatchNorm2d", "second": "Conv2d", "last": "Linear",
+        }  # fmt: skip
+        image = np.random.default_rng(5).normal(1, 2, (4, 9, 9, 3)).astype(np.float32)
+        wanted, _ = session.run([y, update], {x: image, training: True})
+        model.train()
+        found = model(torch.from_numpy(image)).detach()
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+        average = session.run("norm/moving_mean:0")
+        np.testing.assert_allclose(model.norm.running_mean, average, rtol=1e-5, atol=1e-6)
+        rested = session.run(y, {x: image, training: False})
+    model.eval()
+    found = model(torch.from_numpy(image)).detach()
+    np.testing.assert_allclose(found, rested, rtol=1e-4, atol=1e-5)
 
 
 def test_branches_become_if_statements() -> None:

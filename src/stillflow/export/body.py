@@ -24,6 +24,7 @@ from stillflow.runtime.plan.steps import Guard, Name, Step
 from stillflow.runtime.plan.trace import Tracer
 
 if TYPE_CHECKING:
+    from stillflow.export.layers import Layer
     from stillflow.export.torch_writer import ModelWriter
 
 _WIDTH = 100
@@ -66,6 +67,8 @@ class Body:
         self.names = Names(literals.RESERVED)
         self.local: dict[str, str] = {}  # names of the plan -> expressions
         self.hosts: dict[str, Numbers] = {}  # names of the plan -> integers of the host
+        self._joined: set[str] = set()  # values of branches that are one value
+        self._called: dict[str, str] = {}  # results of layers, by key
         self.made: dict[str, str] = {}  # hosts of which there is a tensor, by name
         self._tensors: dict[str, Tensor] = {}
         for tensor, value in tracer.values.items():
@@ -188,6 +191,12 @@ class Body:
     def _call(self, step: Step) -> None:
         op = step.op
         assert op is not None
+        if id(step) in self.model.found.inside:
+            return
+        layer = self.model.found.layers.get(id(step))
+        if layer is not None:
+            self._layer(step, layer)
+            return
         answer = self._host_arithmetic(step)
         part = op.card.torch_source_part
         if part is not None and answer is None:
@@ -205,6 +214,18 @@ class Body:
         text = self._text_of(step, answer)
         targets = ", ".join(self.name_for(name, op) for name in step.outputs)
         self.line(f"{targets} = {text}", op.name, step.guard)
+
+    def _layer(self, step: Step, layer: Layer) -> None:
+        """Write the call of a layer; one that stands in two branches is called before them."""
+        assert step.op is not None
+        target = step.outputs[0]
+        if layer.key in self._called:
+            self.local[target] = self._called[layer.key]
+            return
+        self.model.layer(layer)
+        text = layer.call(self)
+        name = self._called[layer.key] = self.name_for(target, step.op)
+        self.line(f"{name} = {text}", step.op.name, () if layer.plain else step.guard)
 
     def _output(self, step: Step, name: str, answer: Any) -> None:
         """Write one of several outputs that have expressions of their own."""
@@ -320,6 +341,10 @@ class Body:
 
     def _alias(self, step: Step) -> None:
         value, index = step.outputs
+        if value in self._joined or self._is_one(step):
+            self._joined.add(value)
+            self.local[value] = self.expression(step.inputs[0])
+            return
         for name in (value, index):
             if name not in self.local:
                 self.name_for(name, step.op)
@@ -329,6 +354,17 @@ class Body:
         if index in self.model.wanted:
             made = f"torch.tensor({step.arguments[0]}, dtype=torch.int32, device=self.device)"
             self.line(f"{self.local[index]} = {made}", guard=step.guard)
+
+    def _is_one(self, step: Step) -> bool:
+        """Return True if all branches that are joined give one value, which no branch makes."""
+        if not self.is_outer or step.outputs[1] in self.wanted:
+            return False
+        steps = self.model.program.steps
+        sources = [
+            s.inputs[0] for s in steps if s.kind == "alias" and s.outputs[0] == step.outputs[0]
+        ]
+        texts = {self.local.get(name) for name in sources}
+        return len(texts) == 1 and texts <= set(self._called.values())
 
     def _flag(self, step: Step) -> None:
         name = step.outputs[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -107,19 +108,28 @@ def _is_weight(op: Operation) -> bool:
     return bool(dtype.is_floating and op._values[0].ndim > 0)  # type: ignore[index]
 
 
-def capture(resources: Resources, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Program:
+def capture(
+    resources: Resources,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    ranks: Mapping[Tensor, int] = MappingProxyType({}),
+) -> Program:
     """Trace the part of a graph between inputs and outputs.
 
     Args:
       resources: the state of the session that holds the variables.
       inputs: tensors that callers will give.
       outputs: tensors that they want.
+      ranks: of inputs whose rank the graph does not know.
 
     Raises:
       ExportError: if operations cannot be exported, or placeholders are needed that are no inputs.
     """
     graph = outputs[0].graph
     feeds: dict[Tensor, Dims] = {tensor: tensor._dims for tensor in inputs}
+    feeds.update(
+        {tensor: (None,) * rank for tensor, rank in ranks.items() if feeds[tensor] is None}
+    )
     switches = _training_switches(outputs, feeds)
     feeds.update(dict.fromkeys(switches, ()))
     ops = _needed(outputs, feeds)
@@ -253,7 +263,6 @@ def _find_parameters(program: Program, tracer: ExportTracer) -> None:
     """Record the values of variables, and the weights."""
     names = {id(state): tensor.op.name for tensor, state in reversed(tracer.facts.handles.items())}
     trainable = _trainable(program.graph)
-    reads: dict[str, str] = {}
     handles = [name for name, value in tracer.constants.items() if hasattr(value, "value")]
     for name in handles:
         state = tracer.constants[name]
@@ -267,13 +276,23 @@ def _find_parameters(program: Program, tracer: ExportTracer) -> None:
     for step in program.steps:
         if step.kind == "read" and step.inputs[0] in program.parameters:
             program.parameters[step.outputs[0]] = program.parameters[step.inputs[0]]
-    del reads
     used = {name for step in program.steps for name in step.inputs}
     used.update(value.name for _, value in program.outputs)
+    fixed = _statistics(program)
     for name, op in tracer.weights.items():
         if name in used:
             value = tracer.constants[name].detach().cpu()
-            program.parameters[name] = Parameter(op.name, value, True)
+            program.parameters[name] = Parameter(op.name, value, name not in fixed)
+
+
+def _statistics(program: Program) -> set[str]:
+    """Local names of means and variances that batch normalizations take: none has a gradient."""
+    return {
+        program.tracer.values[tensor].name
+        for step in program.steps
+        if step.op is not None and step.op.type.startswith("FusedBatchNorm")
+        for tensor in step.op._inputs[3:5]
+    }
 
 
 def _trainable(graph: Any) -> set[str]:

@@ -66,6 +66,7 @@ def to_program(
       ExportError: if it can make none: the module's Python depends on values.
     """
     args = tuple(from_array(array) for array in fed.values())
+    model = model.requires_grad_(False)
     try:
         with _quiet(), torch.no_grad():
             return torch.export.export(model, args, dynamic_shapes=dynamic_shapes(fed, names))

@@ -70,7 +70,7 @@ def to_onnx(
       FailedPreconditionError: if packages are missing.
     """
     require_packages(*_NEEDED, *(("onnxruntime",) if verify else ()))
-    program = capture_of(session, inputs, outputs)
+    program = capture_of(session, inputs, outputs, samples)
     fed = sample_inputs(program, samples)
     model = load_module(to_source(program))
     made = _converted(model, fed, [tensor.name for tensor, _ in program.outputs], dynamic, opset)

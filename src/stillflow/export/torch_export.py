@@ -54,7 +54,7 @@ def to_torch(
     Raises:
       ExportError: if an operation cannot be exported, or outputs differ.
     """
-    program = capture_of(session, inputs, outputs)
+    program = capture_of(session, inputs, outputs, samples)
     written = to_source(program)
     model = load_module(written)
     comparison = None
@@ -71,7 +71,12 @@ def to_torch(
     return model
 
 
-def capture_of(session: Any, inputs: Sequence[Any] | None, outputs: Sequence[Any]) -> Program:
+def capture_of(
+    session: Any,
+    inputs: Sequence[Any] | None,
+    outputs: Sequence[Any],
+    samples: Mapping[str, Any] | None = None,
+) -> Program:
     """Return the program between tensors of a session's graph."""
     if not outputs:
         raise ValueError("name at least one output")
@@ -81,7 +86,17 @@ def capture_of(session: Any, inputs: Sequence[Any] | None, outputs: Sequence[Any
     else:
         given = [as_tensor(session.graph, each) for each in inputs]
     with session.graph.as_default():
-        return capture(session._get_resources(), given, wanted)
+        return capture(session._get_resources(), given, wanted, _ranks(given, samples or {}))
+
+
+def _ranks(inputs: Sequence[Tensor], samples: Mapping[str, Any]) -> dict[Tensor, int]:
+    """The ranks of samples, of inputs that have one."""
+    found = {}
+    for tensor in inputs:
+        sample = samples.get(tensor.name, samples.get(tensor.op.name))
+        if sample is not None:
+            found[tensor] = np.ndim(sample)
+    return found
 
 
 def is_switch(tensor: Tensor) -> bool:

@@ -21,6 +21,11 @@ import torch
 INPUTS = {inputs}
 OUTPUTS = {outputs}'''
 
+LAYERS = """
+# Weights of layers: TensorFlow's variable, and the order in which its axes stand here.
+LAYERS = {{
+{rows}}}"""
+
 SCOPE = '''\
 class Scope(nn.Module):
     """The parameters of a name scope."""'''

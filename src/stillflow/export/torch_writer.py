@@ -12,9 +12,10 @@ from stillflow.export import literals, naming
 from stillflow.export.body import Body, Names
 from stillflow.export.capture import Parameter, Program
 from stillflow.export.functions import FunctionWriter
+from stillflow.export.layers import Layer, LayerFinder
 from stillflow.export.literals import UnwritableError
 from stillflow.export.problems import explained
-from stillflow.export.torch_template import HEADER, LOADING, MODEL, SCOPE
+from stillflow.export.torch_template import HEADER, LAYERS, LOADING, MODEL, SCOPE
 from stillflow.graph.operation import Tensor
 
 
@@ -55,6 +56,8 @@ class ModelWriter:
         self._alive: list[Any] = []
         self.wanted = {name for step in program.steps for name in step.inputs}
         self.wanted.update(value.name for _, value in program.outputs)
+        self.found = LayerFinder(program).find()
+        self.orders: dict[str, tuple[str, tuple[int, ...] | None]] = {}  # of layers' weights
         self._buffer_names = Names([key.partition(".")[0] for key in self.keys.values()])
 
     # ---- contents of a module
@@ -70,6 +73,18 @@ class ModelWriter:
             empty = f"torch.empty({tuple(value.shape)}{dtype})"
             self.members[key] = f"nn.Parameter({empty})" if parameter.trainable else empty
         return f"self.{key}"
+
+    def layer(self, layer: Layer) -> None:
+        """Make a layer of PyTorch a member of the module, with its weights."""
+        self.members[layer.key] = layer.make
+        for part, (parameter, order) in layer.weights.items():
+            key = f"{layer.key}.{part}"
+            value = parameter.value if order is None else parameter.value.permute(order)
+            self.tensors[key] = value.contiguous()
+            self.names[key] = parameter.name
+            self.orders[key] = parameter.name, order
+        if "running_mean" in layer.weights:
+            self.tensors[f"{layer.key}.num_batches_tracked"] = torch.tensor(0)
 
     def variable(self, state: Any) -> str:
         """Return the expression of the variable behind a handle."""
@@ -141,6 +156,9 @@ class ModelWriter:
             arguments=", ".join(["self", *arguments]),
             lines="\n".join(lines),
         )
+        if self.orders:
+            rows = [f"    {key!r}: {value!r},\n" for key, value in self.orders.items()]
+            header += LAYERS.format(rows="".join(rows))
         parts = [header, *self.functions.definitions.values()]
         return "\n\n\n".join([*parts, *([SCOPE] if scopes else []), model, LOADING])
 

@@ -1,0 +1,292 @@
+"""Steps that are exactly a layer of PyTorch: convolutions, dense layers, batch normalizations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stillflow.export import naming
+from stillflow.export.capture import Parameter, Program
+from stillflow.graph.operation import Tensor
+from stillflow.ops.nn.windows import spatial
+from stillflow.ops.torch_sources.layers import padded, paddings, to_first, to_last
+from stillflow.ops.torch_sources.parts import same_or_tuple
+from stillflow.runtime.plan.facts import PlanNode
+from stillflow.runtime.plan.steps import Step
+
+if TYPE_CHECKING:
+    from stillflow.export.body import Body
+
+_HWIO_TO_OIHW = (3, 2, 0, 1)
+_ADDITIONS = ("BiasAdd", "Add", "AddV2", "BiasAddV1")
+_NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+
+
+@dataclass
+class Layer:
+    """A module of PyTorch that does the work of one or two steps.
+
+    Attributes:
+      key: its name in the model.
+      make: the expression that makes it.
+      call: gives the expression of its result, from the body that it is written into.
+      weights: for each of its tensors, the parameter and the order of the parameter's axes.
+      plain: whether its call stands outside of the branches that it is written in.
+    """
+
+    key: str
+    make: str
+    call: Callable[[Body], str]
+    weights: dict[str, tuple[Parameter, tuple[int, ...] | None]] = field(default_factory=dict)
+    plain: bool = False
+
+
+@dataclass
+class Found:
+    """The layers of a program.
+
+    Attributes:
+      layers: by the identity of the step whose result they give.
+      inside: identities of steps that are part of a layer that comes later.
+    """
+
+    layers: dict[int, Layer] = field(default_factory=dict)
+    inside: set[int] = field(default_factory=set)
+
+
+class LayerFinder:
+    """Finds the layers of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.found = program, Found()
+        self.tracer = program.tracer
+        self.uses = Counter(name for step in program.steps for name in set(_taken(step)))
+        self.uses.update(value.name for _, value in program.outputs)
+        self.consumers: dict[str, Step] = {}
+        self.held: Counter[str] = Counter()  # steps that take a parameter, by its name
+        for step in program.steps:
+            for name in set(_taken(step)):
+                self.consumers[name] = step
+            if step.kind != "read":
+                for name in {p.name for n in _taken(step) if (p := program.parameters.get(n))}:
+                    self.held[name] += 1
+        for _, value in program.outputs:
+            if (parameter := program.parameters.get(value.name)) is not None:
+                self.held[parameter.name] += 1
+        self.scopes = Counter(
+            name.rpartition("/")[0] for name in {p.name for p in program.parameters.values()}
+        )
+        self.keys: set[str] = set()
+        self.guards = {name: step.guard for step in program.steps for name in step.outputs}
+
+    def find(self) -> Found:
+        """Find them all."""
+        for step in self.program.steps:
+            if step.kind != "call" or step.op is None or id(step) in self.found.inside:
+                continue
+            kind = step.op.type
+            if kind == "Conv2D":
+                self._convolution(step)
+            elif kind == "MatMul":
+                self._dense(step)
+            elif kind in _NORMS:
+                self._batch_norm(step)
+        return self.found
+
+    # ---- what steps take
+
+    def name(self, tensor: Tensor) -> str:
+        """The name of a tensor's value in the plan."""
+        return self.tracer.values[tensor].name
+
+    def parameter(self, tensor: Tensor, times: int = 1) -> Parameter | None:
+        """The parameter that a tensor is, if as many steps as that take it."""
+        found = self.program.parameters.get(self.name(tensor))
+        return found if found is not None and self.held[found.name] == times else None
+
+    def _bias(self, step: Step, count: int) -> tuple[Step, Parameter | None]:
+        """The step that adds a bias to a step's result, with the bias; else the step itself."""
+        output = step.outputs[0]
+        after = self.consumers.get(output)
+        if after is None or after.op is None or self.uses[output] != 1:
+            return step, None
+        if after.op.type not in _ADDITIONS or after.guard != step.guard:
+            return step, None
+        if after.op.attrs.get("data_format", b"NHWC") != b"NHWC":
+            return step, None
+        for tensor in after.op._inputs:
+            bias = self.parameter(tensor)
+            if bias is not None and tuple(bias.value.shape) == (count,):
+                return after, bias
+        return step, None
+
+    def _key(self, parameters: Sequence[Parameter]) -> str | None:
+        """The name scope that holds these parameters and no other; None if there is none."""
+        scopes = {parameter.name.rpartition("/")[0] for parameter in parameters}
+        scope = scopes.pop()
+        if scopes or not scope or self.scopes[scope] != len(parameters):
+            return None
+        inner = any(other.startswith(f"{scope}/") for other in self.scopes)
+        key = naming.key_of(scope)
+        return None if inner or key in self.keys or self._is_parameter(scope) else key
+
+    def _is_parameter(self, name: str) -> bool:
+        return any(parameter.name == name for parameter in self.program.parameters.values())
+
+    def _add(self, step: Step, last: Step, layer: Layer) -> None:
+        self.keys.add(layer.key)
+        self.found.layers[id(last)] = layer
+        if last is not step:
+            self.found.inside.add(id(step))
+
+    # ---- layers
+
+    def _convolution(self, step: Step) -> None:
+        assert step.op is not None
+        image, tensor = step.op._inputs
+        weight = self.parameter(tensor)
+        node = PlanNode(step.op, self.tracer.facts)
+        depth = node.dims(0)
+        if weight is None or not weight.trainable or node.data_format != b"NHWC" or depth is None:
+            return
+        height, width, inputs, outputs = weight.value.shape
+        if depth[3] is None or not inputs:
+            return
+        strides, rates = spatial(node.strides, b"NHWC"), spatial(node.dilations, b"NHWC")
+        pairs = paddings(node, (height, width), strides, rates)
+        last, bias = self._bias(step, outputs)
+        key = self._key([weight] if bias is None else [weight, bias])
+        if pairs is None or key is None:
+            return
+        _, padding = padded("", pairs)
+        options = [str(depth[3]), str(outputs), same_or_tuple((height, width))]
+        options += [f"stride={same_or_tuple(strides)}"] if set(strides) != {1} else []
+        options += [f"padding={padding}"] if padding != "0" else []
+        options += [f"dilation={same_or_tuple(rates)}"] if set(rates) != {1} else []
+        options += [f"groups={depth[3] // inputs}"] if depth[3] != inputs else []
+        options += [] if bias is not None else ["bias=False"]
+
+        def call(body: Body) -> str:
+            text, _ = padded(to_first(body.expression(self.name(image)), b"NHWC"), pairs)
+            return to_last(f"self.{key}({text})", b"NHWC")
+
+        layer = Layer(key, f"nn.Conv2d({', '.join(options)})", call)
+        layer.weights = _weights(weight, _HWIO_TO_OIHW, bias)
+        self._add(step, last, layer)
+
+    def _dense(self, step: Step) -> None:
+        assert step.op is not None
+        left, right = step.op._inputs
+        weight = self.parameter(right)
+        if weight is None or not weight.trainable or step.op.attrs["transpose_a"]:
+            return
+        if step.op.attrs["transpose_b"] or weight.value.dtype.is_complex:
+            return
+        inputs, outputs = weight.value.shape
+        last, bias = self._bias(step, outputs)
+        key = self._key([weight] if bias is None else [weight, bias])
+        if key is None:
+            return
+        options = f"{inputs}, {outputs}" + ("" if bias is not None else ", bias=False")
+        layer = Layer(
+            key,
+            f"nn.Linear({options})",
+            lambda body: f"self.{key}({body.expression(self.name(left))})",
+        )
+        layer.weights = _weights(weight, (1, 0), bias)
+        self._add(step, last, layer)
+
+    def _batch_norm(self, step: Step) -> None:
+        """Two normalizations of one image, one for training and one for inference."""
+        assert step.op is not None
+        if not step.op.attrs["is_training"] or not self._is_training(step, True):
+            return
+        image = step.op._inputs[0]
+        other = next((s for s in self.program.steps if self._rests(s, step)), None)
+        if other is None or other.op is None or self.guards.get(self.name(image)):
+            return
+        scale, offset = (self.parameter(tensor, 2) for tensor in other.op._inputs[1:3])
+        mean, variance = (self.parameter(tensor, 1) for tensor in other.op._inputs[3:5])
+        if scale is None or offset is None or mean is None or variance is None:
+            return
+        key = self._key([scale, offset, mean, variance])
+        used = [name for each in (step, other) for name in each.outputs[1:] if self.uses[name]]
+        form = step.op.attrs["data_format"]
+        if key is None or used or mean.trainable or not (scale.trainable and offset.trainable):
+            return
+        momentum = _momentum(self.program.graph, mean.name)
+        make = f"nn.BatchNorm2d({len(scale.value)}, eps={step.op.attrs['epsilon']!r}"
+        make += f", momentum={momentum!r})" if momentum is not None else ")"
+
+        def call(body: Body) -> str:
+            text = to_first(body.expression(self.name(image)), form)
+            return to_last(f"self.{key}({text})", form)
+
+        layer = Layer(key, make, call, plain=True)
+        layer.weights = {
+            "weight": (scale, None), "bias": (offset, None),
+            "running_mean": (mean, None), "running_var": (variance, None),
+        }  # fmt: skip
+        self.keys.add(key)
+        self.found.layers[id(step)] = self.found.layers[id(other)] = layer
+
+    def _is_training(self, step: Step, truth: bool) -> bool:
+        """Return True if a step runs under the training switch alone, when it has this truth."""
+        guard = step.guard or ()
+        if len(guard) != 1 or guard[0][1] is not truth:
+            return False
+        switch = next((s for s in self.program.steps if guard[0][0] in s.outputs), None)
+        return (
+            switch is not None and switch.kind == "bool"
+            and switch.inputs[0] in self.program.training
+        )  # fmt: skip
+
+    def _is_same(self, one: Tensor, other: Tensor) -> bool:
+        names = self.name(one), self.name(other)
+        found = [self.program.parameters.get(name) for name in names]
+        if found[0] is not None and found[1] is not None:
+            return found[0].name == found[1].name
+        return names[0] == names[1]
+
+    def _rests(self, step: Step, training: Step) -> bool:
+        """Return True for the inference's normalization that belongs to the training's."""
+        if step.op is None or training.op is None or step.op.type != training.op.type:
+            return False
+        same = [
+            self._is_same(one, other)
+            for one, other in zip(step.op._inputs[:3], training.op._inputs[:3], strict=True)
+        ]
+        attrs = step.op.attrs, training.op.attrs
+        return (
+            all(same) and not attrs[0]["is_training"] and self._is_training(step, False)
+            and attrs[0]["epsilon"] == attrs[1]["epsilon"]
+            and (step.guard or ())[0][0] == (training.guard or ())[0][0]
+        )  # fmt: skip
+
+
+def _taken(step: Step) -> list[str]:
+    return [*step.inputs, *(name for name, _ in step.guard or ())]
+
+
+def _weights(weight: Parameter, order: tuple[int, ...], bias: Parameter | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"weight": (weight, order)}
+    if bias is not None:
+        found["bias"] = (bias, None)
+    return found
+
+
+def _momentum(graph: Any, name: str) -> float | None:
+    """The share of a batch in a moving average, from the operation that updates it."""
+    for op in graph.get_operations():
+        if not op.type.startswith("AssignSub") or not op._inputs:
+            continue
+        target = op._inputs[0].op
+        delta = op._inputs[1].op
+        if target.name != name or delta.type != "Mul":
+            continue
+        shares = [tensor.op for tensor in delta._inputs if tensor.op.type == "Const"]
+        if len(shares) == 1 and shares[0]._values[0].ndim == 0:
+            return round(float(shares[0]._values[0]), 6)
+    return None
