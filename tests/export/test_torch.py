@@ -274,3 +274,19 @@ def test_nothing_is_left_where_an_export_fails(perceptron: Any, tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plain", "there"]
     to_torch(session, ["x:0"], ["hidden/Tanh:0"], str(tmp_path / "there"), force=True)
     assert (tmp_path / "there" / "model.py").exists()
+
+
+def test_counters_of_loops_are_numbers_of_python() -> None:
+    with tf.Graph().as_default() as graph:
+        tf.set_random_seed(1)
+        x = tf.placeholder(tf.float32, [None, 4, 3], "x")
+        outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(5), x, dtype=tf.float32)
+        y = tf.identity(outputs, "y")
+    with started(graph) as session:
+        model = to_torch(session, [x], [y])
+        program = torch.export.export(model, (torch.zeros(2, 4, 3),))
+        series = np.random.default_rng(1).normal(size=(2, 4, 3)).astype(np.float32)
+        wanted = session.run(y, {x: series})
+    assert "bool(" not in model.source
+    found = program.module()(torch.from_numpy(series))
+    np.testing.assert_allclose(found.detach(), wanted, rtol=1e-5, atol=1e-6)

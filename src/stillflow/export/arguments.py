@@ -21,11 +21,13 @@ class Argument:
         known: Any = None,
         number: str | None = None,
         numbers: tuple[str, ...] | None = None,
+        span: str | None = None,
     ) -> None:
         self._tensor = tensor
         self.known = known
         self.number = number
         self.numbers = numbers
+        self._span = span
 
     def __str__(self) -> str:
         """Return the expression of a tensor."""
@@ -43,3 +45,10 @@ class Argument:
             return f"{self}.tolist()"
         inner = ", ".join(self.numbers)
         return f"({inner},)" if len(self.numbers) == 1 else f"({inner})"
+
+    @property
+    def listed(self) -> str:
+        """A vector of integers as an expression of a sequence of Python's."""
+        if self._span is not None:
+            return self._span
+        return self.sizes

@@ -18,7 +18,7 @@ from stillflow.export.resolving import is_bindable, takes_ours
 from stillflow.graph.node import Call, Numbers
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.torch_sources import every as every
-from stillflow.ops.torch_sources.parts import Text
+from stillflow.ops.torch_sources.parts import Span, Text
 from stillflow.runtime.plan.facts import PlanNode
 from stillflow.runtime.plan.steps import Guard, Name, Step
 from stillflow.runtime.plan.trace import Tracer
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stillflow.export.torch_writer import ModelWriter
 
 _WIDTH = 100
+_LONG = 40  # characters of an integer's expression that has no name
 # Functions that are written as operators.
 _OPERATORS = {
     "torch.add": "+", "torch.sub": "-", "torch.mul": "*", "torch.div": "/",
@@ -68,6 +69,7 @@ class Body:
         self.local: dict[str, str] = {}  # names of the plan -> expressions
         self.hosts: dict[str, Numbers] = {}  # names of the plan -> integers of the host
         self._joined: set[str] = set()  # values of branches that are one value
+        self.spans: dict[str, str] = {}  # names of the plan -> ranges of Python
         self._called: dict[str, str] = {}  # results of layers, by key
         self.made: dict[str, str] = {}  # hosts of which there is a tensor, by name
         self._tensors: dict[str, Tensor] = {}
@@ -152,12 +154,13 @@ class Body:
         if host is not None:
             number = host.texts if isinstance(host.texts, str) else None
             numbers = host.texts if isinstance(host.texts, tuple) else None
-        elif known is not None and known.dtype.kind in "fiu":
+        elif known is not None and known.dtype.kind in "fiub":
             if known.ndim == 0:
                 number = literals.number_text(known.item())
             elif known.ndim == 1 and known.dtype.kind in "iu":
                 numbers = tuple(map(str, known.tolist()))
-        return Argument(lambda: self.expression(name), known, number, numbers)
+        span = self.spans.get(name)
+        return Argument(lambda: self.expression(name), known, number, numbers, span)
 
     def _known(self, tensor: Tensor, name: str) -> Any:
         """Return the value of a small constant that is no weight, as an array; else None."""
@@ -203,7 +206,7 @@ class Body:
             node = PlanNode(op, self.tracer.facts)
             answer = part(node, *[self.argument(tensor) for tensor in op._inputs])
         if isinstance(answer, Numbers):
-            self.hosts[step.outputs[0]] = answer
+            self.hosts[step.outputs[0]] = self._short(answer, step)
             return
         if isinstance(answer, list):
             for name, each in zip(step.outputs, answer, strict=True):
@@ -211,9 +214,24 @@ class Body:
             return
         if not step.outputs:
             return  # it only checks
+        if isinstance(answer, Span):
+            self.spans[step.outputs[0]] = answer.listed
         text = self._text_of(step, answer)
         targets = ", ".join(self.name_for(name, op) for name in step.outputs)
         self.line(f"{targets} = {text}", op.name, step.guard)
+
+    def _short(self, numbers: Numbers, step: Step) -> Numbers:
+        """Numbers whose long expressions have names."""
+        if isinstance(numbers.texts, tuple):
+            return Numbers(tuple(self._named(text, step) for text in numbers.texts))
+        return Numbers(self._named(numbers.texts, step))
+
+    def _named(self, text: str, step: Step) -> str:
+        if len(text) <= _LONG:
+            return text
+        name = self.names("size")
+        self.line(f"{name} = {text}", guard=step.guard)
+        return name
 
     def _layer(self, step: Step, layer: Layer) -> None:
         """Write the call of a layer; one that stands in two branches is called before them."""
@@ -248,7 +266,7 @@ class Body:
         op = step.op
         assert op is not None
         scalar = op.card.scalar
-        if scalar is None or op._outputs[0].dtype.name not in ("int32", "int64"):
+        if scalar is None or op._outputs[0].dtype.name not in ("int32", "int64", "bool"):
             return None
         names = [self.tracer.values[tensor].name for tensor in op._inputs]
         if not any(name in self.hosts for name in names):
@@ -335,6 +353,9 @@ class Body:
         source, target = step.inputs[0], step.outputs[0]
         if self.is_outer and source in self.model.program.training:
             self.local[target] = "self.training"
+            return
+        if source in self.hosts:
+            self.local[target] = str(self.hosts[source].texts)
             return
         name = self.name_for(target, step.op)
         self.line(f"{name} = bool({self.expression(source)})", guard=step.guard)

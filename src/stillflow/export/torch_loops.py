@@ -2,55 +2,115 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from stillflow.export.literals import UnwritableError
+from stillflow.graph.node import Numbers
 from stillflow.runtime.plan.steps import Step
 
 if TYPE_CHECKING:
     from stillflow.export.body import Body
     from stillflow.runtime.loops.code import LoopCode
+    from stillflow.runtime.loops.wiring import LoopVariable
 
 
 def write_loop(body: Body, step: Step) -> None:
     """Write the `while` of a loop's step, with the values that it starts with.
 
+    Integers that start as numbers of the host and are counted by such stay numbers of Python.
+
     Raises:
       UnwritableError: if an iteration asks which one it is, as no loop of TensorFlow's does.
     """
-    from stillflow.export.body import Body
-
     code, *arguments = step.arguments
-    tracer = code.tracer
-    inner = Body(body.model, tracer, 0)
-    inner.names, inner.wanted = body.names, _wanted(code)
-    names = iter(arguments)
-    for name in tracer.parameters:
-        _hand_in(body, inner, name, str(next(names)))
-    starts = []
-    for variable in code.variables:
-        name = tracer.current[variable]
-        constant = code.constants.get(variable)
-        start = inner.expression(constant) if constant else body.expression(str(next(names)))
-        if f"{name}_from" in inner.wanted:
-            raise UnwritableError("the number of an iteration")
-        starts.append(f"{inner.name_for(name, variable.merge)} = {start}")
-    lines = [*starts, *_part(inner, code, "before")]
-    lines += _turns(inner, code)
+    counters = _possible_counters(body, code, arguments)
+    while True:
+        inner, lines = _written(body, code, arguments, counters)
+        wrong = {each for each in counters if not _is_counted(inner, code, each)}
+        if not wrong:
+            break
+        counters = counters - wrong
+    body.names = inner.names
     comment = step.op.name if step.op is not None else ""
     for number, line in enumerate(lines):
         body.line(line, comment if not number else "", step.guard)
     body.problems += inner.problems
     for name, result in zip(step.outputs, code.results, strict=True):
-        body.local[name] = inner.expression(result)
+        if result in inner.hosts:
+            body.hosts[name] = inner.hosts[result]
+        else:
+            body.local[name] = inner.expression(result)
 
 
-def _hand_in(body: Body, inner: Body, name: str, outer: str) -> None:
-    if outer in body.hosts:
-        inner.hosts[name] = body.hosts[outer]
-    inner.local[name] = body.expression(outer)
-    if outer in body.hosts:
-        inner.made[name] = inner.local[name]
+def _starts(code: LoopCode, arguments: Sequence[Any]) -> dict[LoopVariable, str | None]:
+    """The names, outside, of the values that variables start with; None for constants."""
+    names = iter(arguments[len(code.tracer.parameters) :])
+    return {
+        variable: None if variable in code.constants else str(next(names))
+        for variable in code.variables
+    }
+
+
+def _possible_counters(
+    body: Body, code: LoopCode, arguments: Sequence[Any]
+) -> frozenset[LoopVariable]:
+    found = []
+    for variable, outer in _starts(code, arguments).items():
+        tensor = variable.merge._outputs[0]
+        if tensor.dtype.name not in ("int32", "int64") or code.tracer.facts.dims(tensor) != ():
+            continue
+        if outer is None or (outer in body.hosts and isinstance(body.hosts[outer].texts, str)):
+            found.append(variable)
+    return frozenset(found)
+
+
+def _is_counted(inner: Body, code: LoopCode, variable: LoopVariable) -> bool:
+    """Return True if the next value of a variable is a number of the host, too."""
+    value = code.next[variable]
+    return value is not None and value.name in inner.hosts
+
+
+def _written(
+    body: Body, code: LoopCode, arguments: Sequence[Any], counters: frozenset[LoopVariable]
+) -> tuple[Body, list[str]]:
+    """The lines of a loop, and the body that they were written by."""
+    from stillflow.export.body import Body
+
+    tracer = code.tracer
+    inner = Body(body.model, tracer, 0)
+    inner.names, inner.wanted = copy.deepcopy(body.names), _wanted(code)
+    for name, outer in zip(tracer.parameters, arguments, strict=False):
+        if str(outer) in body.hosts:
+            inner.hosts[name] = body.hosts[str(outer)]
+        else:
+            inner.local[name] = body.expression(str(outer))
+    lines = []
+    for variable, outer in _starts(code, arguments).items():
+        name = tracer.current[variable]
+        if f"{name}_from" in inner.wanted:
+            raise UnwritableError("the number of an iteration")
+        start = _start(body, inner, code, variable, outer, variable in counters)
+        shown = inner.name_for(name, variable.merge)
+        lines.append(f"{shown} = {start}")
+        if variable in counters:
+            inner.hosts[name] = Numbers(shown)
+    lines += _part(inner, code, "before")
+    return inner, lines + _turns(inner, code)
+
+
+def _start(
+    body: Body, inner: Body, code: LoopCode, variable: LoopVariable, outer: str | None,
+    counted: bool,
+) -> str:  # fmt: skip
+    if outer is None:
+        constant = code.constants[variable]
+        value = code.tracer.constants[constant]
+        return str(int(value)) if counted else inner.expression(constant)
+    if counted:
+        return str(body.hosts[outer].texts)
+    return body.expression(outer)
 
 
 def _wanted(code: LoopCode) -> set[str]:
@@ -64,9 +124,17 @@ def _wanted(code: LoopCode) -> set[str]:
 def _part(inner: Body, code: LoopCode, part: str) -> list[str]:
     """Return the lines of a part of a loop, without indentation."""
     inner.begin()
+    inner.made.clear()  # of another part, which may not have run
     for step in code.parts[part]:
         inner.step(step)
     return inner.lines
+
+
+def _next(inner: Body, current: str, name: str) -> str:
+    """The next value of a variable; of a counter, a number."""
+    if current in inner.hosts:
+        return str(inner.hosts[name].texts)
+    return inner.expression(name)
 
 
 def _turns(inner: Body, code: LoopCode) -> list[str]:
@@ -80,11 +148,13 @@ def _turns(inner: Body, code: LoopCode) -> list[str]:
     lines += [f"        {line}" for line in [*_part(inner, code, "end"), "break"]]
     lines += [f"    {line}" for line in _part(inner, code, "once")]
     lines += [f"    {line}" for line in _part(inner, code, "body")]
+    inner.begin()
     pairs = [
-        (inner.local[names[variable]], inner.expression(value.name))
+        (inner.local[names[variable]], _next(inner, names[variable], value.name))
         for variable, value in code.next.items()
         if value is not None and value.name != names[variable]
     ]
+    lines += [f"    {line}" for line in inner.lines]
     if pairs:
         left, right = zip(*pairs, strict=True)
         lines.append(f"    {', '.join(left)} = {', '.join(right)}")

@@ -16,6 +16,21 @@ class Text(str):
     """An argument of a call that is an expression."""
 
 
+class Span(Text):
+    """An expression of a tensor that counts, with that of Python's range.
+
+    Attributes:
+      listed: the range.
+    """
+
+    listed: str
+
+    def __new__(cls, text: str, listed: str) -> Span:
+        made = super().__new__(cls, text)
+        made.listed = listed
+        return made
+
+
 def source_of(*names: str) -> Callable[[Part], Part]:
     """Make a function the `torch_source` of the cards of these operations."""
 

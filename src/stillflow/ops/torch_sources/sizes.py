@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.node import Node, Numbers
-from stillflow.ops.torch_sources.parts import axes_of, known_ints, rank_of, source_of
+from stillflow.ops.torch_sources.parts import Span, axes_of, known_ints, rank_of, source_of
 
 
 def product_text(items: Any) -> str:
@@ -100,7 +100,9 @@ def range_source(node: Node, start: Any, limit: Any, delta: Any) -> Any:
     parts = [each.number or f"int({each})" for each in (start, limit, delta)]
     if parts[0] == "0" and parts[2] == "1":
         parts = parts[1:2]
-    return f"torch.arange({', '.join(parts)}, dtype=torch.{dtype.name}, device=self.device)"
+    inner = ", ".join(parts)
+    text = f"torch.arange({inner}, dtype=torch.{dtype.name}, device=self.device)"
+    return Span(text, f"range({inner})")
 
 
 def strided_numbers(node: Node, x: Any, bounds: Any) -> Any:

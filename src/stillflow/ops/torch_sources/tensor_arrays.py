@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.torch_sources.parts import source_of
+from stillflow.ops.torch_sources.parts import Text, source_of
 
 
 @source_of("TensorArrayV3")
@@ -34,20 +34,20 @@ def read_source(node: Node, array: Any, index: Any, flow: Any) -> Any:
 
 @source_of("TensorArrayGatherV3")
 def gather_source(node: Node, array: Any, indices: Any, flow: Any) -> Any:
-    return node.call(_gather, array, indices)
+    return node.call(_gather, array, Text(indices.listed))
 
 
 def _gather(array: Any, indices: Any) -> Any:
-    return torch.stack([array[place] for place in indices.tolist()])
+    return torch.stack([array[place] for place in indices])
 
 
 @source_of("TensorArrayScatterV3")
 def scatter_source(node: Node, array: Any, indices: Any, value: Any, flow: Any) -> Any:
-    return node.call(_scatter, array, indices, value, flow)
+    return node.call(_scatter, array, Text(indices.listed), value, flow)
 
 
 def _scatter(array: Any, indices: Any, value: Any, flow: Any) -> Any:
-    for place, item in zip(indices.tolist(), value.unbind(0)):
+    for place, item in zip(indices, value.unbind(0)):
         array.extend([None] * (place + 1 - len(array)))
         array[place] = item
     return flow
