@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+import stillflow as tf
 from stillflow._namespace import public_names
 
 TOOL = Path(__file__).resolve().parent.parent / "tools" / "build_stubs.py"
@@ -31,7 +34,12 @@ def names(stub: str) -> set[str]:
         for alias in node.names
         if alias.asname
     }
-    return imported | {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
+    defined = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    return (
+        imported
+        | defined
+        | {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
+    )
 
 
 def test_a_namespace_gets_a_stub_with_its_members_and_namespaces(build_stubs: ModuleType) -> None:
@@ -58,3 +66,41 @@ def test_every_public_name_is_in_a_stub(build_stubs: ModuleType) -> None:
         path = Path(*space.split("."), "__init__.pyi").as_posix() if space else "__init__.pyi"
         assert path not in files or leaf in names(files[path]), name
     assert names(files["compat/v1/__init__.pyi"]) < names(files["__init__.pyi"])
+
+
+def written_out(stub: str) -> dict[str, str]:
+    """The parameters of the functions and constructors of a stub, without annotations."""
+    found = {}
+    for node in ast.parse(stub).body:
+        function = node.body[0] if isinstance(node, ast.ClassDef) else node
+        if isinstance(function, ast.FunctionDef):
+            for argument in ast.walk(function.args):
+                if isinstance(argument, ast.arg):
+                    argument.annotation = None
+            found[node.name] = ast.unparse(function.args)
+    return found
+
+
+def as_written(function: Any) -> str:
+    """The parameters of a function in that form; objects stand as "..."."""
+    texts = []
+    for parameter in inspect.signature(function).parameters.values():
+        text = "**" * (parameter.kind is parameter.VAR_KEYWORD) + parameter.name
+        if parameter.default is not parameter.empty:
+            value = repr(parameter.default)
+            text += "=" + ("..." if " object at " in value else value)
+        texts.append(text)
+    return ", ".join(texts)
+
+
+@pytest.mark.parametrize("space", ["layers", "keras.layers"])
+def test_signatures_that_derive_from_others_are_spelled_out(
+    build_stubs: ModuleType, space: str
+) -> None:
+    stub = build_stubs.stubs(public_names())[f"{space.replace('.', '/')}/__init__.pyi"]
+    namespace = {"layers": tf.layers, "keras.layers": tf.keras.layers}[space]
+    written = written_out(stub)
+    assert {"layers": "conv2d", "keras.layers": "Conv2D"}[space] in written
+    for name, parameters in written.items():
+        found = getattr(namespace, name)
+        assert as_written(found.__init__ if inspect.isclass(found) else found) == parameters, name

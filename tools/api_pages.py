@@ -10,10 +10,11 @@ import html
 import inspect
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from build_stubs import read_table
+from layer_signatures import derived
 
 ROOT_PAGE = "tf"
 LONGEST = 84  # a call that is longer has one argument a line
@@ -109,7 +110,11 @@ class Reference:
             path = self._path(module)
             text = path.read_text(encoding="utf-8") if path else ""
             self._modules[module] = definitions(ast.parse(text))
-        return self._modules[module].get(attribute)
+        found = self._modules[module].get(attribute)
+        if found and (made := derived(f"{module}:{attribute}")):
+            kind = "function" if made.kind == "def" else "class"
+            return replace(found, kind=kind, arguments=made.call(), doc=made.doc or found.doc)
+        return found
 
 
 def definitions(tree: ast.Module) -> dict[str, Definition]:

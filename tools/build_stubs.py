@@ -5,6 +5,8 @@ stub file per namespace from the same table (`src/stillflow/_api.py`):
 
     from stillflow.ops.nn.activations import relu as relu
 
+Where a signature derives from another one (layers), the stub spells it out: layer_signatures.py.
+
 A checkout has no stubs: they would hide our own modules from our own type checker. To look at them,
 `python tools/build_stubs.py FOLDER`.
 """
@@ -15,6 +17,10 @@ import ast
 import sys
 from collections import defaultdict
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from layer_signatures import derived
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stillflow"
@@ -67,7 +73,15 @@ def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
             lines.append(f"{leaf}: Any\n")
         else:
             home = "" if module.startswith("stillflow_contrib.") else "stillflow."
-            lines.append(f"from {home}{module} import {name} as {leaf}\n")
+            found = derived(target)
+            if found and found.kind == "def":
+                lines.append(f"def {leaf}({found.text()}) -> Any: ...\n")
+            elif found:
+                lines.append(f"from {home}{module} import {name} as _{leaf}\n")
+                lines.append(f"class {leaf}(_{leaf}):\n")
+                lines.append(f"    def __init__({found.text()}) -> None: ...\n")
+            else:
+                lines.append(f"from {home}{module} import {name} as {leaf}\n")
     return "".join(lines)
 
 

@@ -5,6 +5,10 @@ by a Python that has TensorFlow 1.15, it records all the symbols that programs w
 
     python tools/public_signatures.py USAGE_JSON tests/facts/signatures.json
 
+or all that namespaces hold:
+
+    python tools/public_signatures.py layers,keras.layers tests/facts/layer_signatures.json
+
 It runs on Python 3.7 too.
 """
 
@@ -140,14 +144,28 @@ def record(usage: dict, root: types.ModuleType) -> dict:
     return rows
 
 
+def record_namespaces(spaces: list, root: types.ModuleType) -> dict:
+    """{symbol: description} of the public members of namespaces."""
+    members = {}
+    for space in spaces:
+        namespace = resolve(root, "tf." + space)
+        for name in dir(namespace):
+            if not name.startswith("_"):
+                members[f"tf.{space}.{name}"] = describe(getattr(namespace, name))
+    return members
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("usage", help="the record of the symbols that programs use")
+    parser.add_argument("usage", help="the record of the symbols that programs use, or namespaces")
     parser.add_argument("out")
     arguments = parser.parse_args()
-    with open(arguments.usage, encoding="utf-8") as file:
-        usage = json.load(file)
-    rows = record(usage, importlib.import_module("tensorflow"))
+    tensorflow = importlib.import_module("tensorflow")
+    if arguments.usage.endswith(".json"):
+        with open(arguments.usage, encoding="utf-8") as file:
+            rows = record(json.load(file), tensorflow)
+    else:
+        rows = record_namespaces(arguments.usage.split(","), tensorflow)
     lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(rows.items())]
     with open(arguments.out, "w", encoding="ascii") as file:
         file.write("{\n" + ",\n".join(lines) + "\n}\n")

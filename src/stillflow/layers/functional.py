@@ -1,23 +1,67 @@
-"""Construction of layers from the arguments of functions of `tf.layers`."""
+"""Layers of `tf.layers` and their functions, derived from the layers of Keras."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from stillflow.layers.descriptions import docstring
+from stillflow.layers.names import to_snake_case
+from stillflow.layers.signatures import (
+    by_name,
+    compiled,
+    constructor,
+    functional,
+    parameters_of,
+    place,
+    scoped,
+)
+from stillflow.util.deprecation import deprecated
+from stillflow.variables.initializers import Ones, Zeros
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_INITIALIZERS = {"glorot_uniform": None, "zeros": Zeros(), "ones": Ones()}
+NOTICE = "Use `tf.keras.layers.{}` instead."
 
 
-def arguments(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a constructor, from the `locals()` with which it begins."""
-    names = [name for name in given if name not in ("self", "__class__", "kwargs")]
-    return {**{name: given[name] for name in names}, **given.get("kwargs", {})}
+def scoped_constructor(function: _Function, *missing: str, **defaults: Any) -> _Function:
+    """Make the constructor of a layer of `tf.layers` from that of Keras' layer.
+
+    Args:
+      function: Keras' constructor.
+      *missing: arguments that `tf.layers` does not have.
+      **defaults: default values that do not follow from Keras'.
+    """
+    return constructor(function, scoped(parameters_of(function), _INITIALIZERS, missing, defaults))
 
 
-def call_layer(kind: Any, given: dict[str, Any], **call: Any) -> Any:
-    """Make a layer and call it.
+def layer_function(
+    kind: Any,
+    summary: str,
+    notice: str = "Use keras.layers.{} instead.",
+    call: Mapping[str, Any] | None = None,
+    reuse: bool = True,
+    after: str | None = None,
+    **arguments: str,
+) -> Callable[..., Any]:
+    """Make the function of `tf.layers` that makes a layer and calls it.
 
     Args:
       kind: the layer's class.
-      given: the `locals()` of a function that takes `inputs`, `reuse` and what `kind` takes.
-      **call: arguments of the call.
+      summary: the first line of its docstring.
+      notice: tells programs what to use instead; {} stands for the name of the class.
+      call: default values of the arguments of `call` that the function takes.
+      reuse: whether the layer has variables, which can be shared.
+      after: the argument that those of the call and of scopes follow; the last one by default.
+      **arguments: descriptions of arguments that no other layer has; `inputs` among them.
     """
-    inputs, reuse = given.pop("inputs"), given.pop("reuse")
-    return kind(**given, _scope=given["name"], _reuse=reuse).apply(inputs, **call)
+    call = call or {}
+    own = parameters_of(kind.__init__)[1:-1]
+    parameters = functional(parameters_of(kind.__init__), call, reuse, after)
+    scope = ", _scope=name, _reuse=reuse" if reuse else ""
+    named = "".join(f", {name}={name}" for name in call)
+    body = f"kind({by_name(own)}{scope}).apply(inputs{named})"
+    name = to_snake_case(kind.__name__)
+    function = compiled(name, parameters, body, {"kind": kind}, place())
+    function.__doc__ = docstring(summary, [x.name for x in parameters], arguments)
+    return deprecated(None, notice.format(kind.__name__))(function)  # type: ignore[no-any-return]

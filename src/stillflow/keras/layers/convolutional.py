@@ -8,7 +8,6 @@ from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
-from stillflow.layers.functional import arguments
 from stillflow.layers.identifiers import (
     activation_of,
     constraint_of,
@@ -17,6 +16,7 @@ from stillflow.layers.identifiers import (
     serialized,
 )
 from stillflow.layers.input_spec import InputSpec
+from stillflow.layers.signatures import with_defaults
 from stillflow.nn.convolution import Convolution
 from stillflow.ops.arrays.pad import pad
 from stillflow.ops.arrays.shape import reshape
@@ -27,7 +27,6 @@ class Conv(Layer):
     """A convolution over `rank` dimensions, with a bias and an activation.
 
     Args:
-      rank: the number of dimensions.
       filters: the number of output channels.
       kernel_size, strides, dilation_rate: one number, or one per dimension.
       padding: "valid", "same", or "causal" for sequences.
@@ -39,11 +38,11 @@ class Conv(Layer):
       kernel_constraint, bias_constraint: what optimizers project with.
     """
 
+    rank: int
     takes_causal = False
 
     def __init__(
         self,
-        rank: int,
         filters: Any,
         kernel_size: Any,
         strides: Any = 1,
@@ -59,15 +58,10 @@ class Conv(Layer):
         activity_regularizer: Any = None,
         kernel_constraint: Any = None,
         bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            trainable=trainable, name=name,
-            activity_regularizer=regularizer_of(activity_regularizer), **kwargs,
-        )  # fmt: skip
-        self.rank, self.filters = rank, filters
+        super().__init__(activity_regularizer=regularizer_of(activity_regularizer), **kwargs)
+        rank, self.filters = self.rank, filters
         self.kernel_size = utils.normalize_tuple(kernel_size, rank, "kernel_size")
         self.strides = utils.normalize_tuple(strides, rank, "strides")
         self.padding = utils.normalize_padding(padding)
@@ -189,28 +183,10 @@ class Conv(Layer):
 class Conv1D(Conv):
     """A convolution of sequences."""
 
+    rank = 1
     takes_causal = True
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: Any = "valid",
-        data_format: str | None = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(1, **arguments(locals()))
+    __init__ = with_defaults(Conv.__init__, data_format="channels_last")
 
     def call(self, inputs: Any) -> Any:
         """The convolution of [batch, steps, channels] or [batch, channels, steps]."""
@@ -221,49 +197,13 @@ class Conv1D(Conv):
 class Conv2D(Conv):
     """A convolution of images."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: Any = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(2, **arguments(locals()))
+    rank = 2
+    __init__ = with_defaults(Conv.__init__, strides=(1, 1), dilation_rate=(1, 1))
 
 
 @export("keras.layers.Conv3D", "keras.layers.Convolution3D")
 class Conv3D(Conv):
     """A convolution of volumes."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = (1, 1, 1),
-        padding: Any = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(3, **arguments(locals()))
+    rank = 3
+    __init__ = with_defaults(Conv.__init__, strides=(1, 1, 1), dilation_rate=(1, 1, 1))

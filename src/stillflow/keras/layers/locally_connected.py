@@ -19,8 +19,8 @@ from stillflow.keras.backend.local_convolution import local_conv
 from stillflow.keras.layers.convolutional import Conv
 from stillflow.keras.utils.convolutions import conv_kernel_mask
 from stillflow.layers import utils
-from stillflow.layers.functional import arguments
 from stillflow.layers.input_spec import InputSpec
+from stillflow.layers.signatures import with_defaults
 
 
 class LocallyConnected(Conv):
@@ -33,12 +33,34 @@ class LocallyConnected(Conv):
 
     takes_causal = True  # refused below, as every other padding that a way does not have
 
-    def __init__(self, rank: int, implementation: int, **kwargs: Any) -> None:
-        super().__init__(rank, **kwargs)
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        implementation: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, 1, activation, use_bias,
+            kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint, **kwargs,
+        )  # fmt: skip
         if self.padding != "valid" and implementation == 1:
             raise ValueError(
                 f"Invalid border mode for {type(self).__name__} "
-                f'(only "valid" is supported if implementation is 1): {kwargs["padding"]}'
+                f'(only "valid" is supported if implementation is 1): {padding}'
             )
         self.implementation = implementation
 
@@ -151,26 +173,7 @@ class LocallyConnected1D(LocallyConnected):
       ValueError: if the padding is not "valid" and `implementation` is 1.
     """
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        implementation: int = 1,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(1, **arguments(locals()))
+    rank = 1
 
     def _check(self, shape: tuple[Any, ...], sizes: tuple[Any, ...], channels: Any) -> None:
         if channels is None:
@@ -190,26 +193,8 @@ class LocallyConnected2D(LocallyConnected):
       ValueError: if the padding is not "valid" and `implementation` is 1.
     """
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str | None = None,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        implementation: int = 1,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(2, **arguments(locals()))
+    rank = 2
+    __init__ = with_defaults(LocallyConnected.__init__, strides=(1, 1))
 
     def _check(self, shape: tuple[Any, ...], sizes: tuple[Any, ...], channels: Any) -> None:
         if None in sizes:

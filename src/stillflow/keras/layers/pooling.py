@@ -13,6 +13,7 @@ from stillflow.keras.backend.config import floatx
 from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
 from stillflow.layers.input_spec import InputSpec
+from stillflow.layers.signatures import with_defaults
 from stillflow.layers.utils import normalize_data_format
 from stillflow.ops.arrays.shape import expand_dims, squeeze
 from stillflow.ops.arrays.transpose import transpose
@@ -34,10 +35,10 @@ class _Pooling(Layer):
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any,
-        padding: str,
-        data_format: str | None,
+        pool_size: Any = 2,
+        strides: Any = None,
+        padding: str = "valid",
+        data_format: str | None = "channels_last",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -78,16 +79,6 @@ class Pooling1D(_Pooling):
 
     rank = 1
 
-    def __init__(
-        self,
-        pool_size: Any = 2,
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = "channels_last",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, **kwargs)
-
     def call(self, inputs: Any) -> Any:
         """The windows' values, [batch, steps, channels] or [batch, channels, steps]."""
         axis = 3 if self._channels_first else 2
@@ -108,15 +99,7 @@ class Pooling2D(_Pooling):
 
     rank = 2
 
-    def __init__(
-        self,
-        pool_size: Any = (2, 2),
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, **kwargs)
+    __init__ = with_defaults(_Pooling.__init__, pool_size=(2, 2), data_format=None)
 
     def call(self, inputs: Any) -> Any:
         """The windows' values."""
@@ -133,15 +116,7 @@ class Pooling3D(_Pooling):
 
     rank = 3
 
-    def __init__(
-        self,
-        pool_size: Any = (2, 2, 2),
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, **kwargs)
+    __init__ = with_defaults(_Pooling.__init__, pool_size=(2, 2, 2), data_format=None)
 
     def call(self, inputs: Any) -> Any:
         """The windows' values."""

@@ -8,8 +8,8 @@ from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.layers.convolutional import Conv
 from stillflow.layers import utils
-from stillflow.layers.functional import arguments
 from stillflow.layers.identifiers import constraint_of, initializer_of, regularizer_of
+from stillflow.layers.signatures import with_defaults
 from stillflow.nn.separable import separable_conv2d
 from stillflow.ops.arrays.shape import expand_dims, squeeze
 from stillflow.ops.nn.bias import bias_add
@@ -27,19 +27,32 @@ class SeparableConv(Conv):
 
     def __init__(
         self,
-        rank: int,
         filters: Any,
         kernel_size: Any,
+        strides: Any = 1,
+        padding: Any = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
         depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
         depthwise_initializer: Any = "glorot_uniform",
         pointwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
         depthwise_regularizer: Any = None,
         pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
         depthwise_constraint: Any = None,
         pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(rank, filters, kernel_size, **kwargs)
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, dilation_rate, activation,
+            use_bias, bias_initializer=bias_initializer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, bias_constraint=bias_constraint, **kwargs,
+        )  # fmt: skip
         self.depth_multiplier = depth_multiplier
         self.depthwise_initializer = initializer_of(depthwise_initializer)
         self.pointwise_initializer = initializer_of(pointwise_initializer)
@@ -95,32 +108,8 @@ class SeparableConv(Conv):
 class SeparableConv1D(SeparableConv):
     """A separable convolution of sequences, as images of height 1."""
 
+    rank = 1
     takes_causal = True
-
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: Any = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = 1,
-        depth_multiplier: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(1, **arguments(locals()))
 
     def call(self, inputs: Any) -> Any:
         """The convolution of [batch, steps, channels] or [batch, channels, steps]."""
@@ -136,30 +125,8 @@ class SeparableConv1D(SeparableConv):
 class SeparableConv2D(SeparableConv):
     """A separable convolution of images."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: Any = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        depth_multiplier: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(2, **arguments(locals()))
+    rank = 2
+    __init__ = with_defaults(SeparableConv.__init__, strides=(1, 1), dilation_rate=(1, 1))
 
     def call(self, inputs: Any) -> Any:
         """The convolution of [batch, height, width, channels], or channels second."""

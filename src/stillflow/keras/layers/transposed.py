@@ -8,7 +8,7 @@ from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.layers.convolutional import Conv, Conv2D, Conv3D
 from stillflow.layers import utils
-from stillflow.layers.functional import arguments
+from stillflow.layers.signatures import with_defaults, without
 from stillflow.nn.conv_transpose import conv2d_transpose
 from stillflow.nn.convolution import atrous_conv2d_transpose
 from stillflow.ops.arrays.shape import shape
@@ -28,8 +28,31 @@ class _Transposed(Conv):
     Others are those of `Conv`.
     """
 
-    def __init__(self, output_padding: Any = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        filters: Any,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: Any = "valid",
+        output_padding: Any = None,
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, dilation_rate, activation,
+            use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint, **kwargs,
+        )  # fmt: skip
         self.output_padding = output_padding
         if output_padding is not None:
             name = "output_padding"
@@ -105,27 +128,7 @@ class _Transposed(Conv):
 class Conv2DTranspose(_Transposed, Conv2D):
     """The transpose of a convolution of images."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: Any = "valid",
-        output_padding: Any = None,
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**arguments(locals()))
+    __init__ = with_defaults(_Transposed.__init__, strides=(1, 1), dilation_rate=(1, 1))
 
     def _transpose(self, inputs: Any, output_shape: Any) -> Any:
         if self._channels_first:  # as the CPU has no kernels for that
@@ -151,26 +154,7 @@ class Conv2DTranspose(_Transposed, Conv2D):
 class Conv3DTranspose(_Transposed, Conv3D):
     """The transpose of a convolution of volumes."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = (1, 1, 1),
-        padding: Any = "valid",
-        output_padding: Any = None,
-        data_format: str | None = None,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**arguments(locals()))
+    __init__ = without(_Transposed.__init__, "dilation_rate", strides=(1, 1, 1))
 
     def _wrong_rank(self, input_shape: TensorShape) -> tuple[str, ...]:
         return "Inputs should have rank 5, received input shape:", str(input_shape)

@@ -25,7 +25,7 @@ from keras_preprocessing.image import (
 from stillflow._export import export
 from stillflow.keras.backend.config import floatx, image_data_format
 from stillflow.keras.utils.sequences import Sequence
-from stillflow.layers.functional import arguments
+from stillflow.layers.signatures import arguments
 
 export("keras.preprocessing.image.apply_affine_transform")(apply_affine_transform)
 export("keras.preprocessing.image.apply_brightness_shift")(apply_brightness_shift)

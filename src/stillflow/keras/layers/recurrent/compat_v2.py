@@ -11,7 +11,7 @@ from typing import Any
 from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.graph.export import export
 from stillflow.keras.layers.recurrent import standard, standard_layers
-from stillflow.layers.functional import arguments
+from stillflow.layers.signatures import arguments
 
 
 @export("compat.v2.keras.layers.GRUCell")

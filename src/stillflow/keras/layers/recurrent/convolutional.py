@@ -14,9 +14,9 @@ from stillflow.keras.layers.recurrent.rnn import RNN
 from stillflow.keras.layers.recurrent.standard import MemoryCell, masked
 from stillflow.keras.layers.recurrent.standard_layers import StandardRNN, given_to, of_cell
 from stillflow.layers import utils
-from stillflow.layers.functional import arguments
 from stillflow.layers.identifiers import activation_of
 from stillflow.layers.input_spec import InputSpec
+from stillflow.layers.signatures import arguments
 from stillflow.train.tracking.base import NoDependency
 
 _GEOMETRY = ("kernel_size", "strides", "padding", "data_format", "dilation_rate")

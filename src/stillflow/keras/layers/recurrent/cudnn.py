@@ -9,9 +9,9 @@ from stillflow.graph.export import export
 from stillflow.keras.backend.shaping import reverse
 from stillflow.keras.layers.recurrent.cells import WithKernels
 from stillflow.keras.layers.recurrent.rnn import RNN
-from stillflow.layers.functional import arguments
 from stillflow.layers.identifiers import regularizer_of, serialized
 from stillflow.layers.input_spec import InputSpec
+from stillflow.layers.signatures import arguments
 from stillflow.ops.recurrent.cudnn import forward_ops
 
 _OF_RNN = ("return_sequences", "return_state", "go_backwards", "stateful", "time_major")

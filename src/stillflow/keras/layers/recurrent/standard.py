@@ -10,8 +10,8 @@ from stillflow.keras.backend.bias import bias_add
 from stillflow.keras.backend.products import dot
 from stillflow.keras.backend.shaping import concatenate
 from stillflow.keras.layers.recurrent.cells import StandardCell
-from stillflow.layers.functional import arguments
 from stillflow.layers.identifiers import activation_of
+from stillflow.layers.signatures import arguments
 from stillflow.train.tracking.base import NoDependency
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.keras.layers.recurrent.rnn import RNN
 from stillflow.keras.layers.recurrent.standard import GRUCell, LSTMCell, SimpleRNNCell
-from stillflow.layers.functional import arguments
 from stillflow.layers.identifiers import regularizer_of, serialized
 from stillflow.layers.input_spec import InputSpec
+from stillflow.layers.signatures import arguments
 from stillflow.platform import tf_logging as logging
 
 _OF_RNN = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll")

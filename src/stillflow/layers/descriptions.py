@@ -1,0 +1,53 @@
+"""Docstrings of the functions of `tf.layers`, from descriptions of their arguments.
+
+This module imports the standard library only, since tools/layer_signatures.py reads it for the API
+reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+_ARGUMENTS = {
+    "inputs": (
+        '[batch, sizes ..., channels], or [batch, channels, sizes ...] under "channels_first".'
+    ),
+    "units": "the number of outputs.",
+    "filters": "the number of output channels.",
+    "kernel_size": "one number, or one per dimension.",
+    "pool_size": "of the windows; one number, or one per dimension.",
+    "strides": "one number, or one per dimension.",
+    "padding": '"valid" or "same".',
+    "data_format": '"channels_last" or "channels_first".',
+    "dilation_rate": "one number, or one per dimension; 1 where the strides are above 1.",
+    "depth_multiplier": "the number of channels that the depthwise step makes of each.",
+    "activation": "a function, or None.",
+    "use_bias": "whether there is a bias.",
+    "initializer": "give the first values; those of the variable scope for None.",
+    "regularizer": "give losses, which are added to the collection REGULARIZATION_LOSSES.",
+    "constraint": "functions with which optimizers project the variables.",
+    "trainable": "whether the variables are trained.",
+    "name": "of the variable scope; made unique if it is not given.",
+    "reuse": "whether to use the variables of a layer of that name.",
+}
+
+
+def docstring(summary: str, names: Sequence[str], told: Mapping[str, str]) -> str:
+    """Return a docstring in which neighbours of one description share a line.
+
+    Args:
+      summary: the first line, and others maybe.
+      names: of the arguments.
+      told: descriptions of arguments that no other function has.
+    """
+    if "reuse" not in names:
+        told = {"name": "of the layer.", **told}
+    lines: list[tuple[list[str], str]] = []
+    for name in names:
+        text = told.get(name) or _ARGUMENTS.get(name) or _ARGUMENTS[name.rpartition("_")[2]]
+        if lines and lines[-1][1] == text:
+            lines[-1][0].append(name)
+        else:
+            lines.append(([name], text))
+    described = "\n".join(f"      {', '.join(shared)}: {text}" for shared, text in lines)
+    return f"{summary}\n\n    Args:\n{described}\n\n    Returns:\n      A tensor.\n    "

@@ -1,0 +1,202 @@
+"""Signatures of layers that derive from others, read from the sources without importing them.
+
+`src/stillflow/layers/signatures.py` has the rules. Editors cannot follow them, so the stubs of the
+wheel, and the API reference, say what comes out:
+
+    class Conv2D(_Conv2D):
+        def __init__(self, filters: Any, kernel_size: Any, strides: Any = (1, 1), ...) -> None: ...
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import inspect
+from inspect import Parameter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "stillflow"
+
+
+class _Omitted:
+    """A default value that a stub does not spell out."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+# The initializers of `tf.layers`, as in layers/functional.py.
+_INITIALIZERS = {"glorot_uniform": None, "zeros": _Omitted(), "ones": _Omitted()}
+
+
+def _load(name: str) -> Any:
+    """A module of the package that imports the standard library only."""
+    spec = importlib.util.spec_from_file_location(name, PACKAGE / "layers" / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+rules = _load("signatures")
+descriptions = _load("descriptions")
+
+
+class Derived(NamedTuple):
+    """A class whose constructor derives from another one ("class"), or a function ("def").
+
+    Attributes:
+      doc: the docstring of a function.
+    """
+
+    kind: str
+    parameters: list[Parameter]
+    doc: str = ""
+
+    def text(self) -> str:
+        """The parameters, as a stub has them."""
+        texts = []
+        for x in self.parameters:
+            text = _starred(x) + ("" if x.annotation is x.empty else f": {x.annotation}")
+            texts.append(text if x.default is x.empty else f"{text} = {x.default!r}")
+        return ", ".join(texts)
+
+    def call(self) -> tuple[str, ...]:
+        """The parameters that a caller gives, without annotations."""
+        given = self.parameters[self.kind == "class" :]
+        return tuple(
+            _starred(x) + ("" if x.default is x.empty else f"={x.default!r}") for x in given
+        )
+
+
+def _starred(parameter: Parameter) -> str:
+    return f"{'**' * (parameter.kind is parameter.VAR_KEYWORD)}{parameter.name}"
+
+
+class Source:
+    """The statements of a module, by the names that they bind."""
+
+    def __init__(self, module: str) -> None:
+        text = PACKAGE.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+        self.module = module
+        self.imported: dict[str, str] = {}
+        self.bound: dict[str, ast.expr | ast.ClassDef] = {}
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stillflow."):
+                home = (node.module or "").removeprefix("stillflow.")
+                for alias in node.names:
+                    self.imported[alias.asname or alias.name] = f"{home}.{alias.name}"
+            elif isinstance(node, ast.ClassDef):
+                self.bound[node.name] = node
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                self.bound[node.targets[0].id] = node.value
+
+    def find(self, node: ast.expr) -> tuple[Source, ast.ClassDef] | None:
+        """The class that an expression names, and its module."""
+        path = ast.unparse(node)
+        if isinstance(found := self.bound.get(path), ast.ClassDef):
+            return self, found
+        first, *rest = path.split(".")
+        if first not in self.imported:
+            return None
+        module, _, name = ".".join([self.imported[first], *rest]).rpartition(".")
+        if not PACKAGE.joinpath(*module.split(".")).with_suffix(".py").is_file():
+            return None
+        return source(module).find(ast.Name(name))
+
+
+@functools.cache
+def source(module: str) -> Source:
+    """A module of the package, read once."""
+    return Source(module)
+
+
+def derived(target: str) -> Derived | None:
+    """The signature of a public name, None if it does not derive from another one.
+
+    Args:
+      target: the name's home, as in "layers.convolutional:conv2d".
+    """
+    module, _, name = target.partition(":")
+    if ".layers." not in f".{module}." or module.startswith(("contrib.", "stillflow_contrib.")):
+        return None
+    home = source(module)
+    bound = home.bound.get(name)
+    if isinstance(bound, ast.ClassDef):
+        parameters, is_derived = _constructor(home, bound)
+        return Derived("class", parameters) if is_derived else None
+    call = bound.args[0] if isinstance(bound, ast.Call) and bound.args else None
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "layer_function":
+        return None
+    return _function(home, call)
+
+
+def _function(home: Source, call: ast.Call) -> Derived:
+    """The function that a call of `layer_function` makes."""
+    found = home.find(call.args[0])
+    assert found, ast.unparse(call)
+    given = {str(x.arg): ast.literal_eval(x.value) for x in call.keywords}
+    options = {name: given.pop(name) for name in ("call", "reuse", "after") if name in given}
+    parameters = rules.functional(_constructor(*found)[0], options.pop("call", {}), **options)
+    summary = ast.literal_eval(call.args[1])
+    doc = descriptions.docstring(summary, [x.name for x in parameters], given)
+    return Derived("def", parameters, inspect.cleandoc(doc))
+
+
+def _constructor(home: Source, node: ast.ClassDef) -> tuple[list[Parameter], bool]:
+    """The parameters of a class's constructor, and whether they derive from others."""
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            return _written(statement.args), False
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__init__":
+            assert isinstance(statement.value, ast.Call)
+            return _by_rule(home, statement.value), True
+    for base in node.bases:
+        if found := home.find(base):
+            parameters, is_derived = _constructor(*found)
+            if parameters:
+                return parameters, is_derived
+    return [], False
+
+
+def _by_rule(home: Source, call: ast.Call) -> list[Parameter]:
+    init, *rest = call.args
+    assert isinstance(init, ast.Attribute), ast.unparse(call)
+    found = home.find(init.value)
+    assert found, ast.unparse(call)
+    parameters, _ = _constructor(*found)
+    names = [ast.literal_eval(node) for node in rest]
+    defaults = {x.arg: ast.literal_eval(x.value) for x in call.keywords}
+    if ast.unparse(call.func) == "scoped_constructor":
+        made: list[Parameter] = rules.scoped(parameters, _INITIALIZERS, names, defaults)
+    else:
+        made = rules.changed([x for x in parameters if x.name not in names], defaults)
+    return made
+
+
+def _written(arguments: ast.arguments) -> list[Parameter]:
+    """The parameters of a function that is written out."""
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    values: list[Any] = [_default(node) for node in arguments.defaults]
+    values = [Parameter.empty] * (len(arguments.args) - len(values)) + values
+    made = [
+        Parameter(x.arg, kind, default=value, annotation=_annotation(x))
+        for x, value in zip(arguments.args, values, strict=True)
+    ]
+    if arguments.kwarg:
+        kwarg = arguments.kwarg
+        made.append(Parameter(kwarg.arg, Parameter.VAR_KEYWORD, annotation=_annotation(kwarg)))
+    return made
+
+
+def _annotation(node: ast.arg) -> Any:
+    return ast.unparse(node.annotation) if node.annotation else Parameter.empty
+
+
+def _default(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return _Omitted()
