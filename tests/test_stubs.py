@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import inspect
 from pathlib import Path
@@ -87,20 +88,20 @@ def as_written(function: Any) -> str:
     for parameter in inspect.signature(function).parameters.values():
         text = "**" * (parameter.kind is parameter.VAR_KEYWORD) + parameter.name
         if parameter.default is not parameter.empty:
-            value = repr(parameter.default)
-            text += "=" + ("..." if " object at " in value else value)
+            plain = isinstance(parameter.default, (type(None), bool, int, float, str, tuple))
+            text += "=" + (repr(parameter.default) if plain else "...")
         texts.append(text)
     return ", ".join(texts)
 
 
-@pytest.mark.parametrize("space", ["layers", "keras.layers"])
+@pytest.mark.parametrize("space", ["layers", "keras.layers", "compat.v2.nn", "compat.v2.math"])
 def test_signatures_that_derive_from_others_are_spelled_out(
     build_stubs: ModuleType, space: str
 ) -> None:
     stub = build_stubs.stubs(public_names())[f"{space.replace('.', '/')}/__init__.pyi"]
-    namespace = {"layers": tf.layers, "keras.layers": tf.keras.layers}[space]
+    namespace = functools.reduce(getattr, space.split("."), tf)
     written = written_out(stub)
-    assert {"layers": "conv2d", "keras.layers": "Conv2D"}[space] in written
+    assert len(written) >= 10
     for name, parameters in written.items():
         found = getattr(namespace, name)
         assert as_written(found.__init__ if inspect.isclass(found) else found) == parameters, name

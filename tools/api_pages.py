@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from build_stubs import read_table
-from layer_signatures import derived
+from derived_signatures import derived
 
 ROOT_PAGE = "tf"
 LONGEST = 84  # a call that is longer has one argument a line

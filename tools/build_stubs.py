@@ -5,7 +5,7 @@ stub file per namespace from the same table (`src/stillflow/_api.py`):
 
     from stillflow.ops.nn.activations import relu as relu
 
-Where a signature derives from another one (layers), the stub spells it out: layer_signatures.py.
+Where a signature derives from another one (layers), the stub spells it out: derived_signatures.py.
 
 A checkout has no stubs: they would hide our own modules from our own type checker. To look at them,
 `python tools/build_stubs.py FOLDER`.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from layer_signatures import derived
+from derived_signatures import derived
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stillflow"

@@ -15,6 +15,7 @@ from stillflow.ops.image.cropping import crop_and_resize_op
 from stillflow.ops.image.glimpses import extract_glimpse_op
 from stillflow.ops.image.resizing import RESIZERS
 from stillflow.ops.image.scaling import scale_and_translate_op
+from stillflow.util.newer_arguments import handed_on
 
 
 @export("compat.v2.image.ResizeMethod")
@@ -163,11 +164,6 @@ def extract_glimpse(
     )  # fmt: skip
 
 
-@export("compat.v2.image.draw_bounding_boxes")
-def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
-    """Images with boxes drawn in; see `tf.image.draw_bounding_boxes`.
-
-    Args:
-      colors: `[colours, channels]`, taken in turn; None for the usual ones.
-    """
-    return drawing.draw_bounding_boxes(images, boxes, name, colors)
+draw_bounding_boxes = export("compat.v2.image.draw_bounding_boxes")(
+    handed_on("images, boxes, colors, name=None", drawing, "draw_bounding_boxes")
+)

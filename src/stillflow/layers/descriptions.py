@@ -1,6 +1,6 @@
 """Docstrings of the functions of `tf.layers`, from descriptions of their arguments.
 
-This module imports the standard library only, since tools/layer_signatures.py reads it for the API
+This module imports the standard library only: tools/derived_signatures.py loads it for the API
 reference.
 """
 

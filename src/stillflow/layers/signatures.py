@@ -2,7 +2,7 @@
 
 The arguments of a layer stand once, in the constructor of its class in `keras.layers`. Classes of
 other ranks change default values. `tf.layers` adds the arguments of variable scopes. This module
-imports the standard library only, since tools/build_stubs.py uses its rules for the wheel's stubs.
+imports the standard library only: tools/derived_signatures.py applies its rules for the stubs.
 """
 
 from __future__ import annotations

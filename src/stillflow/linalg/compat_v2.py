@@ -6,19 +6,12 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
-from stillflow.graph.operation import Tensor
+from stillflow.util.newer_arguments import handed_on
 
 # By path, since public functions of the packages hide modules of their names.
 norms: Any = LazyModule("stillflow.linalg.norms")
 
 
-@export("compat.v2.norm", "compat.v2.linalg.norm")
-def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
-    keepdims: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """See `tf.norm`."""
-    return norms.norm(tensor, ord, axis, keepdims, name)  # type: ignore[no-any-return]
+norm = export("compat.v2.norm", "compat.v2.linalg.norm")(
+    handed_on('tensor, ord="euclidean", axis=None, keepdims=None, name=None', norms, "norm")
+)

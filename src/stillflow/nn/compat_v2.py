@@ -15,6 +15,7 @@ from stillflow.ops.nn import in_top_k as top_k
 from stillflow.ops.nn.fractional_pooling import fractional_avg_pool_op, fractional_max_pool_op
 from stillflow.ops.nn.pooling_argmax import max_pool_with_argmax_op
 from stillflow.ops.nn.windows import sequence
+from stillflow.util.newer_arguments import handed_on
 
 # By path, since the public functions of the package hide submodules of their names.
 batch_normalization: Any = LazyModule("stillflow.nn.batch_normalization")
@@ -37,10 +38,9 @@ def _nhwc_only(data_format: str) -> None:
 # ---- activations, losses
 
 
-@export("compat.v2.nn.crelu")
-def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
-    """See `tf.nn.crelu`."""
-    return activations.crelu(features, name=name, axis=axis)
+crelu = export("compat.v2.nn.crelu")(
+    handed_on("features, axis=-1, name=None", activations, "crelu")
+)
 
 
 @export("compat.v2.nn.softmax", "compat.v2.math.softmax")
@@ -63,36 +63,24 @@ def softmax_cross_entropy_with_logits(
     return cross_entropy.softmax_cross_entropy_with_logits_v2(labels, logits, axis, name)
 
 
-@export("compat.v2.nn.sparse_softmax_cross_entropy_with_logits")
-def sparse_softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, name: str | None = None
-) -> Tensor:
-    """See `tf.nn.sparse_softmax_cross_entropy_with_logits`."""
-    return cross_entropy.sparse_softmax_cross_entropy_with_logits(
-        labels=labels, logits=logits, name=name
-    )
+sparse_softmax_cross_entropy_with_logits = export(
+    "compat.v2.nn.sparse_softmax_cross_entropy_with_logits"
+)(handed_on("labels, logits, name=None", cross_entropy, "sparse_softmax_cross_entropy_with_logits"))
 
 
-@export("compat.v2.nn.sigmoid_cross_entropy_with_logits")
-def sigmoid_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, name: str | None = None
-) -> Tensor:
-    """See `tf.nn.sigmoid_cross_entropy_with_logits`."""
-    return losses.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
+sigmoid_cross_entropy_with_logits = export("compat.v2.nn.sigmoid_cross_entropy_with_logits")(
+    handed_on("labels=None, logits=None, name=None", losses, "sigmoid_cross_entropy_with_logits")
+)
 
 
-@export("compat.v2.nn.weighted_cross_entropy_with_logits")
-def weighted_cross_entropy_with_logits(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
-) -> Tensor:
-    """See `tf.nn.weighted_cross_entropy_with_logits`."""
-    return losses.weighted_cross_entropy_with_logits(labels, logits, pos_weight, name)
+weighted_cross_entropy_with_logits = export("compat.v2.nn.weighted_cross_entropy_with_logits")(
+    handed_on("labels, logits, pos_weight, name=None", losses, "weighted_cross_entropy_with_logits")
+)
 
 
-@export("compat.v2.nn.in_top_k", "compat.v2.math.in_top_k")
-def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
-    """See `tf.nn.in_top_k`."""
-    return top_k.in_top_k(predictions, targets, k, name)
+in_top_k = export("compat.v2.nn.in_top_k", "compat.v2.math.in_top_k")(
+    handed_on("targets, predictions, k, name=None", top_k, "in_top_k")
+)
 
 
 # ---- convolutions
@@ -321,12 +309,9 @@ def fractional_avg_pool(
 # ---- moments, normalization
 
 
-@export("compat.v2.nn.l2_normalize", "compat.v2.math.l2_normalize", "compat.v2.linalg.l2_normalize")
-def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
-) -> Tensor:
-    """See `tf.nn.l2_normalize`."""
-    return first_moments.l2_normalize(x, axis, epsilon, name)
+l2_normalize = export(
+    "compat.v2.nn.l2_normalize", "compat.v2.math.l2_normalize", "compat.v2.linalg.l2_normalize"
+)(handed_on("x, axis=None, epsilon=1e-12, name=None", first_moments, "l2_normalize"))
 
 
 @export("compat.v2.nn.moments")
@@ -373,65 +358,43 @@ def batch_norm_with_global_normalization(
 # ---- embeddings, sampled losses
 
 
-@export("compat.v2.nn.embedding_lookup")
-def embedding_lookup(
-    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
-) -> Tensor:
-    """See `tf.nn.embedding_lookup`; parts hold blocks of rows."""
-    return embedding.embedding_lookup(params, ids, "div", name, max_norm=max_norm)
-
-
-@export("compat.v2.nn.embedding_lookup_sparse")
-def embedding_lookup_sparse(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
-    combiner: str | None = None,
-    max_norm: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """See `tf.nn.embedding_lookup_sparse`; parts hold blocks of rows."""
-    return embedding.embedding_lookup_sparse(
-        params, sp_ids, sp_weights, "div", name, combiner, max_norm
+embedding_lookup = export("compat.v2.nn.embedding_lookup")(
+    handed_on(
+        "params, ids, max_norm=None, name=None",
+        embedding,
+        "embedding_lookup",
+        given={"partition_strategy": "div"},
     )
+)
 
 
-@export("compat.v2.nn.nce_loss")
-def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = False,
-    name: str = "nce_loss",
-) -> Tensor:
-    """See `tf.nn.nce_loss`; parts hold blocks of rows."""
-    return sampled.nce_loss(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
-        remove_accidental_hits, "div", name,
-    )  # fmt: skip
+embedding_lookup_sparse = export("compat.v2.nn.embedding_lookup_sparse")(
+    handed_on(
+        "params, sp_ids, sp_weights, combiner=None, max_norm=None, name=None",
+        embedding,
+        "embedding_lookup_sparse",
+        given={"partition_strategy": "div"},
+    )
+)
 
 
-@export("compat.v2.nn.sampled_softmax_loss")
-def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = True,
-    seed: int | None = None,
-    name: str = "sampled_softmax_loss",
-) -> Tensor:
-    """See `tf.nn.sampled_softmax_loss`; parts hold blocks of rows."""
-    return sampled.sampled_softmax_loss(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
-        remove_accidental_hits, "div", name, seed,
-    )  # fmt: skip
+nce_loss = export("compat.v2.nn.nce_loss")(
+    handed_on(
+        "weights, biases, labels, inputs, num_sampled, num_classes, num_true=1, "
+        'sampled_values=None, remove_accidental_hits=False, name="nce_loss"',
+        sampled,
+        "nce_loss",
+        given={"partition_strategy": "div"},
+    )
+)
+
+
+sampled_softmax_loss = export("compat.v2.nn.sampled_softmax_loss")(
+    handed_on(
+        "weights, biases, labels, inputs, num_sampled, num_classes, num_true=1, "
+        'sampled_values=None, remove_accidental_hits=True, seed=None, name="sampled_softmax_loss"',
+        sampled,
+        "sampled_softmax_loss",
+        given={"partition_strategy": "div"},
+    )
+)

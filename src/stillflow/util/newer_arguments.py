@@ -1,31 +1,37 @@
-"""Functions that take a newer order or names of arguments and hand them on to older functions."""
+"""Functions whose arguments have a newer order or newer names than those that they call."""
 
 from __future__ import annotations
 
-import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
 
 def handed_on(
-    shape: Callable[..., Any], module: Any, name: str, **fixed: Any
+    arguments: str, module: Any, name: str, given: dict[str, Any] | None = None, **objects: Any
 ) -> Callable[..., Any]:
-    """Return a function with the signature `shape` that calls a module's function by keywords.
+    """Make a function that calls a module's function with its arguments, by name.
+
+    The wheel's stubs and the API reference read the arguments from the source
+    (tools/derived_signatures.py).
 
     Args:
-      shape: has the arguments and defaults; what it returns is not looked at.
+      arguments: as they stand in a definition; the default value is "..." for an object.
       module: has the function; a `LazyModule` is not loaded before the first call.
       name: of the function in the module.
-      **fixed: further arguments that the module's function always gets.
+      given: further arguments that the module's function always gets.
+      **objects: the default values that are objects, by the names of their arguments.
     """
-    signature = inspect.signature(shape)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        return getattr(module, name)(**given.arguments, **fixed)
-
-    call.__name__ = call.__qualname__ = name
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    call.__doc__ = f"See `{name}` of TensorFlow 1, whose arguments stand in another order."
-    return call
+    frame = sys._getframe(1)
+    scope = {"__name__": frame.f_globals["__name__"], "_module": module, "_given": given or {}}
+    text = f"def {name}({arguments}): return _module.{name}(**locals(), **_given)"
+    # The line of the caller is the one that tracebacks show.
+    place = "\n" * (frame.f_lineno - 1)
+    exec(compile(place + text, frame.f_code.co_filename, "exec", dont_inherit=True), scope)
+    made: Any = scope[name]
+    if objects:
+        code, values = made.__code__, made.__defaults__
+        optional = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+        made.__defaults__ = tuple(map(objects.get, optional, values))
+    made.__doc__ = f"See `{name}` of TensorFlow 1, whose arguments stand in another order."
+    return made  # type: ignore[no-any-return]

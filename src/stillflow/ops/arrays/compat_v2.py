@@ -8,6 +8,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.util.newer_arguments import handed_on
 
 # By path, since public functions of the packages hide modules of their names.
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
@@ -22,28 +23,22 @@ depth: Any = LazyModule("stillflow.ops.nn.depth_to_space")
 space: Any = LazyModule("stillflow.ops.arrays.space_to_batch")
 
 
-@export("compat.v2.expand_dims")
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
-    """See `tf.expand_dims`."""
-    return shapes.expand_dims(input, axis, name)  # type: ignore[no-any-return]
+expand_dims = export("compat.v2.expand_dims")(
+    handed_on("input, axis, name=None", shapes, "expand_dims")
+)
 
 
-@export("compat.v2.squeeze")
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """See `tf.squeeze`."""
-    return shapes.squeeze(input, axis, name)  # type: ignore[no-any-return]
+squeeze = export("compat.v2.squeeze")(handed_on("input, axis=None, name=None", shapes, "squeeze"))
 
 
-@export("compat.v2.shape")
-def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """See `tf.shape`."""
-    return shapes.shape(input, name, out_type)  # type: ignore[no-any-return]
+shape = export("compat.v2.shape")(
+    handed_on("input, out_type=..., name=None", shapes, "shape", out_type=dtypes.int32)
+)
 
 
-@export("compat.v2.size")
-def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """See `tf.size`."""
-    return shapes.size(input, name, out_type)  # type: ignore[no-any-return]
+size = export("compat.v2.size")(
+    handed_on("input, out_type=..., name=None", shapes, "size", out_type=dtypes.int32)
+)
 
 
 @export("compat.v2.zeros_like")
@@ -58,79 +53,50 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     return fill.ones_like(input, dtype, name)  # type: ignore[no-any-return]
 
 
-@export("compat.v2.gather")
-def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: int = 0,
-    name: str | None = None,
-) -> Tensor:
-    """See `tf.gather`."""
-    return gathering.gather(params, indices, validate_indices, name, axis, batch_dims)  # type: ignore[no-any-return]
+gather = export("compat.v2.gather")(
+    handed_on(
+        "params, indices, validate_indices=None, axis=None, batch_dims=0, name=None",
+        gathering,
+        "gather",
+    )
+)
 
 
-@export("compat.v2.gather_nd")
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
-    """See `tf.gather_nd`."""
-    return gathering_nd.gather_nd(params, indices, name, batch_dims)  # type: ignore[no-any-return]
+gather_nd = export("compat.v2.gather_nd")(
+    handed_on("params, indices, batch_dims=0, name=None", gathering_nd, "gather_nd")
+)
 
 
-@export("compat.v2.transpose")
-def transpose(
-    a: Any, perm: Any = None, conjugate: bool = False, name: str | None = "transpose",
-) -> Tensor:
-    """See `tf.transpose`."""
-    return transposing.transpose(a, perm, name, conjugate)  # type: ignore[no-any-return]
+transpose = export("compat.v2.transpose")(
+    handed_on('a, perm=None, conjugate=False, name="transpose"', transposing, "transpose")
+)
 
 
-@export("compat.v2.pad")
-def pad(
-    tensor: Any,
-    paddings: Any,
-    mode: str = "CONSTANT",
-    constant_values: Any = 0,
-    name: str | None = None,
-) -> Tensor:
-    """See `tf.pad`."""
-    return padding.pad(tensor, paddings, mode, name, constant_values)  # type: ignore[no-any-return]
+pad = export("compat.v2.pad")(
+    handed_on('tensor, paddings, mode="CONSTANT", constant_values=0, name=None', padding, "pad")
+)
 
 
-@export("compat.v2.reverse_sequence")
-def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
-    seq_axis: int | None = None,
-    batch_axis: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """See `tf.reverse_sequence`."""
-    return reverse.reverse_sequence(input, seq_lengths, seq_axis, batch_axis, name)  # type: ignore[no-any-return]
+reverse_sequence = export("compat.v2.reverse_sequence")(
+    handed_on(
+        "input, seq_lengths, seq_axis=None, batch_axis=None, name=None", reverse, "reverse_sequence"
+    )
+)
 
 
-@export("compat.v2.boolean_mask")
-def boolean_mask(
-    tensor: Any, mask: Any, axis: Any = None, name: str | None = "boolean_mask",
-) -> Tensor:
-    """See `tf.boolean_mask`."""
-    return masks.boolean_mask(tensor, mask, name, axis)  # type: ignore[no-any-return]
+boolean_mask = export("compat.v2.boolean_mask")(
+    handed_on('tensor, mask, axis=None, name="boolean_mask"', masks, "boolean_mask")
+)
 
 
-@export("compat.v2.nn.depth_to_space")
-def depth_to_space(
-    input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None,
-) -> Tensor:
-    """See `tf.nn.depth_to_space`."""
-    return depth.depth_to_space(input, block_size, name, data_format)  # type: ignore[no-any-return]
+depth_to_space = export("compat.v2.nn.depth_to_space")(
+    handed_on('input, block_size, data_format="NHWC", name=None', depth, "depth_to_space")
+)
 
 
-@export("compat.v2.nn.space_to_depth")
-def space_to_depth(
-    input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None,
-) -> Tensor:
-    """See `tf.nn.space_to_depth`."""
-    return depth.space_to_depth(input, block_size, name, data_format)  # type: ignore[no-any-return]
+space_to_depth = export("compat.v2.nn.space_to_depth")(
+    handed_on('input, block_size, data_format="NHWC", name=None', depth, "space_to_depth")
+)
 
 
 @export("compat.v2.space_to_batch", "compat.v2.nn.space_to_batch")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph.export import export_value
+from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.util.newer_arguments import handed_on
 
@@ -15,35 +15,30 @@ loops: Any = LazyModule("stillflow.ops.control_flow.while_loop")
 control: Any = LazyModule("stillflow.ops.control_flow.identity_and_group")
 
 
-case = export_value(
-    "compat.v2.case",
+case = export("compat.v2.case")(
     handed_on(
-        lambda pred_fn_pairs, default=None, exclusive=False, strict=False, name="case": None,
-        cases,
-        "case",
-    ),
+        'pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"', cases, "case"
+    )
 )
 
 
-cond = export_value(
-    "compat.v2.cond",
-    handed_on(
-        lambda pred, true_fn=None, false_fn=None, name=None: None, conds, "cond", strict=True
-    ),
+cond = export("compat.v2.cond")(
+    handed_on("pred, true_fn=None, false_fn=None, name=None", conds, "cond", given={"strict": True})
 )
 
 
-while_loop = export_value(
-    "compat.v2.while_loop",
+while_loop = export("compat.v2.while_loop")(
     handed_on(
-        lambda cond, body, loop_vars, shape_invariants=None, parallel_iterations=10,
-        back_prop=True, swap_memory=False, maximum_iterations=None, name=None: None,
-        loops, "while_loop", return_same_structure=True,
-    ),
-)  # fmt: skip
+        "cond, body, loop_vars, shape_invariants=None, parallel_iterations=10, "
+        ""
+        "back_prop=True, swap_memory=False, maximum_iterations=None, name=None",
+        loops,
+        "while_loop",
+        given={"return_same_structure": True},
+    )
+)
 
 
-tuple_ = export_value(
-    "compat.v2.tuple",
-    handed_on(lambda tensors, control_inputs=None, name=None: None, control, "tuple_"),
+tuple_ = export("compat.v2.tuple")(
+    handed_on("tensors, control_inputs=None, name=None", control, "tuple_")
 )

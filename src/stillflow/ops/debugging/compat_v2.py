@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph.export import export, export_value
+from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.util.newer_arguments import handed_on
@@ -16,127 +16,84 @@ numerics: Any = LazyModule("stillflow.ops.debugging.numerics")
 types: Any = LazyModule("stillflow.ops.debugging.types")
 
 
-assert_equal = export_value(
-    "compat.v2.assert_equal",
-    "compat.v2.debugging.assert_equal",
-    handed_on(
-        lambda x, y, message=None, summarize=None, name=None: None, comparisons, "assert_equal"
-    ),
+_PAIR = "x, y, message=None, summarize=None, name=None"
+_ONE = "x, message=None, summarize=None, name=None"
+assert_equal = export("compat.v2.assert_equal", "compat.v2.debugging.assert_equal")(
+    handed_on(_PAIR, comparisons, "assert_equal")
 )
 
 
-assert_greater = export_value(
-    "compat.v2.assert_greater",
-    "compat.v2.debugging.assert_greater",
-    handed_on(
-        lambda x, y, message=None, summarize=None, name=None: None, comparisons, "assert_greater"
-    ),
+assert_greater = export("compat.v2.assert_greater", "compat.v2.debugging.assert_greater")(
+    handed_on(_PAIR, comparisons, "assert_greater")
 )
 
 
-assert_less = export_value(
-    "compat.v2.assert_less",
-    "compat.v2.debugging.assert_less",
-    handed_on(
-        lambda x, y, message=None, summarize=None, name=None: None, comparisons, "assert_less"
-    ),
+assert_less = export("compat.v2.assert_less", "compat.v2.debugging.assert_less")(
+    handed_on(_PAIR, comparisons, "assert_less")
 )
 
 
-assert_greater_equal = export_value(
-    "compat.v2.debugging.assert_greater_equal",
-    handed_on(
-        lambda x, y, message=None, summarize=None, name=None: None,
-        comparisons,
-        "assert_greater_equal",
-    ),
+assert_greater_equal = export("compat.v2.debugging.assert_greater_equal")(
+    handed_on(_PAIR, comparisons, "assert_greater_equal")
 )
 
 
-assert_less_equal = export_value(
-    "compat.v2.debugging.assert_less_equal",
-    handed_on(
-        lambda x, y, message=None, summarize=None, name=None: None, comparisons, "assert_less_equal"
-    ),
+assert_less_equal = export("compat.v2.debugging.assert_less_equal")(
+    handed_on(_PAIR, comparisons, "assert_less_equal")
 )
 
 
-assert_none_equal = export_value(
-    "compat.v2.debugging.assert_none_equal",
-    handed_on(
-        lambda x, y, summarize=None, message=None, name=None: None, comparisons, "assert_none_equal"
-    ),
+assert_none_equal = export("compat.v2.debugging.assert_none_equal")(
+    handed_on("x, y, summarize=None, message=None, name=None", comparisons, "assert_none_equal")
 )
 
 
-assert_near = export_value(
-    "compat.v2.debugging.assert_near",
+assert_near = export("compat.v2.debugging.assert_near")(
     handed_on(
-        lambda x, y, rtol=None, atol=None, message=None, summarize=None, name=None: None,
+        "x, y, rtol=None, atol=None, message=None, summarize=None, name=None",
         comparisons,
         "assert_near",
-    ),
+    )
 )
 
 
-assert_negative = export_value(
-    "compat.v2.debugging.assert_negative",
-    handed_on(
-        lambda x, message=None, summarize=None, name=None: None, comparisons, "assert_negative"
-    ),
+assert_negative = export("compat.v2.debugging.assert_negative")(
+    handed_on(_ONE, comparisons, "assert_negative")
 )
 
 
-assert_positive = export_value(
-    "compat.v2.debugging.assert_positive",
-    handed_on(
-        lambda x, message=None, summarize=None, name=None: None, comparisons, "assert_positive"
-    ),
+assert_positive = export("compat.v2.debugging.assert_positive")(
+    handed_on(_ONE, comparisons, "assert_positive")
 )
 
 
-assert_non_negative = export_value(
-    "compat.v2.debugging.assert_non_negative",
-    handed_on(
-        lambda x, message=None, summarize=None, name=None: None, comparisons, "assert_non_negative"
-    ),
+assert_non_negative = export("compat.v2.debugging.assert_non_negative")(
+    handed_on(_ONE, comparisons, "assert_non_negative")
 )
 
 
-assert_non_positive = export_value(
-    "compat.v2.debugging.assert_non_positive",
-    handed_on(
-        lambda x, message=None, summarize=None, name=None: None, comparisons, "assert_non_positive"
-    ),
+assert_non_positive = export("compat.v2.debugging.assert_non_positive")(
+    handed_on(_ONE, comparisons, "assert_non_positive")
 )
 
 
-assert_rank = export_value(
-    "compat.v2.assert_rank",
-    "compat.v2.debugging.assert_rank",
-    handed_on(lambda x, rank, message=None, name=None: None, ranks, "assert_rank"),
+assert_rank = export("compat.v2.assert_rank", "compat.v2.debugging.assert_rank")(
+    handed_on("x, rank, message=None, name=None", ranks, "assert_rank")
 )
 
 
-assert_rank_at_least = export_value(
-    "compat.v2.debugging.assert_rank_at_least",
-    handed_on(lambda x, rank, message=None, name=None: None, ranks, "assert_rank_at_least"),
+assert_rank_at_least = export("compat.v2.debugging.assert_rank_at_least")(
+    handed_on("x, rank, message=None, name=None", ranks, "assert_rank_at_least")
 )
 
 
-assert_rank_in = export_value(
-    "compat.v2.debugging.assert_rank_in",
-    handed_on(lambda x, ranks, message=None, name=None: None, ranks, "assert_rank_in"),
+assert_rank_in = export("compat.v2.debugging.assert_rank_in")(
+    handed_on("x, ranks, message=None, name=None", ranks, "assert_rank_in")
 )
 
 
-assert_shapes = export_value(
-    "compat.v2.debugging.assert_shapes",
-    handed_on(
-        lambda shapes, data=None, summarize=None, message=None, name=None: None,
-        ranks,
-        "assert_shapes",
-    ),
+assert_shapes = export("compat.v2.debugging.assert_shapes")(
+    handed_on("shapes, data=None, summarize=None, message=None, name=None", ranks, "assert_shapes")
 )
 
 

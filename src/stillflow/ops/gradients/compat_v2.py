@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph.export import export_value
+from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.util.newer_arguments import handed_on
@@ -14,22 +14,23 @@ gradient_ops: Any = LazyModule("stillflow.ops.gradients.gradients")
 hessian_ops: Any = LazyModule("stillflow.ops.gradients.hessians")
 
 
-gradients = export_value(
-    "compat.v2.gradients",
+gradients = export("compat.v2.gradients")(
     handed_on(
-        lambda ys, xs, grad_ys=None, name="gradients", gate_gradients=False,
-        aggregation_method=None, stop_gradients=None,
-        unconnected_gradients=UnconnectedGradients.NONE: None,
-        gradient_ops, "gradients", colocate_gradients_with_ops=True,
-    ),
-)  # fmt: skip
+        'ys, xs, grad_ys=None, name="gradients", gate_gradients=False, '
+        "aggregation_method=None, stop_gradients=None, "
+        "unconnected_gradients=...",
+        gradient_ops,
+        "gradients",
+        given={"colocate_gradients_with_ops": True},
+        unconnected_gradients=UnconnectedGradients.NONE,
+    )
+)
 
 
-hessians = export_value(
-    "compat.v2.hessians",
+hessians = export("compat.v2.hessians")(
     handed_on(
-        lambda ys, xs, gate_gradients=False, aggregation_method=None, name="hessians": None,
+        'ys, xs, gate_gradients=False, aggregation_method=None, name="hessians"',
         hessian_ops,
         "hessians",
-    ),
+    )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.graph.export import export_value
+from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.util.newer_arguments import handed_on
 
@@ -15,47 +15,43 @@ parsing: Any = LazyModule("stillflow.ops.io.parsing.functions")
 serialization: Any = LazyModule("stillflow.ops.sparse.serialization")
 
 
-decode_csv = export_value(
-    "compat.v2.io.decode_csv",
+decode_csv = export("compat.v2.io.decode_csv")(
     handed_on(
-        lambda records, record_defaults, field_delim=",", use_quote_delim=True, na_value="",
-        select_cols=None, name=None: None,
-        csv, "decode_csv",
-    ),
-)  # fmt: skip
-
-
-parse_example = export_value(
-    "compat.v2.io.parse_example",
-    handed_on(
-        lambda serialized, features, example_names=None, name=None: None, parsing, "parse_example"
-    ),
+        'records, record_defaults, field_delim=",", use_quote_delim=True, na_value="", '
+        "select_cols=None, name=None",
+        csv,
+        "decode_csv",
+    )
 )
 
 
-parse_single_example = export_value(
-    "compat.v2.io.parse_single_example",
-    handed_on(
-        lambda serialized, features, example_names=None, name=None: None,
-        parsing,
-        "parse_single_example",
-    ),
+parse_example = export("compat.v2.io.parse_example")(
+    handed_on("serialized, features, example_names=None, name=None", parsing, "parse_example")
 )
 
 
-serialize_sparse = export_value(
-    "compat.v2.io.serialize_sparse",
+parse_single_example = export("compat.v2.io.parse_single_example")(
     handed_on(
-        lambda sp_input, out_type=dtypes.string, name=None: None, serialization, "serialize_sparse"
-    ),
+        "serialized, features, example_names=None, name=None", parsing, "parse_single_example"
+    )
 )
 
 
-serialize_many_sparse = export_value(
-    "compat.v2.io.serialize_many_sparse",
+serialize_sparse = export("compat.v2.io.serialize_sparse")(
     handed_on(
-        lambda sp_input, out_type=dtypes.string, name=None: None,
+        "sp_input, out_type=..., name=None",
+        serialization,
+        "serialize_sparse",
+        out_type=dtypes.string,
+    )
+)
+
+
+serialize_many_sparse = export("compat.v2.io.serialize_many_sparse")(
+    handed_on(
+        "sp_input, out_type=..., name=None",
         serialization,
         "serialize_many_sparse",
-    ),
+        out_type=dtypes.string,
+    )
 )

@@ -8,6 +8,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.util.newer_arguments import handed_on
 
 # By path, since public functions of the packages hide modules of their names.
 reductions: Any = LazyModule("stillflow.ops.math.reductions")
@@ -16,84 +17,65 @@ binary: Any = LazyModule("stillflow.ops.math.binary")
 counting: Any = LazyModule("stillflow.ops.math.counting")
 
 
-@export("compat.v2.reduce_sum", "compat.v2.math.reduce_sum")
-def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
-) -> Tensor:
-    """See `tf.reduce_sum`."""
-    return reductions.reduce_sum(input_tensor, axis, keepdims, name)  # type: ignore[no-any-return]
+_REDUCTION = "input_tensor, axis=None, keepdims=False, name=None"
+reduce_sum = export("compat.v2.reduce_sum", "compat.v2.math.reduce_sum")(
+    handed_on(_REDUCTION, reductions, "reduce_sum")
+)
 
 
-@export("compat.v2.reduce_prod", "compat.v2.math.reduce_prod")
-def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
-) -> Tensor:
-    """See `tf.reduce_prod`."""
-    return reductions.reduce_prod(input_tensor, axis, keepdims, name)  # type: ignore[no-any-return]
+reduce_prod = export("compat.v2.reduce_prod", "compat.v2.math.reduce_prod")(
+    handed_on(_REDUCTION, reductions, "reduce_prod")
+)
 
 
-@export("compat.v2.reduce_max", "compat.v2.math.reduce_max")
-def reduce_max(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
-) -> Tensor:
-    """See `tf.reduce_max`."""
-    return reductions.reduce_max(input_tensor, axis, keepdims, name)  # type: ignore[no-any-return]
+reduce_max = export("compat.v2.reduce_max", "compat.v2.math.reduce_max")(
+    handed_on(_REDUCTION, reductions, "reduce_max")
+)
 
 
-@export("compat.v2.reduce_min", "compat.v2.math.reduce_min")
-def reduce_min(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
-) -> Tensor:
-    """See `tf.reduce_min`."""
-    return reductions.reduce_min(input_tensor, axis, keepdims, name)  # type: ignore[no-any-return]
+reduce_min = export("compat.v2.reduce_min", "compat.v2.math.reduce_min")(
+    handed_on(_REDUCTION, reductions, "reduce_min")
+)
 
 
-@export("compat.v2.reduce_mean", "compat.v2.math.reduce_mean")
-def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
-) -> Tensor:
-    """See `tf.reduce_mean`."""
-    return reductions.reduce_mean(input_tensor, axis, keepdims, name)  # type: ignore[no-any-return]
+reduce_mean = export("compat.v2.reduce_mean", "compat.v2.math.reduce_mean")(
+    handed_on(_REDUCTION, reductions, "reduce_mean")
+)
 
 
-@export("compat.v2.reduce_all", "compat.v2.math.reduce_all")
-def reduce_all(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
-) -> Tensor:
-    """See `tf.reduce_all`."""
-    return reductions.reduce_all(input_tensor, axis, keepdims, name)  # type: ignore[no-any-return]
+reduce_all = export("compat.v2.reduce_all", "compat.v2.math.reduce_all")(
+    handed_on(_REDUCTION, reductions, "reduce_all")
+)
 
 
-@export("compat.v2.reduce_any", "compat.v2.math.reduce_any")
-def reduce_any(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
-) -> Tensor:
-    """See `tf.reduce_any`."""
-    return reductions.reduce_any(input_tensor, axis, keepdims, name)  # type: ignore[no-any-return]
+reduce_any = export("compat.v2.reduce_any", "compat.v2.math.reduce_any")(
+    handed_on(_REDUCTION, reductions, "reduce_any")
+)
 
 
-@export("compat.v2.reduce_logsumexp", "compat.v2.math.reduce_logsumexp")
-def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
-) -> Tensor:
-    """See `tf.reduce_logsumexp`."""
-    return reductions.reduce_logsumexp(input_tensor, axis, keepdims, name)  # type: ignore[no-any-return]
+reduce_logsumexp = export("compat.v2.reduce_logsumexp", "compat.v2.math.reduce_logsumexp")(
+    handed_on(_REDUCTION, reductions, "reduce_logsumexp")
+)
 
 
-@export("compat.v2.argmax", "compat.v2.math.argmax")
-def argmax(
-    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None,
-) -> Tensor:
-    """See `tf.argmax`."""
-    return positions.argmax(input, axis, name, output_type=output_type)  # type: ignore[no-any-return]
+argmax = export("compat.v2.argmax", "compat.v2.math.argmax")(
+    handed_on(
+        "input, axis=None, output_type=..., name=None",
+        positions,
+        "argmax",
+        output_type=dtypes.int64,
+    )
+)
 
 
-@export("compat.v2.argmin", "compat.v2.math.argmin")
-def argmin(
-    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None,
-) -> Tensor:
-    """See `tf.argmin`."""
-    return positions.argmin(input, axis, name, output_type=output_type)  # type: ignore[no-any-return]
+argmin = export("compat.v2.argmin", "compat.v2.math.argmin")(
+    handed_on(
+        "input, axis=None, output_type=..., name=None",
+        positions,
+        "argmin",
+        output_type=dtypes.int64,
+    )
+)
 
 
 @export("compat.v2.math.count_nonzero")
@@ -108,10 +90,9 @@ def count_nonzero(
     return reductions.count_nonzero(input, axis, bool(keepdims), dtype, name)  # type: ignore[no-any-return]
 
 
-@export("compat.v2.scalar_mul", "compat.v2.math.scalar_mul")
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
-    """See `tf.scalar_mul`."""
-    return binary.scalar_mul(scalar, x, name)  # type: ignore[no-any-return]
+scalar_mul = export("compat.v2.scalar_mul", "compat.v2.math.scalar_mul")(
+    handed_on("scalar, x, name=None", binary, "scalar_mul")
+)
 
 
 @export("compat.v2.math.bincount")

@@ -7,22 +7,20 @@ from typing import Any
 from stillflow.graph import dtypes, random_seed
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
-from stillflow.graph.operation import Tensor
+from stillflow.util.newer_arguments import handed_on
 
 # By path, since public functions of the packages hide modules of their names.
 poisson: Any = LazyModule("stillflow.ops.random.poisson")
 
 
-@export("compat.v2.random.poisson")
-def random_poisson(
-    shape: Any,
-    lam: Any,
-    dtype: Any = dtypes.float32,
-    seed: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """See `tf.random.poisson`."""
-    return poisson.random_poisson(lam, shape, dtype, seed, name)  # type: ignore[no-any-return]
+random_poisson = export("compat.v2.random.poisson")(
+    handed_on(
+        "shape, lam, dtype=..., seed=None, name=None",
+        poisson,
+        "random_poisson",
+        dtype=dtypes.float32,
+    )
+)
 
 
 @export("compat.v2.random.set_seed")

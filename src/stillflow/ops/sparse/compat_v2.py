@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph.export import export_value
+from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.util.newer_arguments import handed_on
 
@@ -14,57 +14,34 @@ rearranging: Any = LazyModule("stillflow.ops.sparse.rearranging")
 segments: Any = LazyModule("stillflow.ops.sparse.segment")
 
 
-sparse_add = export_value(
-    "compat.v2.sparse.add",
-    handed_on(lambda a, b, threshold=0: None, sparse_sums, "sparse_add"),
+_SEGMENTS = "data, indices, segment_ids, num_segments=None, name=None"
+sparse_add = export("compat.v2.sparse.add")(
+    handed_on("a, b, threshold=0", sparse_sums, "sparse_add")
 )
 
 
-sparse_concat = export_value(
-    "compat.v2.sparse.concat",
+sparse_concat = export("compat.v2.sparse.concat")(
     handed_on(
-        lambda axis, sp_inputs, expand_nonconcat_dims=False, name=None: None,
-        rearranging,
-        "sparse_concat",
-    ),
+        "axis, sp_inputs, expand_nonconcat_dims=False, name=None", rearranging, "sparse_concat"
+    )
 )
 
 
-sparse_split = export_value(
-    "compat.v2.sparse.split",
-    handed_on(
-        lambda sp_input=None, num_split=None, axis=None, name=None: None,
-        rearranging,
-        "sparse_split",
-    ),
+sparse_split = export("compat.v2.sparse.split")(
+    handed_on("sp_input=None, num_split=None, axis=None, name=None", rearranging, "sparse_split")
 )
 
 
-sparse_segment_sum = export_value(
-    "compat.v2.sparse.segment_sum",
-    handed_on(
-        lambda data, indices, segment_ids, num_segments=None, name=None: None,
-        segments,
-        "sparse_segment_sum",
-    ),
+sparse_segment_sum = export("compat.v2.sparse.segment_sum")(
+    handed_on(_SEGMENTS, segments, "sparse_segment_sum")
 )
 
 
-sparse_segment_mean = export_value(
-    "compat.v2.sparse.segment_mean",
-    handed_on(
-        lambda data, indices, segment_ids, num_segments=None, name=None: None,
-        segments,
-        "sparse_segment_mean",
-    ),
+sparse_segment_mean = export("compat.v2.sparse.segment_mean")(
+    handed_on(_SEGMENTS, segments, "sparse_segment_mean")
 )
 
 
-sparse_segment_sqrt_n = export_value(
-    "compat.v2.sparse.segment_sqrt_n",
-    handed_on(
-        lambda data, indices, segment_ids, num_segments=None, name=None: None,
-        segments,
-        "sparse_segment_sqrt_n",
-    ),
+sparse_segment_sqrt_n = export("compat.v2.sparse.segment_sqrt_n")(
+    handed_on(_SEGMENTS, segments, "sparse_segment_sqrt_n")
 )

@@ -8,6 +8,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.util.newer_arguments import handed_on
 
 # By path, since public functions of the packages hide modules of their names.
 elementwise: Any = LazyModule("stillflow.ops.strings.elementwise")
@@ -16,28 +17,19 @@ joining: Any = LazyModule("stillflow.ops.strings.joining")
 text_numbers: Any = LazyModule("stillflow.ops.strings.numbers")
 
 
-@export("compat.v2.strings.length")
-def string_length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """See `tf.strings.length`."""
-    return elementwise.string_length(input, name, unit)  # type: ignore[no-any-return]
+string_length = export("compat.v2.strings.length")(
+    handed_on('input, unit="BYTE", name=None', elementwise, "string_length")
+)
 
 
-@export("compat.v2.strings.substr")
-def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """See `tf.strings.substr`."""
-    return parts.substr(input, pos, len, name, unit)  # type: ignore[no-any-return]
+substr = export("compat.v2.strings.substr")(
+    handed_on('input, pos, len, unit="BYTE", name=None', parts, "substr")
+)
 
 
-@export("compat.v2.strings.reduce_join")
-def reduce_join(
-    inputs: Any,
-    axis: Any = None,
-    keepdims: bool = False,
-    separator: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """See `tf.strings.reduce_join`."""
-    return joining.reduce_join(inputs, axis, keepdims=keepdims, separator=separator, name=name)  # type: ignore[no-any-return]
+reduce_join = export("compat.v2.strings.reduce_join")(
+    handed_on('inputs, axis=None, keepdims=False, separator="", name=None', joining, "reduce_join")
+)
 
 
 @export("compat.v2.strings.to_hash_bucket")

@@ -1,7 +1,8 @@
-"""Signatures of layers that derive from others, read from the sources without importing them.
+"""Signatures of functions and classes that are not written out, read without importing the package.
 
-`src/stillflow/layers/signatures.py` has the rules. Editors cannot follow them, so the stubs of the
-wheel, and the API reference, say what comes out:
+Layers derive theirs from others by the rules of `src/stillflow/layers/signatures.py`; functions of
+`tf.compat.v2` have theirs in a string (`handed_on`). Editors cannot follow that, so the wheel's
+stubs and the API reference say what comes out:
 
     class Conv2D(_Conv2D):
         def __init__(self, filters: Any, kernel_size: Any, strides: Any = (1, 1), ...) -> None: ...
@@ -120,7 +121,7 @@ def derived(target: str) -> Derived | None:
       target: the name's home, as in "layers.convolutional:conv2d".
     """
     module, _, name = target.partition(":")
-    if ".layers." not in f".{module}." or module.startswith(("contrib.", "stillflow_contrib.")):
+    if not (module.startswith(("layers.", "keras.layers.")) or module.endswith(".compat_v2")):
         return None
     home = source(module)
     bound = home.bound.get(name)
@@ -128,12 +129,22 @@ def derived(target: str) -> Derived | None:
         parameters, is_derived = _constructor(home, bound)
         return Derived("class", parameters) if is_derived else None
     call = bound.args[0] if isinstance(bound, ast.Call) and bound.args else None
-    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "layer_function":
-        return None
-    return _function(home, call)
+    rule = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+    makers = {"layer_function": _layer_function, "handed_on": _handed_on}
+    return makers[rule](home, call) if rule in makers else None
 
 
-def _function(home: Source, call: ast.Call) -> Derived:
+def _handed_on(home: Source, call: ast.Call) -> Derived:
+    """The function that a call of `handed_on` makes."""
+    node = call.args[0]
+    text = ast.literal_eval(home.bound[node.id] if isinstance(node, ast.Name) else node)
+    function = ast.parse(f"def f({text}): ...").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    name = ast.literal_eval(call.args[2])
+    return Derived("def", _written(function.args), f"See `{name}` of TensorFlow 1.")
+
+
+def _layer_function(home: Source, call: ast.Call) -> Derived:
     """The function that a call of `layer_function` makes."""
     found = home.find(call.args[0])
     assert found, ast.unparse(call)
@@ -197,6 +208,7 @@ def _annotation(node: ast.arg) -> Any:
 
 def _default(node: ast.expr) -> Any:
     try:
-        return ast.literal_eval(node)
+        value = ast.literal_eval(node)
     except ValueError:
         return _Omitted()
+    return _Omitted() if value is ... else value
