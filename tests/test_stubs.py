@@ -94,14 +94,16 @@ def as_written(function: Any) -> str:
     return ", ".join(texts)
 
 
-@pytest.mark.parametrize("space", ["layers", "keras.layers", "compat.v2.nn", "compat.v2.math"])
+@pytest.mark.parametrize(
+    "space", ["layers", "keras.layers", "compat.v2.keras.layers", "compat.v2.math"]
+)
 def test_signatures_that_derive_from_others_are_spelled_out(
     build_stubs: ModuleType, space: str
 ) -> None:
     stub = build_stubs.stubs(public_names())[f"{space.replace('.', '/')}/__init__.pyi"]
     namespace = functools.reduce(getattr, space.split("."), tf)
     written = written_out(stub)
-    assert len(written) >= 10
+    assert len(written) >= 6
     for name, parameters in written.items():
         found = getattr(namespace, name)
         assert as_written(found.__init__ if inspect.isclass(found) else found) == parameters, name

@@ -107,6 +107,19 @@ class Source:
             return None
         return source(module).find(ast.Name(name))
 
+    def value(self, node: ast.expr) -> Any:
+        """The value of an expression of constants, and of names that are bound to such."""
+        if isinstance(node, ast.Name):
+            bound = self.bound.get(node.id)
+            return self.value(bound) if isinstance(bound, ast.expr) else getattr(rules, node.id)
+        if isinstance(node, ast.Starred):
+            return self.value(node.value)
+        if isinstance(node, ast.Tuple):
+            parts = [(x, self.value(x)) for x in node.elts]
+            lists = [v if isinstance(x, ast.Starred) else [v] for x, v in parts]
+            return tuple(item for part in lists for item in part)
+        return ast.literal_eval(node)
+
 
 @functools.cache
 def source(module: str) -> Source:
@@ -136,9 +149,7 @@ def derived(target: str) -> Derived | None:
 
 def _handed_on(home: Source, call: ast.Call) -> Derived:
     """The function that a call of `handed_on` makes."""
-    node = call.args[0]
-    text = ast.literal_eval(home.bound[node.id] if isinstance(node, ast.Name) else node)
-    function = ast.parse(f"def f({text}): ...").body[0]
+    function = ast.parse(f"def f({home.value(call.args[0])}): ...").body[0]
     assert isinstance(function, ast.FunctionDef)
     name = ast.literal_eval(call.args[2])
     return Derived("def", _written(function.args), f"See `{name}` of TensorFlow 1.")
@@ -173,17 +184,21 @@ def _constructor(home: Source, node: ast.ClassDef) -> tuple[list[Parameter], boo
 
 
 def _by_rule(home: Source, call: ast.Call) -> list[Parameter]:
+    """The parameters of a constructor that a call derives from another one."""
     init, *rest = call.args
     assert isinstance(init, ast.Attribute), ast.unparse(call)
     found = home.find(init.value)
     assert found, ast.unparse(call)
     parameters, _ = _constructor(*found)
-    names = [ast.literal_eval(node) for node in rest]
-    defaults = {x.arg: ast.literal_eval(x.value) for x in call.keywords}
-    if ast.unparse(call.func) == "scoped_constructor":
-        made: list[Parameter] = rules.scoped(parameters, _INITIALIZERS, names, defaults)
+    given = [home.value(node) for node in rest]
+    named = {str(x.arg): home.value(x.value) for x in call.keywords}
+    rule = ast.unparse(call.func)
+    if rule == "scoped_constructor":
+        made: list[Parameter] = rules.scoped(parameters, _INITIALIZERS, given, named)
+    elif rule == "recurrent_constructor":
+        made = rules.recurrent(parameters, *given, **named)
     else:
-        made = rules.changed([x for x in parameters if x.name not in names], defaults)
+        made = rules.changed([x for x in parameters if x.name not in given], named)
     return made
 
 

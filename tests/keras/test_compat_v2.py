@@ -7,23 +7,9 @@ import pytest
 
 import stillflow as tf
 from stillflow.eager.immediate import ImmediateGraph
-from stillflow.util.newer_arguments import handed_on
 from stillflow.util.tf_inspect import getfullargspec
 
 v2 = tf.compat.v2
-
-
-def test_arguments_are_handed_on_by_name():
-    class module:
-        @staticmethod
-        def older(a, c=0, b=0):
-            return a, b, c
-
-    newer = handed_on(lambda a, b=1: None, module, "older", c=5)
-    assert newer(1) == (1, 1, 5) and newer(1, b=2) == (1, 2, 5)
-    assert getfullargspec(newer).args == ["a", "b"]
-    with pytest.raises(TypeError):
-        newer()
 
 
 def test_names_of_asserts_stand_where_tensorflow_has_them():

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 Parameters = list[Parameter]
+RECURRENT_FLAGS = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll")
 _IN_SCOPES = {"trainable": True, "name": None}
 
 
@@ -84,6 +85,26 @@ def functional(
         own.insert(place + len(call) + len(scope), _optional("reuse", None))
     kind = Parameter.POSITIONAL_OR_KEYWORD
     return [Parameter("inputs", kind, annotation="Any"), *own]
+
+
+def inserted(parameters: Sequence[Parameter], before: str, **new: Any) -> Parameters:
+    """Return parameters with others before one of a name; the new ones have default values."""
+    place = next(i for i, x in enumerate(parameters) if x.name == before)
+    return [*parameters[:place], *(_optional(*item) for item in new.items()), *parameters[place:]]
+
+
+def recurrent(
+    cell: Sequence[Parameter], before: str = "kwargs", flags: Sequence[str] = RECURRENT_FLAGS
+) -> Parameters:
+    """Return the parameters of a recurrent layer, from those of its cell's constructor.
+
+    Args:
+      cell: the parameters, with `self` and `**kwargs`.
+      before: the name before which the flags stand.
+      flags: names whose default value is False.
+    """
+    made = inserted(cell, "kernel_constraint", activity_regularizer=None)
+    return inserted(made, before, **dict.fromkeys(flags, False))
 
 
 def _optional(name: str, default: Any) -> Parameter:
@@ -167,6 +188,19 @@ def without(function: _Function, *names: str, **defaults: Any) -> _Function:
     """
     kept = [x for x in parameters_of(function) if x.name not in names]
     return constructor(function, changed(kept, defaults))
+
+
+def recurrent_constructor(
+    cell: _Function, before: str = "kwargs", flags: Sequence[str] = RECURRENT_FLAGS
+) -> _Function:
+    """Make the `__init__` of the recurrent layer that is defined from the one of its cell.
+
+    Args:
+      cell: the constructor of the cell, with the default values of the layer.
+      before: the name before which the flags stand.
+      flags: the layer's own arguments, which are False by default.
+    """
+    return constructor(cell, recurrent(parameters_of(cell), before, flags))
 
 
 def arguments(given: dict[str, Any]) -> dict[str, Any]:

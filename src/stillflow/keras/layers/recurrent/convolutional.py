@@ -12,11 +12,11 @@ from stillflow.keras.backend.bias import bias_add
 from stillflow.keras.backend.convolution import conv2d
 from stillflow.keras.layers.recurrent.rnn import RNN
 from stillflow.keras.layers.recurrent.standard import MemoryCell, masked
-from stillflow.keras.layers.recurrent.standard_layers import StandardRNN, given_to, of_cell
+from stillflow.keras.layers.recurrent.standard_layers import StandardRNN, of_cell
 from stillflow.layers import utils
 from stillflow.layers.identifiers import activation_of
 from stillflow.layers.input_spec import InputSpec
-from stillflow.layers.signatures import arguments
+from stillflow.layers.signatures import arguments, recurrent_constructor
 from stillflow.train.tracking.base import NoDependency
 
 _GEOMETRY = ("kernel_size", "strides", "padding", "data_format", "dilation_rate")
@@ -227,40 +227,11 @@ class ConvLSTM2D(StandardRNN, ConvRNN2D):
       others: see `LSTMCell`.
     """
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        return_sequences: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        **kwargs: Any,
-    ) -> None:
-        more = {name: kwargs.pop(name, False) for name in ("return_state", "unroll")}
-        given = given_to(locals())
-        del given["more"]
-        super().__init__(ConvLSTM2DCell, {**given, **more})
-        self.input_spec = [InputSpec(ndim=5)]
+    cell_type = ConvLSTM2DCell
+    _inputs_rank = 5
+    __init__ = recurrent_constructor(
+        ConvLSTM2DCell.__init__, "dropout", ("return_sequences", "go_backwards", "stateful")
+    )
 
     filters = of_cell("filters")
     kernel_size = of_cell("kernel_size")

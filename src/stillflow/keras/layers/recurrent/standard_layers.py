@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.graph.export import export
 from stillflow.keras.layers.recurrent.rnn import RNN
 from stillflow.keras.layers.recurrent.standard import GRUCell, LSTMCell, SimpleRNNCell
 from stillflow.layers.identifiers import regularizer_of, serialized
 from stillflow.layers.input_spec import InputSpec
-from stillflow.layers.signatures import arguments
+from stillflow.layers.signatures import recurrent_constructor
 from stillflow.platform import tf_logging as logging
-
-_OF_RNN = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll")
 
 
 def of_cell(name: str) -> property:
@@ -23,18 +22,26 @@ class StandardRNN(RNN):
     """A recurrent layer that makes its cell.
 
     Args:
-      cell_type: the class of the cell.
-      given: the constructor's arguments, for the cell and for `RNN`.
+      **given: the arguments of the cell and of `RNN`.
     """
 
-    def __init__(self, cell_type: Any, given: dict[str, Any]) -> None:
+    cell_type: type
+    _inputs_rank = 3
+
+    def __init__(self, **given: Any) -> None:
+        code = self.cell_type.__init__.__code__  # type: ignore[misc]
+        names = code.co_varnames[1 : code.co_argcount]
+        cell_given = {name: given.pop(name) for name in names}
         activity_regularizer = given.pop("activity_regularizer")
-        of_rnn = {name: given.pop(name) for name in _OF_RNN}
-        more = given.pop("kwargs")
-        cell = cell_type(**given, dtype=more.get("dtype"))
-        super().__init__(cell, **of_rnn, **more)
+        if self.cell_type is SimpleRNNCell and given.pop("implementation", None) is not None:
+            logging.warning(
+                "The `implementation` argument in `SimpleRNN` has been deprecated. Please remove "
+                "it from your layer call."
+            )
+        cell = self.cell_type(**cell_given, dtype=given.get("dtype"))
+        super().__init__(cell, **given)
         self.activity_regularizer = regularizer_of(activity_regularizer)
-        self.input_spec = [InputSpec(ndim=3)]
+        self.input_spec = [InputSpec(ndim=self._inputs_rank)]
 
     def call(  # type: ignore[override]
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
@@ -72,10 +79,12 @@ class StandardRNN(RNN):
         return cls(**config)
 
 
-def given_to(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a constructor, those that it does not name in a dictionary of their own."""
-    named = arguments({**given, "kwargs": {}})
-    return {**named, "kwargs": given["kwargs"]}
+def _fits_cudnn(given: dict[str, Any]) -> bool:
+    """Return True for arguments of a layer that computes, outside of graphs, as cuDNN's does."""
+    activations = given["activation"] == "tanh" and given["recurrent_activation"] == "sigmoid"
+    plain = given["recurrent_dropout"] == 0 and not given["unroll"] and given["use_bias"]
+    reset_after = given.get("reset_after", True)
+    return activations and plain and reset_after and executing_eagerly_outside_functions()
 
 
 class _GatedRNN(StandardRNN):
@@ -83,13 +92,15 @@ class _GatedRNN(StandardRNN):
 
     _in_version_2 = False
 
-    def __init__(self, cell_type: Any, given: dict[str, Any]) -> None:
+    def __init__(self, **given: Any) -> None:
         if given["implementation"] == 0:
             logging.warning(
                 "`implementation=0` has been deprecated, and now defaults to `implementation=1`."
                 "Please update your layer call."
             )
-        super().__init__(cell_type, given)
+        super().__init__(**given)
+        if self._in_version_2:
+            self.could_use_cudnn = _fits_cudnn(given)
 
     recurrent_activation = of_cell("recurrent_activation")
     implementation = of_cell("implementation")
@@ -110,36 +121,8 @@ class SimpleRNN(StandardRNN):
       See `SimpleRNNCell` and `RNN`.
     """
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        if kwargs.pop("implementation", None) is not None:
-            logging.warning(
-                "The `implementation` argument in `SimpleRNN` has been deprecated. Please remove "
-                "it from your layer call."
-            )
-        super().__init__(SimpleRNNCell, given_to(locals()))
+    cell_type = SimpleRNNCell
+    __init__ = recurrent_constructor(SimpleRNNCell.__init__)
 
 
 @export("keras.layers.GRU")
@@ -150,34 +133,8 @@ class GRU(_GatedRNN):
       See `GRUCell` and `RNN`.
     """
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        implementation: int = 1,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        reset_after: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(GRUCell, given_to(locals()))
+    cell_type = GRUCell
+    __init__ = recurrent_constructor(GRUCell.__init__, before="reset_after")
 
     reset_after = of_cell("reset_after")
 
@@ -190,33 +147,7 @@ class LSTM(_GatedRNN):
       See `LSTMCell` and `RNN`.
     """
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        implementation: int = 1,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(LSTMCell, given_to(locals()))
+    cell_type = LSTMCell
+    __init__ = recurrent_constructor(LSTMCell.__init__)
 
     unit_forget_bias = of_cell("unit_forget_bias")
