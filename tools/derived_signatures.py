@@ -32,6 +32,9 @@ class _Omitted:
 _INITIALIZERS = {"glorot_uniform": None, "zeros": _Omitted(), "ones": _Omitted()}
 
 
+_LAYERS = ("layers.", "keras.layers.", "contrib.layers.")
+
+
 def _load(name: str) -> Any:
     """A module of the package that imports the standard library only."""
     spec = importlib.util.spec_from_file_location(name, PACKAGE / "layers" / f"{name}.py")
@@ -83,13 +86,13 @@ class Source:
         text = PACKAGE.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
         self.module = module
         self.imported: dict[str, str] = {}
-        self.bound: dict[str, ast.expr | ast.ClassDef] = {}
+        self.bound: dict[str, ast.expr | ast.ClassDef | ast.FunctionDef] = {}
         for node in ast.parse(text).body:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stillflow."):
                 home = (node.module or "").removeprefix("stillflow.")
                 for alias in node.names:
                     self.imported[alias.asname or alias.name] = f"{home}.{alias.name}"
-            elif isinstance(node, ast.ClassDef):
+            elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
                 self.bound[node.name] = node
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 self.bound[node.targets[0].id] = node.value
@@ -134,16 +137,20 @@ def derived(target: str) -> Derived | None:
       target: the name's home, as in "layers.convolutional:conv2d".
     """
     module, _, name = target.partition(":")
-    if not (module.startswith(("layers.", "keras.layers.")) or module.endswith(".compat_v2")):
+    if not (module.startswith(_LAYERS) or module.endswith(".compat_v2")):
         return None
     home = source(module)
     bound = home.bound.get(name)
     if isinstance(bound, ast.ClassDef):
         parameters, is_derived = _constructor(home, bound)
         return Derived("class", parameters) if is_derived else None
-    call = bound.args[0] if isinstance(bound, ast.Call) and bound.args else None
+    call = bound
+    while isinstance(call, ast.Call) and ast.unparse(call.func).startswith(("export(", "add_arg_")):
+        call = call.args[0]
     rule = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
-    makers = {"layer_function": _layer_function, "handed_on": _handed_on}
+    makers = {
+        "layer_function": _layer_function, "handed_on": _handed_on, "with_fixed": _with_fixed,
+    }  # fmt: skip
     return makers[rule](home, call) if rule in makers else None
 
 
@@ -153,6 +160,20 @@ def _handed_on(home: Source, call: ast.Call) -> Derived:
     assert isinstance(function, ast.FunctionDef)
     name = ast.literal_eval(call.args[2])
     return Derived("def", _written(function.args), f"See `{name}` of TensorFlow 1.")
+
+
+def _with_fixed(home: Source, call: ast.Call) -> Derived:
+    """The function that a call of `with_fixed` makes."""
+    function = home.bound[ast.unparse(call.args[0])]
+    assert isinstance(function, ast.FunctionDef)
+    fixed = {x.arg for x in call.keywords}
+    parameters = [x for x in _written(function.args) if x.name not in fixed]
+    defaults: dict[str, Any] = {}
+    if len(call.args) > 3:
+        assert isinstance(call.args[3], ast.Dict)
+        defaults = {str(ast.literal_eval(x)): _Omitted() for x in call.args[3].keys if x}
+    doc = ast.literal_eval(call.args[2])
+    return Derived("def", rules.changed(parameters, defaults), doc)
 
 
 def _layer_function(home: Source, call: ast.Call) -> Derived:

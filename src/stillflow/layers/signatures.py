@@ -209,6 +209,29 @@ def arguments(given: dict[str, Any]) -> dict[str, Any]:
     return {**{name: given[name] for name in names}, **given.get("kwargs", {})}
 
 
+def with_fixed(
+    function: Callable[..., Any],
+    name: str,
+    doc: str,
+    defaults: Mapping[str, Any] | None = None,
+    **values: Any,
+) -> FunctionType:
+    """Make a function that calls another one with fixed values of some arguments.
+
+    Args:
+      function: gets its arguments by name.
+      name, doc: of the new function.
+      defaults: other default values.
+      **values: the fixed values, by argument.
+    """
+    free = [x for x in parameters_of(function) if x.name not in values]
+    parameters = changed(free, defaults or {})
+    body = f"function({by_name(parameters)}, **values)"
+    made = compiled(name, parameters, body, {"function": function, "values": values}, place())
+    made.__doc__ = doc
+    return made
+
+
 def parameters_of(function: Callable[..., Any]) -> Parameters:
     """Return the parameters of a function."""
     return list(signature(function).parameters.values())

@@ -17,6 +17,7 @@ from stillflow.contrib.layers.initializers import xavier_initializer
 from stillflow.contrib.layers.variables import WEIGHTS_AND_BIASES, outputs_of, variable_getter
 from stillflow.graph.export import export
 from stillflow.layers import convolutional, transposed
+from stillflow.layers.signatures import with_fixed
 from stillflow.variables.initializers import Zeros
 
 _BY_RANK = {3: convolutional.Conv1D, 4: convolutional.Conv2D, 5: convolutional.Conv3D}
@@ -97,102 +98,43 @@ def convolution(
         return _convolved(_kind(inputs, conv_dims), sc, inputs, given, dilation_rate=rate)
 
 
-@export(
+convolution1d = export(
     "contrib.layers.conv1d", "contrib.slim.conv1d",
     "contrib.layers.convolution1d", "contrib.slim.convolution1d",
+)(
+    add_arg_scope(
+        with_fixed(
+            convolution, "convolution1d", "`convolution` of inputs of rank 3.", conv_dims=1
+        )
+    )
 )  # fmt: skip
-@add_arg_scope
-def convolution1d(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str | None = None,
-    rate: Any = 1,
-    activation_fn: Any = tf.nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008
-    weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Any:
-    """`convolution` of inputs of rank 3."""
-    return convolution(**locals(), conv_dims=1)
 
 
-@export(
+convolution2d = export(
     "contrib.layers.conv2d", "contrib.slim.conv2d",
     "contrib.layers.convolution2d", "contrib.slim.convolution2d",
+)(
+    add_arg_scope(
+        with_fixed(
+            convolution, "convolution2d", "`convolution` of inputs of rank 4.", conv_dims=2
+        )
+    )
 )  # fmt: skip
-@add_arg_scope
-def convolution2d(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str | None = None,
-    rate: Any = 1,
-    activation_fn: Any = tf.nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008
-    weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Any:
-    """`convolution` of inputs of rank 4."""
-    return convolution(**locals(), conv_dims=2)
 
 
-@export(
+convolution3d = export(
     "contrib.layers.conv3d", "contrib.slim.conv3d",
     "contrib.layers.convolution3d", "contrib.slim.convolution3d",
+)(
+    add_arg_scope(
+        with_fixed(
+            convolution, "convolution3d", "`convolution` of inputs of rank 5.", conv_dims=3
+        )
+    )
 )  # fmt: skip
-@add_arg_scope
-def convolution3d(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str | None = None,
-    rate: Any = 1,
-    activation_fn: Any = tf.nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008
-    weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Any:
-    """`convolution` of inputs of rank 5."""
-    return convolution(**locals(), conv_dims=3)
 
 
-@export(
-    "contrib.layers.conv2d_transpose", "contrib.slim.conv2d_transpose",
-    "contrib.layers.convolution2d_transpose", "contrib.slim.convolution2d_transpose",
-)  # fmt: skip
-@add_arg_scope
-def convolution2d_transpose(
+def _convolution_transpose(
     inputs: Any,
     num_outputs: int,
     kernel_size: Any,
@@ -211,60 +153,48 @@ def convolution2d_transpose(
     outputs_collections: Any = None,
     trainable: bool = True,
     scope: Any = None,
+    conv_dims: int = 2,
 ) -> Any:
-    """Return the transpose of a convolution of images; arguments are those of `convolution`.
+    """Return the transpose of a convolution; arguments are those of `convolution`.
 
     Raises:
       ValueError: for another order of axes.
     """
     given = dict(locals())
     getter = variable_getter(WEIGHTS_AND_BIASES)
-    with tf.variable_scope(
-        scope, "Conv2d_transpose", [inputs], reuse=reuse, custom_getter=getter
-    ) as sc:
-        assert_images(data_format)
+    name = f"Conv{conv_dims}d_transpose"
+    with tf.variable_scope(scope, name, [inputs], reuse=reuse, custom_getter=getter) as sc:
+        (assert_images if conv_dims == 2 else assert_volumes)(data_format)
         inputs = tf.convert_to_tensor(inputs)
-        return _convolved(transposed.Conv2DTranspose, sc, inputs, given)
+        kind = transposed.Conv2DTranspose if conv_dims == 2 else transposed.Conv3DTranspose
+        return _convolved(kind, sc, inputs, given)
 
 
-@export(
+convolution2d_transpose = export(
+    "contrib.layers.conv2d_transpose", "contrib.slim.conv2d_transpose",
+    "contrib.layers.convolution2d_transpose", "contrib.slim.convolution2d_transpose",
+)(
+    add_arg_scope(
+        with_fixed(
+            _convolution_transpose, "convolution2d_transpose",
+            "Return the transpose of a convolution of images; see `convolution`.", conv_dims=2,
+        )
+    )
+)  # fmt: skip
+
+
+convolution3d_transpose = export(
     "contrib.layers.conv3d_transpose", "contrib.slim.conv3d_transpose",
     "contrib.layers.convolution3d_transpose", "contrib.slim.convolution3d_transpose",
+)(
+    add_arg_scope(
+        with_fixed(
+            _convolution_transpose, "convolution3d_transpose",
+            "Return the transpose of a convolution of volumes; see `convolution`.",
+            {"data_format": NDHWC}, conv_dims=3,
+        )
+    )
 )  # fmt: skip
-@add_arg_scope
-def convolution3d_transpose(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str = NDHWC,
-    activation_fn: Any = tf.nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008
-    weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Any:
-    """Return the transpose of a convolution of volumes; arguments are those of `convolution`.
-
-    Raises:
-      ValueError: for another order of axes.
-    """
-    given = dict(locals())
-    getter = variable_getter(WEIGHTS_AND_BIASES)
-    with tf.variable_scope(
-        scope, "Conv3d_transpose", [inputs], reuse=reuse, custom_getter=getter
-    ) as sc:
-        assert_volumes(data_format)
-        inputs = tf.convert_to_tensor(inputs)
-        return _convolved(transposed.Conv3DTranspose, sc, inputs, given)
 
 
 conv1d, conv2d, conv3d = convolution1d, convolution2d, convolution3d
