@@ -103,7 +103,7 @@ def test_signatures_that_derive_from_others_are_spelled_out(
     stub = build_stubs.stubs(public_names())[f"{space.replace('.', '/')}/__init__.pyi"]
     namespace = functools.reduce(getattr, space.split("."), tf)
     written = written_out(stub)
-    assert len(written) >= 6
+    assert written
     for name, parameters in written.items():
         found = getattr(namespace, name)
         assert as_written(found.__init__ if inspect.isclass(found) else found) == parameters, name
