@@ -51,7 +51,7 @@ class _FunctionalRnnCell:
 
         @Defun(*types)
         def FlatCellStep(*flat_inputs: Any) -> Any:
-            """The flattened version of `rnn_cell`."""
+            """The flattened version of `rnn_cell`."""  # its name depends on these words
             inputs_t, state0 = nest.pack_sequence_as(template, flat_inputs)
             _take_shapes(state0, initial_state)
             _take_shapes(inputs_t, now)
