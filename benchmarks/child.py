@@ -1,4 +1,4 @@
-"""Run one benchmark program with one implementation and print what it took, as JSON.
+"""Run one benchmark program with one implementation and print its measurements, as JSON.
 
 Called by ``run.py`` in a fresh process of the implementation's own interpreter (Python 3.7 for
 TF 1.15): ``python -m benchmarks.child <program> <implementation> <share of the steps>``.

@@ -122,7 +122,7 @@ def rotated(names: list[str], turn: int) -> list[str]:
 
 
 def run_child(program: str, name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """One fresh process; what it measured, or the error it ended with."""
+    """Run a fresh process; return its measurements, or its error."""
     record: dict[str, Any] = {"program": program, "implementation": name}
     command = [
         interpreter(name),

@@ -118,7 +118,7 @@ class Reference:
 
 
 def definitions(tree: ast.Module) -> dict[str, Definition]:
-    """Return what a module defines at its top level."""
+    """Return a module's top-level definitions."""
     found: dict[str, Definition] = {}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.col_offset <= 4:

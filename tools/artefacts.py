@@ -1,4 +1,4 @@
-"""Compares what published TF1 files answer here with what TensorFlow 1.15.5 answered.
+"""Comparison of published TF1 files' outputs here with those of TensorFlow 1.15.5.
 
     python tools/artefacts.py DIR [name ...]
 
@@ -95,7 +95,7 @@ def ask(session: Any, folder: Path, io: str) -> None:
 def tensor_named(graph: Any, name: str) -> Any:
     """Return a tensor by its name, or by that in a signature.
 
-    "logits" are what a loss is made of.
+    "logits" are the inputs of a loss.
     """
     if name == "logits":
         losses = "SparseSoftmaxCrossEntropyWithLogits"

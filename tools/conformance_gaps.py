@@ -20,7 +20,7 @@ from pathlib import Path
 
 LISTS = Path(__file__).resolve().parent.parent / "tests" / "conformance"
 
-# What an error means, the first that matches; where none does, its first line is the reason.
+# Patterns of errors with their meanings; the first match counts, else the first line of the error.
 REASONS = [
     (r"no eager execution|eager_execution|eager execution", "eager execution"),
     (r"GradientTape", "gradient tapes"),

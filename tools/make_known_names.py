@@ -10,7 +10,7 @@ Namespaces with equal members share a line:
     flags app.flags: DEFINE_bool DEFINE_float ...
 
 Left out are raw_ops (asked of the op cards), copies of other libraries' internals that contrib
-packages happened to show, and what lies more than two levels inside tf.contrib.
+packages happened to show, and names more than two levels inside tf.contrib.
 
     python tools/make_known_names.py API_JSON USAGE_JSON
 """

@@ -44,7 +44,7 @@ def field_text(field: dict[str, Any], message: dict[str, Any], package: str) -> 
 
 
 def message_lines(name: str, message: dict[str, Any], package: str) -> Iterator[str]:
-    """Yield the line of a message, then those of what is nested in it."""
+    """Yield the line of a message, then those of its nested ones."""
     oneofs = message.get("oneofs", [])
     words, current = [f"message {name}"], None
     for field in message.get("fields", []):

@@ -32,7 +32,7 @@ def packages() -> dict[str, str]:
 
 
 def changes(wheel: Path, installed: Mapping[str, str]) -> dict[str, str]:
-    """Return the packages that pip would install with a wheel, or what keeps it from doing so.
+    """Return the packages that pip would install with a wheel, or the reason why it cannot.
 
     Args:
       wheel: the wheel's path.

@@ -5,9 +5,9 @@
     python tools/processors.py amd two_threads --paths tests/linalg
     python tools/processors.py --results                which results are equal to the bit
 
-Libraries choose their loops by what the processor can do, some by its vendor, and sums by the
-number of threads. A variant has them choose otherwise, in processes of its own. What it asks for is
-looked at first: a variant that this machine cannot be is listed with the reason, and is no failure.
+Libraries choose their loops by the processor's features, some by its vendor, and sums by the number
+of threads. A variant makes them choose otherwise, in processes of its own. Its requirements are
+checked first: a variant that this machine cannot be is listed with the reason, and is no failure.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ AVX2 = _x86("avx2", "AVX2", "AVX2", "Haswell")
 # The mathematics of the C library, too, has loops with and without fused products.
 SSE = _x86("default", "SSE41", "SSE4_2", "Nehalem")
 SSE["GLIBC_TUNABLES"] = "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA,-FMA4"
-# No variant takes over what these say outside.
+# No variant inherits these settings.
 SETTINGS = {*SSE, "NPY_DISABLE_CPU_FEATURES", "MKL_CBWR", "STILLFLOW_NATIVE"}
 WITHOUT_AVX512 = r"AVX512\w*|X86_V4"
 ONE_PROCESSOR = "-D'target_clones(...)=unused'"  # no loop is compiled for several processors

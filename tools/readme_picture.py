@@ -1,4 +1,4 @@
-"""Draws the README's picture from what the demo printed, here and under TensorFlow 1.15.5.
+"""The README's picture, drawn from the demo's output, here and under TensorFlow 1.15.5.
 
 make demo | tee out/stillflow.txt
 (cd examples && PYTHON_WITH_TF115 mnist_cnn.py) | tee out/tensorflow.txt

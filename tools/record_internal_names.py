@@ -87,7 +87,7 @@ def internals(module, public):
 
 
 def hints(module, names, known):
-    """Choose the namespaces that explain most names; return them and what is left over."""
+    """Choose the namespaces that explain most names; return them and the rest."""
     own = ".".join(module.split(".")[1:3])  # "contrib.layers": these keep to themselves
     chosen, left = [], dict(names)
     while True:

@@ -31,7 +31,7 @@ def enum_facts(enum):
 
 
 def message_facts(message):
-    """Return one message, with what is nested in it."""
+    """Return one message, with its nested ones."""
     facts = {"fields": [field_facts(field) for field in message.field]}
     if message.oneof_decl:
         facts["oneofs"] = [oneof.name for oneof in message.oneof_decl]

@@ -4,8 +4,8 @@ Run by a Python that has TensorFlow 1.15 (it runs on Python 3.7):
 
     python tools/record_v2_names.py src/stillflow/v2_names.txt
 
-A line per namespace, "nn: relu softplus ...". What compat.v2 has of its own (reduce_sum without
-keep_dims, ...) is not in the file; the package marks its functions of that kind itself.
+A line per namespace, "nn: relu softplus ...". The own functions of compat.v2 (reduce_sum without
+keep_dims, ...) are not in the file; the package marks its functions of that kind itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def find(root: object, path: list) -> object:
 
 
 def shared(v2: types.ModuleType, v1: types.ModuleType) -> dict:
-    """{namespace: names} of what both modules hold under the same name."""
+    """Return {namespace: names} of objects that both modules hold under the same name."""
     found: dict = {}
     pending: list = [[]]
     while pending:

@@ -30,7 +30,7 @@ import build_stubs
 import newer_packages
 
 ROOT = Path(__file__).resolve().parent.parent
-# What an installed package is tried with: tests that do not read our sources.
+# Tests for an installed package: those that do not read our sources.
 TESTS = [
     "tests/test_namespace.py", "tests/test_errors.py", "tests/facade/test_facade.py", "tests/files",
     "tests/cli/test_run.py", "tests/cli/test_inspect.py", "tests/cli/test_convert.py",

@@ -13,7 +13,7 @@ BATCH, LENGTH, WRITTEN, BEAMS, UNITS, VOCABULARY = 16, 20, 30, 5, 128, 1000
 
 
 def build(tf: Any) -> Job:
-    """Return a BeamSearchDecoder over what an encoder read; the best score is kept."""
+    """Return a BeamSearchDecoder over an encoder's output; the best score is kept."""
     seq2seq = tf.contrib.seq2seq
     sentences = np.random.RandomState(0).randint(2, VOCABULARY, [BATCH, LENGTH])
     tf.set_random_seed(1)

@@ -15,7 +15,7 @@ from stillflow.graph.op_text import attributes_text
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.util.raised import is_deliberate
 
-# What PyTorch says of kernels and types that Apple's GPUs have not.
+# PyTorch's messages about kernels and types that Apple's GPUs do not have.
 _OF_APPLE = re.compile(r"\bMPS (?:device|framework|Tensor|backend)\b")
 _WITHOUT_APPLE = (
     "; put it under tf.device('/cpu:0'), or run on processors alone with "
@@ -26,7 +26,7 @@ _WITHOUT_APPLE = (
 def as_op_error(
     error: BaseException, op: Operation | None, given: Sequence[Any] | None = None
 ) -> BaseException:
-    """Turn what a kernel raised into a `tf.errors` exception that names the operation.
+    """Convert a kernel's error to a `tf.errors` exception that names the operation.
 
     Args:
       error: the exception.
@@ -49,7 +49,7 @@ def as_op_error(
 def kind_and_message(
     error: BaseException, op_type: str, inputs: Sequence[str] = ()
 ) -> tuple[Any, str]:
-    """Return the class of `tf.errors` for what a kernel raised, and its message.
+    """Return the class of `tf.errors` for a kernel's error, and its message.
 
     A text of Python's or of a library's is about this program's inside; the message then tells the
     operation and its inputs instead, and the exception stays the cause of the new one.
@@ -101,7 +101,7 @@ def _amount(message: str) -> str:
 
 
 def _is_of_another_kind(error: BaseException) -> bool:
-    """Return True where a kernel asked state of a session for what another kind of it can do.
+    """Return True if a kernel used a session's state of another kind.
 
     A variable has no method of a queue, or one that takes other arguments.
     """

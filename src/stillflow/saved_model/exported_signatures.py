@@ -1,4 +1,4 @@
-"""The signatures of what a model receives and answers, as estimators and Keras export them."""
+"""Signatures of a model's inputs and outputs, as estimators and Keras export them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _METHODS = {
 def signatures_of(
     receivers: Any, outputs: Any, alternatives: Any = None, serving_only: bool = True
 ) -> dict[str, Any]:
-    """Return the signatures from what a model receives to what it answers.
+    """Return the signatures from a model's inputs to its outputs.
 
     Those that do not fit are left.
 

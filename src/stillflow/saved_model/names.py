@@ -91,7 +91,7 @@ TRAIN_OP_KEY = "saved_model_train_op"
 DEBUG_DIRECTORY = "debug"
 SUPERVISED_TRAIN_METHOD_NAME = "tensorflow/supervised/training"
 SUPERVISED_EVAL_METHOD_NAME = "tensorflow/supervised/eval"
-# The tags of graphs by what they are for, as Keras and estimators call that.
+# The tags of graphs by the modes of Keras and estimators.
 EXPORT_TAG_MAP = {
     "train": [TRAINING], "test": ["eval"], "eval": ["eval"], "predict": [SERVING],
     "infer": [SERVING],

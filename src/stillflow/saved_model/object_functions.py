@@ -176,7 +176,7 @@ def _outputs_by_name(outputs: Any, function: str, key: str) -> dict[str, Any]:
 
 
 def placeholders_of(key: str, function: ConcreteFunction) -> dict[str, Tensor]:
-    """Placeholders in the default graph for what a signature takes, by name, in order.
+    """Return placeholders in the default graph for a signature's inputs, by name, in order.
 
     Raises:
       ValueError: If two arguments have the same name.

@@ -218,7 +218,7 @@ class _Objects:
             restoration = Restoration(path, graph, constant(path), {})
         restoration.start(self.root)
         found = dict(restoration.objects)
-        for entry in self._message.nodes:  # what optimizers keep, which are no optimizers here
+        for entry in self._message.nodes:  # the slots of optimizers, which are no optimizers here
             for slot in entry.slot_variables:
                 node = slot.slot_variable_node_id
                 found.setdefault(node, self._objects[node])

@@ -141,7 +141,7 @@ class _Export:
         self._message = SavedObjectGraph()
         objects.write_nodes(self._message)
         self._concrete: dict[str, ConcreteFunction] = {}
-        self._nodes: dict[Tensor, int] = {}  # of what functions capture
+        self._nodes: dict[Tensor, int] = {}  # of functions' captures
         self._inside: dict[Tensor, Tensor] = {}  # stand-ins in the graph
         self._copies: dict[int, Any] = {}  # variables of the graph, by the id of the object's
         self._fillings: list[ConcreteFunction] = []  # of tables
@@ -341,7 +341,7 @@ def _signature_of(function: ConcreteFunction) -> Any:
         if not isinstance(leaf, (Tensor, TensorSpec)):
             return leaf
         tensor, name = next(placeholders)
-        # Placeholders of functions that were loaded do not know what was said of them.
+        # Placeholders of loaded functions do not have the names of arguments.
         return TensorSpec(leaf.shape.merge_with(tensor.shape), tensor.dtype, name)
 
     args, kwargs = function.structured_input_signature

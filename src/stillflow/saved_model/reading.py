@@ -160,7 +160,7 @@ class SavedModelLoader:
                 )
 
     def run_init_ops(self, sess: Any, tags: Sequence[str], import_scope: str | None = None) -> None:
-        """Run what has to run after loading."""
+        """Run the initialization operations after loading."""
         message = self.get_meta_graph_def_from_tags(tags)
         with sess.graph.as_default():
             assets = get_asset_tensors(self.export_dir, message, import_scope)

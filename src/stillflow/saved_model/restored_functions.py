@@ -27,7 +27,7 @@ class _Body:
 
     def __init__(self, body: FuncGraph) -> None:
         self._body = body
-        self.seed = get_default_graph().seed  # that of where it is loaded, as of what is traced
+        self.seed = get_default_graph().seed  # that of the loading graph, as for traced functions
         self.captured_inputs: list[Tensor] = []
         self.variables: list[Any] = []
         self.structured_input_signature: Any = ((), {})
@@ -35,7 +35,7 @@ class _Body:
 
     @property
     def arguments(self) -> list[Tensor]:
-        """Placeholders of what callers give."""
+        """The placeholders of the callers' arguments."""
         inputs = self._body.inputs
         return inputs[: len(inputs) - len(self.captured_inputs)]
 

@@ -1,4 +1,4 @@
-"""Nested structures as messages: what a SavedModel says of composite tensors."""
+"""Nested structures as messages: composite tensors in a SavedModel."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _items(values: Any) -> Any:
     return {"values": [encode(value) for value in values]}
 
 
-# For each kind of message: what it is the form of, the form, and the way back.
+# For each kind of message: its test, its encoder, and its decoder.
 _Is = Callable[[Any], bool]
 _KINDS: list[tuple[str, _Is, Callable[[Any], Any], Callable[[Any], Any]]] = [
     ("list_value", lambda x: isinstance(x, list), _items,
@@ -85,7 +85,7 @@ _KINDS: list[tuple[str, _Is, Callable[[Any], Any], Callable[[Any], Any]]] = [
 
 
 def encode(structure: Any) -> Any:
-    """Return a `StructuredValue` that says what `structure` is made of.
+    """Return a `StructuredValue` that describes `structure`.
 
     Raises:
       NotEncodableError: if there is something in it that has no such form.

@@ -80,7 +80,7 @@ def filling(table: Any) -> ConcreteFunction:
 
 
 def fill(function: ConcreteFunction, captures: Sequence[Tensor]) -> Any:
-    """Return calls what `filling` gave in the default graph; returns the operation."""
+    """Call the result of `filling` in the default graph; return the operation."""
     outputs = call_in_default_graph(function, [], captures)
     return outputs.op
 

@@ -1,1 +1,1 @@
-"""tf.summary: what TensorBoard shows, written into event files."""
+"""tf.summary: event files for TensorBoard."""

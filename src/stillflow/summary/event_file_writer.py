@@ -106,7 +106,7 @@ class EventFileWriter:
             self._losses.log_errors_of(self._events.Flush)
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write waiting events and close the file."""
         if self._closed:
             return
         self._closed = True
@@ -118,8 +118,8 @@ class EventFileWriter:
 class _Losses:
     """Warning, given once, about events that cannot be written.
 
-    As in TensorFlow, a full disk or a folder that cannot be written to costs the log alone: a
-    program that trains goes on, and saves what it has learned.
+    As in TensorFlow, a full disk or a read-only folder costs the log alone: a training program goes
+    on, and saves its model.
     """
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ _workers: weakref.WeakKeyDictionary[threading.Thread, _Pile] = weakref.WeakKeyDi
 
 @atexit.register
 def _close_all() -> None:
-    """Write what programs have left open when they end."""
+    """Write the pending events of programs when they end."""
     for writer in list(_open):
         try:
             writer.close()
@@ -163,7 +163,7 @@ class _Pile:
         self._size = 0
         self._unwritten = 0
         self._ended = False
-        self._hurry = True  # somebody waits for what is in the pile, or it is the first event
+        self._hurry = True  # somebody waits for the events in the pile, or it is the first event
 
     def add(self, event: Sequence[bytes], worker: threading.Thread) -> None:
         with self._changed:

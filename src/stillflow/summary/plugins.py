@@ -98,7 +98,7 @@ def _count_some(values: Any, buckets: Any) -> Any:
         hits = tf.one_hot(tf.minimum(places, buckets - 1), depth=buckets)
         counts = tf.cast(tf.reduce_sum(hits, axis=0), tf.float64)
         edges = tf.linspace(low, high, buckets + 1)
-        edges = tf.concat([edges[:-1], [high]], 0)  # what is added up may miss the last one
+        edges = tf.concat([edges[:-1], [high]], 0)  # the sum may miss the last one
         return tf.transpose(tf.stack([edges[:-1], edges[1:], counts]))
 
     def in_one() -> Any:

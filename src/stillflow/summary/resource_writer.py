@@ -46,11 +46,11 @@ class SummaryWriter(abc.ABC):
         raise NotImplementedError
 
     def flush(self) -> Any:
-        """Return an operation that writes what waits."""
+        """Return an operation that writes waiting events."""
         raise NotImplementedError
 
     def close(self) -> Any:
-        """Return an operation that writes what waits and close the writer."""
+        """Return an operation that writes waiting events and closes the writer."""
         raise NotImplementedError
 
 
@@ -335,7 +335,7 @@ def serialized(graph: Any) -> bytes:
 
 @export("contrib.summary.flush", "compat.v2.summary.flush")
 def flush(writer: Any = None, name: str | None = None) -> Any:
-    """Return an operation that writes what waits; one that does nothing if there is no writer.
+    """Return an operation that writes waiting events; one without effect if there is no writer.
 
     Args:
       writer: a `SummaryWriter` or its handle, by default that of this thread.

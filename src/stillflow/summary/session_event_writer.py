@@ -62,7 +62,7 @@ class EventFileWriterV2:
         self._session.run(self._flush)
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write waiting events and close the file."""
         if not self._closed:
             self.flush()
             self._session.run(self._close)

@@ -53,7 +53,7 @@ class SummaryToEventTransformer:
           global_step: the training step.
         """
         event = Event()
-        event.summary.MergeFromString(  # what is no bytes may be a message of another library
+        event.summary.MergeFromString(  # other objects may be messages of another library
             summary if isinstance(summary, bytes) else summary.SerializeToString()
         )
         for value in event.summary.value:
@@ -236,7 +236,7 @@ class FileWriter(SummaryToEventTransformer):
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write waiting events and close the file."""
         self.event_writer.close()
         self._closed = True
 

@@ -20,7 +20,7 @@ _ILLEGAL = re.compile(r"[^-_/.A-Za-z0-9]")
 
 
 def _if_wanted(condition: Any, record: Callable[[], Any], name: str) -> Any:
-    """Add what records under a condition; give a bool tensor."""
+    """Add a recording operation under a condition; return a bool tensor."""
     with tf.device("cpu:0"):
         written = smart_cond(condition, record, lambda: tf.constant(False), name=name)
         if not tf.executing_eagerly():

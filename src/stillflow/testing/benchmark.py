@@ -51,7 +51,7 @@ class Benchmark:
         name: str | None = None,
         metrics: list[dict[str, Any]] | None = None,
     ) -> None:
-        """Print what was measured, or write it to a file where TEST_REPORT_FILE_PREFIX says so.
+        """Print the measurements, or write them to a file where TEST_REPORT_FILE_PREFIX says so.
 
         Args:
           iters: how many times it was run.

@@ -222,7 +222,7 @@ test_name.__test__ = False  # type: ignore[attr-defined]  # a helper
 
 
 def _around(test: Any, rules: Sequence[TestCombination]) -> Any:
-    """Return the test, with what is done around it."""
+    """Return the test, with the actions around it."""
 
     @functools.wraps(test)
     def decorated(self: Any, **kwargs: Any) -> None:

@@ -14,7 +14,7 @@ from stillflow.ragged.value import RaggedTensorValue
 def value_now(item: Any) -> Any:
     """Return the value of a tensor, variable or composite of tensors.
 
-    Of a function, of what it gives.
+    Return the value of a function's result for a function.
 
     Raises:
       ValueError: if it is nothing of the kind.

@@ -118,7 +118,7 @@ class StubOutForTesting:
         setattr(owner, attr_name, new_attr)
 
     def SmartUnsetAll(self) -> None:
-        """Put back what `SmartSet` has replaced."""
+        """Restore the attributes that `SmartSet` has replaced."""
         for owner, name, value in reversed(self.stubs):
             setattr(owner, name, value)
         self.stubs = []
@@ -129,7 +129,7 @@ class StubOutForTesting:
         setattr(parent, child_name, new_child)
 
     def UnsetAll(self) -> None:
-        """Put back what `Set` has replaced."""
+        """Restore the attributes that `Set` has replaced."""
         for parent, value, name in reversed(self.cache):
             setattr(parent, name, value)
         self.cache = []

@@ -76,7 +76,7 @@ class DistributionParameter(ParameterModifier):
 
 
 def _distributions(kwargs: dict[str, Any], asked: str, count: Any) -> list[NamedDistribution]:
-    """Return the strategies among the arguments; they say what they need, so the test must not."""
+    """Return the strategies among the arguments; they define their needs, so the test must not."""
     found = [value for value in kwargs.values() if isinstance(value, NamedDistribution)]
     if found and count:
         raise ValueError(f"Do not use `{asked}` and arguments of type NamedDistribution together.")

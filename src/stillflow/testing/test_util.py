@@ -248,7 +248,7 @@ def build_as_function_and_v1_graph(func: Any = None) -> Any:
 
 
 def skip_if(condition: Any) -> Callable[[Test], Test]:
-    """Return a decorator that leaves a test out if a condition, or what it returns, holds."""
+    """Return a decorator that leaves a test out if a condition, or its result, is True."""
 
     def decorate(func: Test) -> Test:
         @functools.wraps(func)

@@ -261,7 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_main() -> NoReturn:
-    """Do what the program's own command line says, and end the program."""
+    """Run the program's own command line, and end the program."""
     raise SystemExit(main())
 
 

@@ -1,4 +1,4 @@
-"""Look at what a debugger has dumped: list and print tensors, show nodes and what connects them."""
+"""Inspection of a debugger's dumps: list and print tensors, show nodes and their connections."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ __all__ = [
 
 Nodes = dict[str, Any]
 
-# Batch norms that can be folded: what their inputs are, and where epsilon stands.
+# Batch norms that can be folded: their inputs, and the place of epsilon.
 INPUT_ORDER = {
     "BatchNormWithGlobalNormalization": ["conv_op", "mean_op", "var_op", "beta_op", "gamma_op"],
     "FusedBatchNorm": ["conv_op", "gamma_op", "beta_op", "mean_op", "var_op"],

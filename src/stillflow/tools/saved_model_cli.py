@@ -1,4 +1,4 @@
-"""Show what is in a SavedModel, and run it."""
+"""Show the content of a SavedModel, and run it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _print_tensor_info(tensor_info: Any, indent: int = 0) -> None:
 
 
 def run(args: Any) -> None:
-    """Run a signature of a model with what the arguments feed.
+    """Run a signature of a model with the arguments' feeds.
 
     Raises:
       AttributeError: If they feed nothing.
@@ -258,7 +258,7 @@ _COMMANDS: dict[str, tuple[Any, str, list[tuple[str, dict[str, Any]]]]] = {
 
 
 def create_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line; `func` of what it gives is `show`, `run` or `scan`."""
+    """Return the parser of the command line; `func` of its result is `show`, `run` or `scan`."""
     parser = argparse.ArgumentParser(prog="saved_model_cli", description=__doc__)
     parser.add_argument("-v", "--version", action="version", version="0.1.0")
     commands = parser.add_subparsers(title="commands")

@@ -1,4 +1,4 @@
-"""Remove from a GraphDef what some of its nodes do not need."""
+"""Remove nodes from a GraphDef that some of its nodes do not need."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def batch(
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches of what a tensor or several are, run after run.
+    """Batch the values of a tensor or several, run after run.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
 
@@ -60,7 +60,7 @@ def maybe_batch(
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches of what a tensor or several are, run after run; some are left out.
+    """Batch the values of a tensor or several, run after run; some are left out.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
 
@@ -97,7 +97,7 @@ def batch_join(
     shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches of what several sets of tensors are, each set computed by a thread of its own.
+    """Batch the values of several sets of tensors, each set computed by its own thread.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
 
@@ -133,7 +133,7 @@ def maybe_batch_join(
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches of what several sets of tensors are, a thread for each; some are left out.
+    """Batch the values of several sets of tensors, a thread for each; some are left out.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
 
@@ -170,7 +170,7 @@ def shuffle_batch(
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches, in random order, of what a tensor or several are, run after run.
+    """Batch, in random order, the values of a tensor or several, run after run.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
 
@@ -208,7 +208,7 @@ def maybe_shuffle_batch(
     shapes: Any = None, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches, in random order, of what a tensor or several are, run after run; some are left out.
+    """Batch, in random order, the values of a tensor or several; some are left out.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
 
@@ -247,7 +247,7 @@ def shuffle_batch_join(
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches, in random order, of what several sets of tensors are, a thread for each.
+    """Batch, in random order, the values of several sets of tensors, a thread for each.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
 
@@ -285,7 +285,7 @@ def maybe_shuffle_batch_join(
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches, in random order, of what several sets of tensors are; some are left out.
+    """Batch, in random order, the values of several sets of tensors; some are left out.
 
     A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
 

@@ -233,7 +233,7 @@ def _whole(latest: str, kept: Sequence[str]) -> str:
 
 
 def _newest(directory: str, state_path: str) -> str:
-    """Return the newest whole checkpoint in a directory whose state file has lost what it said."""
+    """Return the newest whole checkpoint in a directory whose state file has lost its content."""
     found = _matching(os.path.join(directory, "*.index"))
     found = [path for path in found if not is_cut_off(path.removesuffix(".index"))]
     if not found:
@@ -334,9 +334,9 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
 
 @export("train.CheckpointManager", "contrib.checkpoint.CheckpointManager")
 class CheckpointManager:
-    """Saves an object again and again, and deletes what is too old.
+    """Manager that saves an object repeatedly, and deletes old checkpoints.
 
-    What an earlier manager kept in the directory is taken over.
+    The checkpoints of an earlier manager in the directory are taken over.
 
     Args:
       checkpoint: A `tf.train.Checkpoint`.
@@ -388,7 +388,7 @@ class CheckpointManager:
             )
             preserved = now
         self._last_preserved_timestamp = preserved
-        # What no manager has written has no times, and is never deleted.
+        # Checkpoints that no manager has written have no times, and are never deleted.
         for path, stamp in zip(
             state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
         ):
@@ -410,7 +410,7 @@ class CheckpointManager:
         return self._checkpoint_prefix
 
     def _sweep(self) -> None:
-        """Delete what is too old."""
+        """Delete old checkpoints."""
         if not self._max_to_keep:
             return
         while len(self._maybe_delete) > self._max_to_keep:
@@ -470,7 +470,7 @@ class CheckpointManager:
         self._maybe_delete.pop(path, None)
         self._maybe_delete[path] = stamp
         self._latest_checkpoint = path
-        # Listed before the others go: what the file names is always there.
+        # Listed before the others are deleted: the files named in the state always exist.
         self._record_state()
         self._sweep()
         self._record_state()

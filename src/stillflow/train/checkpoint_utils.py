@@ -17,7 +17,7 @@ from stillflow.train.checkpoint_management import latest_checkpoint
 
 
 class CheckpointReader(FileReader):
-    """The tensors in a checkpoint; what `tf.train.NewCheckpointReader` gives."""
+    """Reader of the tensors in a checkpoint; the result of `tf.train.NewCheckpointReader`."""
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
         """Return the type of each tensor, by name."""

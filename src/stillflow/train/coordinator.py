@@ -1,4 +1,4 @@
-"""tf.train.Coordinator: threads that stop together, and raise in one place what one of them met."""
+"""tf.train.Coordinator: threads that stop together, with their error raised in one place."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Wait for the threads to end and raise what was reported.
+        """Wait for the threads to end and raise the reported error.
 
         Args:
           threads: more threads than the registered ones.

@@ -1,4 +1,4 @@
-"""One round of evaluation of a checkpoint: what estimators, slim and contrib.training share."""
+"""One round of evaluation of a checkpoint, for estimators, slim and contrib.training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A QueueRunner whose threads feed what they put in."""
+"""QueueRunner whose threads feed their enqueue operations."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from stillflow.graph.export import export
 
 
 class HookTimer:
-    """The base of what says whether a hook is due."""
+    """Base of the timers of hooks."""
 
     def reset(self) -> None:
         """Forget when it was due last."""

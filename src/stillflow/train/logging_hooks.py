@@ -156,7 +156,7 @@ class FinalOpsHook(SessionRunHook):
 
 @export("train.FeedFnHook")
 class FeedFnHook(SessionRunHook):
-    """Feeds what a function gives.
+    """Hook that feeds the result of a function.
 
     Args:
       feed_fn: returns a dict of values by tensor, called for each run.

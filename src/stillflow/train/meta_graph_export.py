@@ -233,7 +233,7 @@ def _scope_of(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-# ---- What else a MetaGraph tells
+# ---- Other parts of a MetaGraph
 
 
 @export("contrib.util.ops_used_by_graph_def")

@@ -92,7 +92,7 @@ class _MonitoredSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Run as `Session.run` does, with what the hooks want besides."""
+        """Run like `Session.run`, with the fetches of hooks in addition."""
         return self._sess.run(
             fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
         )

@@ -233,7 +233,7 @@ class Optimizer(Slots):
                     f"Invalid type {dtype!r} for {tensor.name}, expected: {list(valid)}."
                 )
 
-    # ---- what subclasses override
+    # ---- methods for subclasses
 
     def _valid_dtypes(self) -> set[Any]:
         """Return the types of losses, variables and gradients that are supported."""
@@ -338,7 +338,7 @@ def _increment(global_step: Any, name: str) -> Any:
 def gradients_of_function(
     loss: Callable[[], Any], var_list: Any, grad_loss: Any
 ) -> list[tuple[Any, Any]]:
-    """Gradients of what `loss()` gives; by default by the trainable variables that it reads.
+    """Return gradients of `loss()`; by default by the trainable variables that it reads.
 
     Args:
       loss: a function of no arguments.

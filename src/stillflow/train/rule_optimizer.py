@@ -39,8 +39,8 @@ class Step:
 def applies_rules(cls: _Class) -> _Class:
     """Decorate an optimizer class: it applies the training op that its `_step(var)` describes.
 
-    A base class between the optimizer and `tf.train.Optimizer` would do as well, but programs look
-    at the base classes of TensorFlow's optimizers. What the class defines itself stays.
+    A base class between the optimizer and `tf.train.Optimizer` would do as well, but programs check
+    the base classes of TensorFlow's optimizers. The class's own definitions stay.
     """
     for name, method in _METHODS.items():
         if name not in vars(cls):

@@ -249,7 +249,7 @@ def op_list_to_dict(op_list: Any, convert_variable_to_tensor: bool = True) -> di
     if not isinstance(op_list, (list, tuple, set)):
         raise TypeError(f"Variables to save should be passed in a dict or a list: {op_list}")
     result: dict[str, Any] = {}
-    # Reads of resource variables may be added, so the order decides what graph is built.
+    # Reads of resource variables may be added, so the order decides about the graph.
     for var in sorted(op_list, key=lambda item: item.name):
         if isinstance(var, SaveableObject):
             result[var.name] = var
@@ -307,7 +307,7 @@ def _add_part(result: dict[str, Any], var: Any) -> None:
 
 
 def validate_and_slice_inputs(names_to_saveables: Any) -> list[SaveableObject]:
-    """Return the saveables of a dict or list of what to save, in the order of their names.
+    """Return the saveables of a dict or list, in the order of their names.
 
     Raises:
       TypeError: If something cannot be saved.

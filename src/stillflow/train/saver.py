@@ -232,7 +232,7 @@ class Saver:
         return [self._CheckpointFilename(p) for p in self._last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
-        """Set what is kept; `set_last_checkpoints_with_time` says since when, too."""
+        """Set the kept checkpoints; `set_last_checkpoints_with_time` sets their times, too."""
         assert isinstance(last_checkpoints, list)
         # Never old enough to be deleted.
         self._last_checkpoints = [(path, np.inf) for path in last_checkpoints]
@@ -240,7 +240,7 @@ class Saver:
     def set_last_checkpoints_with_time(
         self, last_checkpoints_with_time: list[tuple[str, float]]
     ) -> None:
-        """Set what is kept.
+        """Set the kept checkpoints.
 
         Args:
           last_checkpoints_with_time: Checkpoints and when they were made, in seconds.
@@ -455,7 +455,7 @@ class Saver:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
 
     def _restore_objects(self, sess: Any, prefix: str, error: errors.NotFoundError) -> None:
-        """Restores from a checkpoint that a `tf.train.Checkpoint` wrote, if that is what it is."""
+        """Restore from a checkpoint of `tf.train.Checkpoint`, if it is one."""
         try:
             names_to_keys = object_graph_key_mapping(prefix)
         except errors.NotFoundError:

@@ -1,4 +1,4 @@
-"""The part of a graph that saves and restores: node for node what TensorFlow builds."""
+"""Part of a graph that saves and restores: node for node as TensorFlow builds it."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class BaseSaverBuilder:
         restore_sequentially: bool = False,
         filename: str = "model",
     ) -> Any:
-        """Add what saves and restore to the default graph.
+        """Add the save and restore operations to the default graph.
 
         Args:
           names_to_saveables: What to save, by name; or a list.

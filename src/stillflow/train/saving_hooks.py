@@ -21,7 +21,7 @@ from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 @export("train.CheckpointSaverListener")
 class CheckpointSaverListener:
-    """The base of what a `CheckpointSaverHook` calls; methods do nothing unless overridden."""
+    """Base of a `CheckpointSaverHook`'s listeners; methods do nothing unless overridden."""
 
     def begin(self) -> None:
         """Prepare; called once before the session is made."""

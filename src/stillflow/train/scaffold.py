@@ -18,7 +18,7 @@ from stillflow.train.tracking.base import Trackable
 from stillflow.variables import collections as variables
 from stillflow.variables import resources
 
-# What a scaffold takes over from another.
+# Attributes that a scaffold copies from another.
 _COPIED = (
     "init_op", "init_feed_dict", "ready_op", "ready_for_local_init_op", "local_init_op",
     "summary_op", "saver",
@@ -56,7 +56,7 @@ def _default_ready_for_local_init_op() -> Any:
 class Scaffold:
     """Operations of a session: initialization, checks, saver and summaries.
 
-    What is not given is looked for in the graph's collections, or made, by `finalize`.
+    Missing operations are looked up in the graph's collections, or made, by `finalize`.
 
     Args:
       init_op: initializes variables.
@@ -97,7 +97,7 @@ class Scaffold:
         self._init_fn = (lambda sess: init_fn(self, sess)) if init_fn else None
 
     def finalize(self) -> Scaffold:
-        """Make what is not there and make the graph read-only; return the scaffold."""
+        """Make missing operations and make the graph read-only; return the scaffold."""
         made: tuple[tuple[str, str, Callable[[], Any]], ...] = (
             ("init_op", GraphKeys.INIT_OP, _default_init_op),
             ("ready_op", GraphKeys.READY_OP, _default_ready_op),
@@ -139,12 +139,12 @@ class Scaffold:
 
     @property
     def ready_for_local_init_op(self) -> Any:
-        """Gives the names of what `local_init_op` needs and is not initialized."""
+        """The names of uninitialized variables that `local_init_op` needs."""
         return self._ready_for_local_init_op
 
     @property
     def local_init_op(self) -> Any:
-        """Initializes what every process has for itself."""
+        """The initialization of each process's own variables."""
         return self._local_init_op
 
     @property
@@ -194,7 +194,7 @@ class Scaffold:
 
 
 def _object_saver(checkpoint: Any) -> Saver:
-    """Return a saver of what a `Checkpoint` tracks."""
+    """Return a saver of a `Checkpoint`'s objects."""
     from stillflow.train.tracking.checkpoint import saveables_of
 
     return Saver(var_list=saveables_of(checkpoint), sharded=True)

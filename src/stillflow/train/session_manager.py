@@ -230,7 +230,7 @@ class SessionManager:
 
 
 def _ready(op: Any, sess: Any, msg: str) -> tuple[bool, str | None]:
-    """Return True if nothing is left that is not initialized, else what."""
+    """Return True if everything is initialized, else the names of the rest."""
     if op is None:
         return True, None
     try:

@@ -212,7 +212,7 @@ class Supervisor:
 
     @property
     def ready_for_local_init_op(self) -> Any:
-        """Gives the names of what `local_init_op` needs and is not initialized."""
+        """The names of uninitialized variables that `local_init_op` needs."""
         return self._ready_for_local_init_op
 
     @property

@@ -1,4 +1,4 @@
-"""Variables that start with what another model has learned, though its vocabulary was another."""
+"""Variables that start with another model's trained values, with another vocabulary."""
 
 from __future__ import annotations
 

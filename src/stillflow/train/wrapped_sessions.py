@@ -14,7 +14,7 @@ from stillflow.train.session_run_hook import (
     SessionRunValues,
 )
 
-# What a lost machine looks like; a new session may do better.
+# Errors of a lost machine; a new session may succeed.
 PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)
 
 
@@ -32,7 +32,7 @@ class StepContext:
 
     @property
     def session(self) -> Any:
-        """The bare session: what it runs, no hook sees."""
+        """The bare session: no hook sees its runs."""
         return self._session
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
@@ -242,7 +242,7 @@ class HookedSession(WrappedSession):
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Run what the caller and the hooks want in one run.
+        """Run the fetches of the caller and the hooks in one run.
 
         Raises:
           RuntimeError: if the end was asked for, or two feed the same tensor.
@@ -295,7 +295,7 @@ def _refuse_both(one: dict[Any, Any], other: dict[Any, Any], message: str) -> No
 
 
 def _merge_options(options: Any, more: Any) -> None:
-    """Make options ask for what others ask for too."""
+    """Add other options' requests to options."""
     for name in (
         "trace_level", "timeout_in_ms", "inter_op_thread_pool", "output_partition_graphs",
     ):  # fmt: skip

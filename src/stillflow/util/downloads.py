@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 VARIABLE = "STILLFLOW_DATA"
 
-# {folder: {name: MD5}} of files whose names alone do not say what they are.
+# {folder: {name: MD5}} of files whose names alone do not identify them.
 _MD5 = {
     "mnist": {
         "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
@@ -49,7 +49,7 @@ def provided(url: str) -> str | None:
 
 
 def advice(url: str, path: str = "", checksum: str | None = None) -> str:
-    """Return a sentence that says what to do about a file that cannot be fetched.
+    """Return advice about a file that cannot be fetched.
 
     Args:
       url: its address.

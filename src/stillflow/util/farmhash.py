@@ -1,8 +1,8 @@
 """FarmHash fingerprints of byte strings: 64 bits that never change between machines or versions.
 
-The hash (Geoff Pike's "Fingerprint64") is defined on 64-bit words that wrap around, which is what
-numpy's uint64 arrays do, so strings of one length are hashed side by side. Words are read
-little-endian. A string up to 16 bytes, up to 32, up to 64 and beyond each has its own scheme.
+The hash (Geoff Pike's "Fingerprint64") is defined on 64-bit words that wrap around, like numpy's
+uint64 arrays, so strings of one length are hashed side by side. Words are read little-endian. A
+string up to 16 bytes, up to 32, up to 64 and beyond each has its own scheme.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 
 Names = Mapping[tuple[str, str], Any]
 
-# What arrays are made of, in files of any NumPy; None stands for the thing itself.
+# Parts of arrays, in files of any NumPy; None stands for the thing itself.
 ARRAYS: Names = dict.fromkeys(
     [
         ("numpy", "ndarray"),

@@ -1,7 +1,8 @@
 """Many byte strings at once, where loops in C find them and make them: without Python in between.
 
-An array of objects holds addresses; what lies there is Python's own affair, and differs between its
-builds. So the loops are told, and believed only after they have read and made a string rightly.
+An array of objects holds addresses; the objects' layout is internal to Python, and differs between
+its builds. So the layout is given to the loops, and used only after they have read and made a
+string correctly.
 """
 
 from __future__ import annotations

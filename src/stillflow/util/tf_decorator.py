@@ -50,7 +50,7 @@ def make_decorator(
     decorator_doc: str = "",
     decorator_argspec: Any = None,
 ) -> Any:
-    """Make a wrapper look like what it wraps.
+    """Make a wrapper look like the wrapped function.
 
     Args:
       target: what is wrapped.
@@ -79,7 +79,7 @@ def make_decorator(
 
 
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
-    """Return the decorators around something, outermost first, and what is inside of them all."""
+    """Return the decorators around a function, outermost first, and the function."""
     decorators: list[TFDecorator] = []
     current = maybe_tf_decorator
     while True:

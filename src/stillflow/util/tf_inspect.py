@@ -86,7 +86,7 @@ def currentframe() -> FrameType:
 
 
 def getfullargspec(obj: Any) -> Any:
-    """Return the FullArgSpec of a function, or what its decorators declare."""
+    """Return the FullArgSpec of a function, or the one that its decorators declare."""
     decorators, target = tf_decorator.unwrap(obj)
     for decorator in decorators:
         spec = decorator.decorator_argspec

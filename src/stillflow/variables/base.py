@@ -137,7 +137,7 @@ class SaveSliceInfo:
         )
 
 
-# What `tf.Variable(...)` and `tf.compat.v2.Variable(...)` call.
+# Called by `tf.Variable(...)` and `tf.compat.v2.Variable(...)`.
 create_variable: Hook[Callable[..., Any]] = Hook("variables.base.create_variable")
 create_variable_v2: Hook[Callable[..., Any]] = Hook("variables.base.create_variable_v2")
 
@@ -319,7 +319,7 @@ class VariableV2(metaclass=_VariableMeta):
         self._save_slice_info = save_slice_info
 
     def _to_proto(self, export_scope: str | None) -> Any:
-        """Return a `VariableDef` with what all kinds of variables have."""
+        """Return a `VariableDef` with the fields of all kinds of variables."""
         from stillflow.ops.control_flow.contexts import without_scope
         from stillflow.protos import VariableDef
 

@@ -148,7 +148,7 @@ def _default_creator(**kwargs: Any) -> Variable:
     from stillflow.variables.ref_variable import RefVariable
     from stillflow.variables.resource_variable import ResourceVariable
 
-    kwargs.pop("trackable_parent", None)  # what creators tell each other
+    kwargs.pop("trackable_parent", None)  # arguments between creators
     use_resource = kwargs.pop("use_resource", None)
     if use_resource is None:
         from stillflow.variables.variable_scope import get_variable_scope
@@ -166,7 +166,7 @@ def _default_creator_v2(**kwargs: Any) -> Variable:
     from stillflow.variables.resource_variable import ResourceVariable
 
     kwargs.pop("trackable_parent", None)
-    kwargs.pop("use_resource", None)  # a creator may have said what goes without saying
+    kwargs.pop("use_resource", None)  # a creator may have passed the default explicitly
     return ResourceVariable(**kwargs)
 
 

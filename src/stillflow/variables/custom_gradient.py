@@ -1,4 +1,4 @@
-"""`tf.custom_gradient`: functions that say what their gradient is."""
+"""`tf.custom_gradient`: functions that define their gradient."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _check_signature(grad_fn: Callable[..., Any], variables: list[Any]) -> None:
 
 
 def get_dependent_variables(input_ops: Any, output_ops: Any) -> list[Any]:
-    """Return the trainable variables that tensors depend on, not counting what lies behind others.
+    """Return the trainable variables that tensors depend on, not counting those behind others.
 
     Args:
       input_ops: the others, one or a structure of them.

@@ -27,7 +27,7 @@ def guarded(name: str, initial_value: Tensor) -> Tensor:
     return replaced[initial_value.op].outputs[initial_value.value_index]
 
 
-# What is not looked behind, because it is safe to run or gives way to something that is.
+# Operations that are not searched, because they are safe to run or are replaced by safe ones.
 _SAFE = ("IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If")
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 

@@ -63,7 +63,10 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """One made of what `get_config` gave; a `dtype` in it is taken away."""
+        """Return an initializer of a configuration from `get_config`.
+
+        A `dtype` in it is removed.
+        """
         config.pop("dtype", None)
         return cls(**config)
 

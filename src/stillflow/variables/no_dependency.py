@@ -9,7 +9,7 @@ from stillflow.graph.export import export
 
 @export("contrib.checkpoint.NoDependency")
 class NoDependency:
-    """Assigned to an attribute, lets what is in it be no part of the object.
+    """Wrapper of an attribute's value that keeps it from becoming a part of the object.
 
     Args:
       value: what the attribute becomes.

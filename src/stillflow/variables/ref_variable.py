@@ -1,4 +1,4 @@
-"""Reference variables: what `tf.Variable` makes by default."""
+"""Reference variables, the default kind of `tf.Variable`."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def _ref_or_op(assigned: Tensor, read_value: bool) -> Any:
     return assigned if read_value else assigned.op
 
 
-# In-place operators: what to write instead for the variable, and for a tensor.
+# In-place operators: the replacement for the variable, and for a tensor.
 _IN_PLACE = {
     "+": ("iadd", operator.add, "variable.assign_add", "'x = x + y'"),
     "-": ("isub", operator.sub, "variable.assign_sub", "'x = x - y'"),

@@ -139,7 +139,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         variable_accessed(self)
         result: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
         if not result.holds_value and result.op._inputs[0] is not self._handle:
-            # Within a loop it is what the loop took in.
+            # Within a loop it is the loop's input.
             tapes.record("ReadVariableOp", [result], [self._handle], lambda grad: [grad])
         return result
 
@@ -550,7 +550,7 @@ class UnreadVariable(BaseResourceVariable):
     def _read_variable_op(self) -> Tensor:
         if self._parent_op is None:
             return super()._read_variable_op()
-        # Tapes know the variable itself, not what an assignment to it gives.
+        # Tapes know the variable itself, not the result of an assignment to it.
         with get_default_graph().control_dependencies([self._parent_op]):
             result: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
             return result

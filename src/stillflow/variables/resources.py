@@ -16,7 +16,7 @@ from stillflow.ops.control_flow.identity_and_group import group, no_op
 
 
 class _Resource(NamedTuple):
-    """A handle, the operation that makes what is behind it, and whether that was done."""
+    """Handle, the operation that creates its resource, and a check of it."""
 
     handle: Any
     create: Any

@@ -1,4 +1,4 @@
-"""`tf.VariableScope`: with what defaults, and under which names, variables are made."""
+"""`tf.VariableScope`: defaults and names of new variables."""
 
 from __future__ import annotations
 

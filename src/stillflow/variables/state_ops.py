@@ -51,7 +51,7 @@ def variable_op_v2(
 
 
 def init_variable(v: Any, init: Any, name: str = "init") -> Tensor:
-    """Assign a variable's first value: a tensor, or what `init(shape, dtype)` gives."""
+    """Assign a variable's first value: a tensor, or the result of `init(shape, dtype)`."""
     with (
         name_scope(None, v.op.name + "/", [v, init]),
         name_scope(name) as scope,

@@ -22,7 +22,7 @@ from stillflow.variables.scope import VariableScope as VariableScope
 from stillflow.variables.scope import either
 from stillflow.variables.store import VariableStore
 
-# What a scope can set for the variables made in it, and scopes inside inherit.
+# Settings of a scope for its variables, which inner scopes inherit.
 _SETTINGS = (
     "initializer", "regularizer", "caching_device", "partitioner", "custom_getter", "dtype",
     "use_resource",
@@ -229,7 +229,7 @@ class PureVariableScope:
             self._cached = self._make(name_or_scope, reuse, original)
 
     def _make(self, parent: VariableScope, reuse: Any, original: str) -> VariableScope:
-        """Return a scope that takes from `parent` what was not given."""
+        """Return a scope that inherits missing settings from `parent`."""
         values: dict[str, Any] = {}
         for key in _SETTINGS:
             given = self._settings.get(key)

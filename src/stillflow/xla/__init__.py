@@ -1,3 +1,3 @@
-"""`tf.xla.experimental`: marks on what is to be compiled together."""
+"""`tf.xla.experimental`: marks on operations to be compiled together."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contexts whose operations become one program, and what leaves them."""
+"""Contexts whose operations become one program, and its outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stillflow.ops.control_flow.identity_and_group import identity, no_op
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import AttrValue
 
-# What fails in a program of its own: nothing is fed there, and nothing handed out midway.
+# Operations that fail in a program of its own: it has no feeds, and no outputs midway.
 _FED = frozenset(("Placeholder",))
 _UNSUPPORTED = frozenset((
     "AudioSummary", "AudioSummaryV2", "HistogramSummary", "ImageSummary", "MergeSummary", "Print",
@@ -132,7 +132,7 @@ class ClusterContext(XLAControlFlowContext):
             logging.warning(f"... and {len(self._unsupported) - _MOST_LINES} more")
 
 
-# ---- what leaves
+# ---- outputs
 
 
 def is_flat(outputs: Any) -> bool:

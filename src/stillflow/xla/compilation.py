@@ -51,7 +51,7 @@ class _Cluster(ClusterContext):
 
 @export("xla.experimental.compile", "contrib.compiler.xla.compile")
 def compile(computation: Callable[..., Any], inputs: Any = None) -> Any:
-    """Build `computation(*inputs)` as a cluster; what compiles it changes no value.
+    """Build `computation(*inputs)` as a cluster; its compilation changes no value.
 
     Args:
       computation: gives tensors in any structure, or tensors followed by operations. Its variables

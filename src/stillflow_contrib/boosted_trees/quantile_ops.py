@@ -121,7 +121,7 @@ class QuantileAccumulator(Trackable):
         return ready[0], buckets[0]
 
     def schedule_get_buckets(self) -> ScheduledStampedResourceOp:
-        """Return the same together with what others want."""
+        """Return the same together with others' requests."""
         return ScheduledStampedResourceOp(self.resource_handle, quantile_accumulator_get_buckets)
 
     def _summary(self, column: Any, example_weights: Any) -> Any:
@@ -157,7 +157,7 @@ class QuantileAccumulator(Trackable):
     def schedule_add_summary(
         self, stamp_token: Any, column: Any, example_weights: Any
     ) -> ScheduledStampedResourceOp:
-        """Add values together with what others add."""
+        """Add values together with others' values."""
         summary = self._summary(column, example_weights)
         return ScheduledStampedResourceOp(
             self.resource_handle, quantile_accumulator_add_summaries, summaries=summary

@@ -37,7 +37,7 @@ class ScheduledStampedResourceOp(ScheduledOp):
         self.args = kwargs
 
     def batching_key(self) -> Any:
-        """Return the device, and what builds the operation."""
+        """Return the device, and the builder of the operation."""
         return self.resource_handle.device, self.op
 
     def batch_runner_fn(self) -> Callable[[Any, Any], Any]:

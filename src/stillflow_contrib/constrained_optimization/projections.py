@@ -73,7 +73,7 @@ def _dimension(values: Any, name: str, rank: int) -> int:
 
 
 def _euclidean_projection(values: Any, dimension: int, shift: Callable[[Any, Any], Any]) -> Any:
-    """Shifts what is positive and drops what is not, until nothing more is dropped."""
+    """Shift positive values and drop the others, until nothing more is dropped."""
 
     def goes_on(iteration: Any, values: Any, inactive: Any, old_inactive: Any) -> Any:
         not_done = iteration < dimension

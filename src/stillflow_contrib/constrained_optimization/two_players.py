@@ -82,7 +82,7 @@ class TwoPlayerOptimizer(ConstrainedOptimizer):
 
 
 def _tensors(problem: Any) -> tuple[Any, Any, Any]:
-    """Return a problem's objective, constraints and what is differentiated in their place."""
+    """Return a problem's objective, constraints and their differentiable substitutes."""
     objective, constraints = problem.objective, problem.constraints
     proxies = problem.proxy_constraints
     if proxies is None:

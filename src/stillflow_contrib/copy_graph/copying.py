@@ -11,7 +11,7 @@ from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.variables.base import Variable
 
-# In any scope these are what they are; other collections get its name in front.
+# In any scope these stay unchanged; other collections get its name in front.
 _SHARED = (tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES)
 
 

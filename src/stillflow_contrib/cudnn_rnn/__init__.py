@@ -1,1 +1,1 @@
-"""`tf.contrib.cudnn_rnn`: cells that compute what cuDNN's recurrent networks compute."""
+"""`tf.contrib.cudnn_rnn`: cells that are equivalent to cuDNN's recurrent networks."""

@@ -1,4 +1,4 @@
-"""Datasets of what is in LMDB databases."""
+"""Datasets of LMDB databases' contents."""
 
 from __future__ import annotations
 

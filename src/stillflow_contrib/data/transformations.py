@@ -27,7 +27,7 @@ from stillflow.util.deprecation import deprecated, deprecated_args
 @export("contrib.data.batch_and_drop_remainder")
 @deprecated(None, "Use `tf.data.Dataset.batch(..., drop_remainder=True)`.")
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:
-    """Batches of `batch_size` elements; what is left at the end is left out."""
+    """Batch `batch_size` elements; drop the incomplete last batch."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 

@@ -1,4 +1,4 @@
-"""Functions that make summaries with tags that are what the caller says, unique or not."""
+"""Functions that make summaries with the caller's tags, unique or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributions whose methods take more arguments, for what they depend on."""
+"""Distributions whose methods take more arguments, for their conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stillflow_contrib.distributions.transformed import TransformedDistribution
 
 @export("contrib.distributions.ConditionalDistribution")
 class ConditionalDistribution(Distribution):
-    """A distribution whose `_sample_n`, `_log_prob` ... are given what the methods are given."""
+    """Distribution whose `_sample_n`, `_log_prob` ... get the methods' additional arguments."""
 
     def sample(
         self, sample_shape: Any = (), seed: Any = None, name: str = "sample", **condition: Any

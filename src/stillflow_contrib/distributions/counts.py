@@ -115,7 +115,7 @@ class Poisson(_Counts):
 
 
 class _Trials(_Counts):
-    """A distribution of what comes out of trials with a probability of success."""
+    """Distribution of the outcome of trials with a probability of success."""
 
     _logits: Any
     _probs: Any

@@ -99,7 +99,7 @@ class Independent(Distribution):
         return self._count
 
     def _static_split(self) -> tuple[Any, Any] | None:
-        """Return the static shapes of what stays batch and of what does not, if they are known."""
+        """Return the static shapes of the batch part and of the rest, if they are known."""
         shape = self.distribution.batch_shape
         if self._static_count is None or shape.ndims is None:
             return None

@@ -97,7 +97,7 @@ class Shapes(NamedTuple):
 
 
 def shapes_of(grid: Any, endpoint_affine: Sequence[Any]) -> Shapes:
-    """Return the shapes of a mixture between what `endpoint_affine` makes of vectors."""
+    """Return the shapes of a mixture between the images of vectors under `endpoint_affine`."""
     with tf.name_scope("determine_batch_event_shapes"):
         batch, batch_tensor = grid.shape[:-2], tf.shape(grid)[:-2]
         event = event_tensor = None

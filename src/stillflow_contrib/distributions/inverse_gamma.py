@@ -1,4 +1,4 @@
-"""Distributions of the inverses of what is gamma distributed."""
+"""Distributions of the inverses of gamma-distributed numbers."""
 
 from __future__ import annotations
 

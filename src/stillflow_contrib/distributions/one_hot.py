@@ -76,7 +76,7 @@ class _OverClasses(Distribution):
     def _checked_sample(self, x: Any) -> Any:
         if not self.validate_args:
             return x
-        # What TensorFlow asks of one-hot vectors too, which is true of logarithms only.
+        # TensorFlow's checks of one-hot vectors too, which are right for logarithms only.
         checks = [
             tf.assert_non_positive(x),
             tf.debugging.assert_near(

@@ -1,4 +1,4 @@
-"""Distributions of what a bijector makes of another distribution's samples."""
+"""Distributions of the images of another distribution's samples under a bijector."""
 
 from __future__ import annotations
 

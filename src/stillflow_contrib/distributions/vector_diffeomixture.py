@@ -40,7 +40,7 @@ from stillflow_contrib.distributions.transformed import joined_vectors
 
 @export("contrib.distributions.VectorDiffeomixture")
 class VectorDiffeomixture(Distribution):
-    """Vectors of independent numbers, multiplied and shifted by what lies between two ends.
+    """Vectors of independent numbers, scaled and shifted by an interpolation of two ends.
 
     Where between them it lies is random as well: the softmax of a normal distribution, of which
     a quadrature takes some points (Dillon and Langmore, 2018).

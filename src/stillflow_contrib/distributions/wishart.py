@@ -239,7 +239,7 @@ class _WishartLinearOperator(Distribution):
             )
 
     def log_normalization(self, name: str = "log_normalization") -> Any:
-        """Return the logarithm of what densities are divided by."""
+        """Return the logarithm of the densities' normalization."""
         with self._name_scope(name):
             return (
                 self.df * self.scale_operator.log_abs_determinant()

@@ -1,1 +1,1 @@
-"""`tf.contrib.eager`: what programs with eager execution used before TensorFlow 2."""
+"""`tf.contrib.eager`: interface of eager execution before TensorFlow 2."""

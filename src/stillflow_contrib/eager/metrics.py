@@ -40,7 +40,7 @@ class Metric(Trackable):
             self.call = tf.contrib.eager.defun(self.call)  # type: ignore[method-assign]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Update the variables, which the first call makes; give what `call` does."""
+        """Update the variables, which the first call makes; return the result of `call`."""
         if not self._built:
             with tf.variable_scope(self._scope), self._home.as_default():
                 self.build(*args, **kwargs)
@@ -57,7 +57,10 @@ class Metric(Trackable):
         return self._vars
 
     def init_variables(self) -> Any:
-        """Set the variables to what they were at first; in a graph, an operation that does."""
+        """Reset the variables to their initial values.
+
+        In a graph, return an operation that does.
+        """
         if not tf.executing_eagerly():
             return tf.group([variable.initializer for variable in self._vars])
         for variable in self._vars:

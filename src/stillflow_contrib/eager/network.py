@@ -28,7 +28,7 @@ _ASK = (
 
 @export("contrib.eager.Network")
 class Network(Layer):
-    """A layer made of others, to be derived from: `call` says what it computes.
+    """Layer made of others, to be derived from: `call` defines its result.
 
     Every layer that `call` uses has to be tracked. A network opens a variable scope when it is
     first called, inside that of the network it was first added to; its layers open theirs inside.
@@ -303,7 +303,7 @@ class Network(Layer):
 
 @export("contrib.eager.Sequential")
 class Sequential(Network):
-    """Layers and functions, each of which takes what the one before it gives.
+    """Layers and functions, each of which takes the output of the one before it.
 
     Args:
       layers_funcs: the layers and functions.

@@ -1,4 +1,4 @@
-"""Names of `tf.contrib.estimator` for what `tf.estimator` does."""
+"""Names of `tf.contrib.estimator` for functions of `tf.estimator`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Estimators that annotate the inputs of their layers, which TensorFlow 1.15 does for old columns.
 
-What `tf.feature_column` makes goes through layers that have no annotations, there as well: the
-models are those of `tf.estimator.DNNClassifier` and `DNNRegressor`.
+Columns of `tf.feature_column` go through layers that have no annotations, there as well: the models
+are those of `tf.estimator.DNNClassifier` and `DNNRegressor`.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def _evaluated(specs: list[Any], device: str) -> EstimatorSpec:
 
 
 def _reduced_metrics(towers: int) -> Any:
-    """Add what the other towers have measured to the first one, and set theirs to zero."""
+    """Add the other towers' measurements to the first one, and set theirs to zero."""
     variables = get_collection(GraphKeys.METRIC_VARIABLES)
     count = len(variables) // towers
     if len(variables) % towers != 0:

@@ -20,7 +20,7 @@ KMEANS_PLUS_PLUS_INIT = export_value(
 )
 KMC2_INIT = "kmc2"
 CLUSTERS_VAR_NAME = "clusters"
-# What keeps the mean of no points finite.
+# Keeps the mean of no points finite.
 _EPSILON = 1e-6
 
 

@@ -144,7 +144,7 @@ class KMeans(KMeansClustering):
 
 
 def _points(features: Any, feature_columns: Any) -> Any:
-    """Return the points: what columns make of features, or all features side by side."""
+    """Return the points: features transformed by columns, or all features side by side."""
     if isinstance(features, dict) and feature_columns:
         return tf.feature_column.input_layer(features, feature_columns)
     return side_by_side(features)

@@ -12,9 +12,9 @@ from stillflow.ops.control_flow.identity_and_group import with_dependencies
 
 FULL_COVARIANCE = "full"
 DIAG_COVARIANCE = "diag"
-# What keeps the mean of no points finite.
+# Keeps the mean of no points finite.
 _EPSILON = np.finfo(float).eps
-# What keeps covariances invertible.
+# Keeps covariances invertible.
 _LEAST_VARIANCE = 1e-3
 
 

@@ -90,7 +90,7 @@ class WALSModel:
             self._create_caches(use_factors_weights_cache, use_gramian_cache)
 
     def _create_caches(self, use_factors_weights: bool, use_gramian: bool) -> None:
-        """Make the copies of workers, and what fills them before rows or columns are updated."""
+        """Make the copies of workers, and the operations that fill them before updates."""
         sides = (self._rows, self._cols)
         fills, lets_go = [], []
         for side in sides:
@@ -166,12 +166,18 @@ class WALSModel:
 
     @property
     def initialize_row_update_op(self) -> Any:
-        """Copies what updates of rows need; runs in each worker before each sweep."""
+        """The operation that copies the data for updates of rows.
+
+        Runs in each worker before each sweep.
+        """
         return self._rows.initialize_update
 
     @property
     def initialize_col_update_op(self) -> Any:
-        """Copies what updates of columns need; runs in each worker before each sweep."""
+        """The operation that copies the data for updates of columns.
+
+        Runs in each worker per sweep.
+        """
         return self._cols.initialize_update
 
     @classmethod

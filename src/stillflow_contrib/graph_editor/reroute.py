@@ -44,7 +44,7 @@ def _reroute(
         found = [op for op in tensor.consumers() if allowed is None or op in allowed]
         return [op for op in dict.fromkeys(found) if op not in refused]
 
-    # Who takes what is asked before anything changes, at which place only then, as TensorFlow does.
+    # Consumers are determined before anything changes, their positions only then, as in TensorFlow.
     pairs = [(left, right, users(left), users(right)) for left, right in zip(ts0, ts1)]
     count = 0
     for left, right, users_of_left, users_of_right in pairs:

@@ -25,7 +25,7 @@ def _picked(indices: Iterable[Any], ts: list[Tensor], repetition: bool) -> list[
 
 @export("contrib.graph_editor.SubGraphView", "contrib.graph_editor.subgraph.SubGraphView")
 class SubGraphView:
-    """Some operations of a graph, seen as one: what goes into them and what comes out.
+    """Some operations of a graph as one: their inputs and outputs.
 
     The graph stays as it is. Views can be remapped: their inputs left out or put into another
     order, their outputs repeated too.
@@ -145,7 +145,7 @@ class SubGraphView:
         result._ops = [op for op in self._ops if op in used]
         return result
 
-    # ---- What is in it
+    # ---- Its contents
 
     @property
     def graph(self) -> Graph | None:

@@ -200,7 +200,7 @@ class _Copying:
         self.stand_ins: list[tuple[Tensor, Tensor, Operation]] = []
 
     def new_name(self, name: str) -> str:
-        """Return the name of a copy, relative to its scope what that of the original is to its own.
+        """Return the name of a copy, relative to its scope like the original's to its own.
 
         Raises:
           ValueError: If the original is not in the scope that is copied from.
@@ -293,7 +293,7 @@ class Transformer:
         if tensor.op not in info.ops:
             handler = self.transform_external_hidden_input_handler
             return handler(info, tensor)  # type: ignore[no-any-return]
-        # A loop: what goes round does not exist yet.
+        # A loop: the back edge does not exist yet.
         if op.type == "Merge":
             stand_in = self._input(info, op.inputs[0], op)
         elif tensor.op.type == "Enter":
@@ -418,7 +418,7 @@ def graph_replace(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> Any:
-    """Tensors as they would be if others were replaced: what lies between is copied.
+    """Return tensors with others replaced: the operations between are copied.
 
     Args:
       target_ts: Nested tensors.

@@ -57,7 +57,7 @@ class _Step:
         self.states: list[Any] = [None] * len(m_prev)
 
     def output(self, i: int) -> Any:
-        """Return the output of a dimension, or what went in as long as there is none."""
+        """Return the output of a dimension, or its input as long as there is none."""
         return self.m_prev[i] if self.outputs[i] is None else self.outputs[i]
 
 
@@ -201,7 +201,7 @@ class GridRNNCell(RNNCell):
         return total
 
     def _propagate(self, dims: list[int], step: _Step, first_call: bool) -> None:
-        """Compute some dimensions, from what all others have given so far."""
+        """Compute some dimensions, from the others' outputs so far."""
         if not dims:
             return
         if self._grid.num_dims > 1:

@@ -49,7 +49,7 @@ def _as_given(output: Any, given: Tensor) -> Any:
 def rotate(
     images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
-    """Images turned about their middle; what comes from outside is 0.
+    """Rotate images about their center; pixels from outside are 0.
 
     Args:
       images: `[height, width]`, `[height, width, channels]` or a batch of the latter.
@@ -73,7 +73,7 @@ def rotate(
 def translate(
     images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
-    """Images moved; what comes from outside is 0.
+    """Translate images; pixels from outside are 0.
 
     Args:
       images: as of `rotate`.
@@ -167,7 +167,7 @@ def transform(
     output_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Images put through projective transforms; what comes from outside is 0.
+    """Apply projective transforms to images; pixels from outside are 0.
 
     With a transform `[a0, a1, a2, b0, b1, b2, c0, c1]` the pixel at `(x, y)` is the one that was
     at `((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k)`, with `k = c0 x + c1 y + 1`.
@@ -203,7 +203,7 @@ def transform(
 
 @export("contrib.image.compose_transforms")
 def compose_transforms(*transforms: Any) -> Tensor:
-    """One transform that does what several do, one after the other.
+    """Return one transform that is equivalent to several, one after the other.
 
     Args:
       *transforms: each of the same shape, `[8]` or `[count, 8]`.

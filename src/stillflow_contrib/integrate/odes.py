@@ -23,7 +23,7 @@ class _Step(NamedTuple):
 
 
 class _History(NamedTuple):
-    """Ends of steps, and their errors as parts of what is allowed."""
+    """Ends of steps, and their errors relative to the tolerance."""
 
     times: Any
     errors: Any
@@ -44,7 +44,7 @@ class _Solver:
     def solve(self, y0: Any, full_output: bool, name: str) -> Any:
         """Return the values at all times.
 
-        With what `odeint` says of the steps if it is asked for.
+        The facts about `odeint`'s steps are returned on request.
         """
         t = self.t
         with tf.name_scope(name, "dopri5", [y0, t, self.rtol, self.atol, *self._given]) as scope:

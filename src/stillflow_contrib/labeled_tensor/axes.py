@@ -11,7 +11,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.graph.export import export
 
-# What TensorFlow calls the types of axes, in its messages.
+# TensorFlow's names of the types of axes, in its messages.
 _AXIS_VALUE = (
     "Union(Union(numpy.ndarray, range, list, tuple), Optional(Union(tensorflow.Dimension, int)))"
 )

@@ -1,4 +1,4 @@
-"""`LabeledTensor`, and what leaves its values as they are."""
+"""`LabeledTensor`, and operations that do not change its values."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def verify_tensor_all_finite(
 
 @export("contrib.labeled_tensor.placeholder")
 def placeholder(dtype: Any, axes: Collection[Any], name: str | None = None) -> LabeledTensor:
-    """Return a placeholder; axes are names, of unknown size, and what `as_axis` takes."""
+    """Return a placeholder; axes are names, of unknown size, or arguments of `as_axis`."""
     with tf.name_scope(name, "lt_placeholder", []) as scope:
         given = Axes([(axis, None) if isinstance(axis, str) else axis for axis in axes])
         shape = [axis.size for axis in given.values()]

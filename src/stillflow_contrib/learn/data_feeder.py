@@ -1,4 +1,4 @@
-"""Arrays as the input of an estimator: placeholders, and what to feed them at each step."""
+"""Arrays as the input of an estimator: placeholders, and their feeds at each step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEED = 42  # every feeder shuffles alike
 def setup_train_data_feeder(
     x: Any, y: Any, batch_size: int | None = None, shuffle: bool = True, epochs: int | None = None
 ) -> DataFeeder | StreamingDataFeeder:
-    """Return a feeder of arrays, data frames, or what iterators give.
+    """Return a feeder of arrays, data frames, or iterators.
 
     Raises:
       ValueError: if `x` is an iterator and `y` is not, or the batch size is not positive.
@@ -99,7 +99,7 @@ class DataFeeder:
 
 
 class StreamingDataFeeder:
-    """Feeds batches of what iterators give, example by example, until they end.
+    """Feeder of batches from iterators, example by example, until they end.
 
     Args:
       x: iterator of features [...], or {name: features}.

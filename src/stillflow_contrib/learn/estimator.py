@@ -62,7 +62,7 @@ _WITH_LABELS = deprecated_args(_SINCE, _INSTEAD, ("x", None), ("y", None), ("bat
 _WITHOUT_LABELS = deprecated_args(
     _SINCE, _INSTEAD, ("x", None), ("batch_size", None), ("as_iterable", True)
 )
-# What is exported if nothing is said: the graph to serve, untransformed.
+# The default export: the graph to serve, untransformed.
 _AS_IT_IS = (GraphRewriteSpec((names.SERVING,), ()),)
 
 
@@ -254,14 +254,14 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
 
     @abc.abstractmethod
     def _get_train_ops(self, features: Any, labels: Any) -> ModelFnOps:
-        """Build what trains."""
+        """Build the training operations."""
 
     @abc.abstractmethod
     def _get_predict_ops(self, features: Any) -> ModelFnOps:
-        """Build what predicts."""
+        """Build the prediction operations."""
 
     def _get_eval_ops(self, features: Any, labels: Any, metrics: Any) -> ModelFnOps:
-        """Build what evaluates."""
+        """Build the evaluation operations."""
         raise NotImplementedError("_get_eval_ops not implemented in BaseEstimator")
 
     def _check_inputs(self, features: Any, labels: Any) -> None:

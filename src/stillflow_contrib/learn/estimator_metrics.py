@@ -10,7 +10,7 @@ from stillflow_contrib.learn.metric_spec import MetricSpec
 
 
 def make_metrics_ops(metrics: Any, features: Any, labels: Any, predictions: Any) -> dict[str, Any]:
-    """Return calls what a program gave as metrics.
+    """Call a program's metrics.
 
     Args:
       metrics: {name: `MetricSpec`}; functions of predictions and labels, under a name or a pair

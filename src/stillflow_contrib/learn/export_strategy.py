@@ -1,4 +1,4 @@
-"""tf.contrib.learn.ExportStrategy: how an `Experiment` exports what it trained."""
+"""tf.contrib.learn.ExportStrategy: export of an `Experiment`'s model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ExportStrategy(_Fields):
     def export(
         self, estimator: Any, export_path: Any, checkpoint_path: Any = None, eval_result: Any = None
     ) -> Any:
-        """Return calls the function; returns what it returns.
+        """Call the function, and return its result.
 
         Raises:
           ValueError: if it takes results, and no checkpoint.

@@ -127,7 +127,7 @@ class _Evaluation:
 
 
 def _first(key: str, make: Callable[[], Any]) -> Any:
-    """Return the first of a collection, to which what `make` gives is added if it is empty."""
+    """Return the first of a collection, to which the result of `make` is added if it is empty."""
     found = tf.get_collection(key)
     if found:
         return found[0]

@@ -206,7 +206,7 @@ class _Training:
                 logged = last
 
     def _step(self, session: Any, step: int, feeds: Any) -> tuple[dict[Any, Any], bool]:
-        """Run a step with what monitors ask for; say whether one of them wants to stop."""
+        """Run a step with the monitors' fetches; return True if one of them wants to stop."""
         tensors = [self._train_op, self._loss_op]
         for monitor in self._monitors:
             tensors += monitor.step_begin(step)
@@ -225,7 +225,7 @@ class _Training:
         logging.warning(message)
 
     def _finish(self, supervisor: Any, session: Any, failure: BaseException | None) -> None:
-        """Save the last checkpoint; raise what ended the training, or what went wrong here."""
+        """Save the last checkpoint; raise the error that ended the training, or a new one."""
         try:
             supervisor.Stop(close_summary_writer=False)
             if self._is_chief:

@@ -10,7 +10,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.util import tf_inspect
 from stillflow.util.deprecation import deprecated
 
-# What metric functions call an argument; the first is the name they should use.
+# Names of an argument in metric functions; the first is the one they should use.
 _LABELS = ("labels", "label", "targets", "target")
 _PREDICTIONS = ("predictions", "prediction", "logits", "logit")
 _WEIGHTS = ("weights", "weight")
@@ -18,7 +18,7 @@ _WEIGHTS = ("weights", "weight")
 
 @export("contrib.learn.MetricSpec")
 class MetricSpec:
-    """A metric function and the keys of what it is called with.
+    """Metric function and the keys of its arguments.
 
     Args:
       metric_fn: takes predictions and, if it has such arguments, labels and weights.

@@ -1,4 +1,4 @@
-"""tf.contrib.learn.ModelFnOps: what a model function of the first estimators returns."""
+"""tf.contrib.learn.ModelFnOps: the result of a model function of the first estimators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tf.contrib.layers.regression_target`, `multi_class_target`: what older models predict."""
+"""`tf.contrib.layers.regression_target`, `multi_class_target`: targets of older models."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class _BinarySvm(_MultiClass):
 
 
 def _metric_name(key: Any) -> tuple[str, str]:
-    """Return the name of a metric, and what it is of."""
+    """Return the name of a metric, and the key of its prediction."""
     if isinstance(key, str):
         return key, "classes"
     if not isinstance(key, tuple):

@@ -199,7 +199,7 @@ def _sparsify_gather_transform(
 ) -> tuple[Any, Nodes]:  # fmt: skip
     """Return the graph with tables for sparse weights.
 
-    What fills them joins what initializes sessions.
+    The operations that fill them are added to the session's initialization.
     """
     group = "sparify_gather_init_op"  # so written in TensorFlow
     while _find(graph_def, group) is not None:
@@ -254,7 +254,7 @@ def _clean_save_and_restore(graph_def: Any, op: Any, removed_op_names: Collectio
         shapes[0].dim[0].size = len(kept)
 
 
-# ---- What else a MetaGraphDef holds
+# ---- Other parts of a MetaGraphDef
 
 _add_pruned_collection = retained.copy_collection
 
@@ -283,7 +283,7 @@ def _add_pruned_signature(
 
 
 def _add_new_inits_to_collection(target: Any, updated_initializer_names: Nodes) -> None:
-    """Add what initializes new tables to the collection of what initializes tables."""
+    """Add the initializers of new tables to the collection of tables' initializers."""
     key = GraphKeys.TABLE_INITIALIZERS
     if key in updated_initializer_names:
         new = set(updated_initializer_names[key]) - set(retained.node_names(target, key))

@@ -25,7 +25,7 @@ _NODE = re.compile(r"[/a-zA-Z0-9_]+")
 def retained_nodes(meta_graph_def: Any) -> dict[str, list[str]]:
     """Return the nodes that stay whether or not outputs need them, by their collections.
 
-    These are those of savers, and what initializes variables, tables and sessions.
+    These are those of savers, and the initializers of variables, tables and sessions.
 
     Raises:
       ValueError: for a collection of another kind, or of several where one is expected.

@@ -33,7 +33,7 @@ def cohen_kappa(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """Cohen's kappa of predictions and labels, at most 1, 0 for what chance gives.
+    """Return Cohen's kappa of predictions and labels, at most 1, 0 for chance.
 
     Args:
       labels: numbers of classes, integers `[batch]` or `[batch, 1]`.

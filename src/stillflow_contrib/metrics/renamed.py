@@ -19,7 +19,7 @@ _NUM_THRESHOLDS = {"weights": None, "num_thresholds": 200}
 _COLLECTIONS = {"metrics_collections": None, "updates_collections": None}
 _CURVE = {**_NUM_THRESHOLDS, **_COLLECTIONS, "curve": "ROC"}
 
-# What is said of the order of arguments, where a function is deprecated.
+# Note on the order of arguments, where a function is deprecated.
 _MOVED = ""
 _SWITCHED = " Note that the order of the labels and predictions arguments has been switched."
 _ARE_SWITCHED = " Note that the order of the labels and predictions arguments are switched."

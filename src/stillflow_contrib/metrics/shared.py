@@ -1,4 +1,4 @@
-"""Names of `tf.contrib.metrics` for what is defined elsewhere."""
+"""Names of `tf.contrib.metrics` that are defined elsewhere."""
 
 from __future__ import annotations
 

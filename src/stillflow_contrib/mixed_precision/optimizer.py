@@ -1,4 +1,4 @@
-"""An optimizer that scales the loss up and the gradients down, and skips what overflowed."""
+"""Optimizer that scales the loss up and the gradients down, and skips overflows."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ _LAST_UPDATE = "last_mask_update_step"
 def get_pruning_hparams() -> HParams:
     """Return the settings of pruning, an `HParams`.
 
-    `begin_pruning_step` and `end_pruning_step` (-1: never) say when masks are updated, every
-    `pruning_frequency` steps. The part of weights that is zero goes from `initial_sparsity` to
-    `target_sparsity` between the steps `sparsity_function_begin_step` and `..._end_step`, by a
-    power of what is left, `sparsity_function_exponent`; `weight_sparsity_map` has other targets,
+    `begin_pruning_step` and `end_pruning_step` (-1: never) limit the updates of masks, which happen
+    every `pruning_frequency` steps. The part of weights that is zero goes from `initial_sparsity`
+    to `target_sparsity` between the steps `sparsity_function_begin_step` and `..._end_step`, by a
+    power of the rest, `sparsity_function_exponent`; `weight_sparsity_map` has other targets,
     "pattern:target", and `block_dims_map` other sizes of blocks, "pattern:heightxwidth", than
     `block_height` and `block_width`. Blocks are pooled by `block_pooling_function`.
     """
@@ -150,7 +150,7 @@ class Pruning:
         return tf.multiply(self._sparsity, tf.div(target, self._spec.target_sparsity))
 
     def _update_mask(self, weights: Any, threshold: Any) -> tuple[Any, Any]:
-        """Return the next threshold, and the mask of what is not smaller.
+        """Return the next threshold, and the mask of weights that are not smaller.
 
         Args:
           weights: any shape.

@@ -8,7 +8,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 
-# What `tf.nn.selu` of very negative numbers comes close to.
+# The limit of `tf.nn.selu` for very negative numbers.
 _LEAST = -1.7580993408473766
 
 

@@ -24,7 +24,7 @@ def fwd_gradients(
     Returns:
       a tensor like each output, or None.
     """
-    # What backward derivatives are multiplied by; they are linear in it, and it has no value.
+    # Factors of backward derivatives, which are linear in them; they have no value.
     factors = [tf.zeros_like(y) + float("nan") for y in ys]
     backward = [
         tf.convert_to_tensor(each) if isinstance(each, IndexedSlices) else each

@@ -120,7 +120,7 @@ class AGNOptimizer(Optimizer):
         return tf.group(*updates, *(tf.assign(grad, tf.zeros_like(grad)) for grad in sums))
 
     def make_session_run_hook(self, is_chief: bool, task_index: int) -> InitialCopiesHook:
-        """Return a hook that runs what `get_init_op` gives when there is a session."""
+        """Return a hook that runs the result of `get_init_op` in a new session."""
         return InitialCopiesHook(is_chief, lambda: self.get_init_op(task_index))
 
 

@@ -199,7 +199,7 @@ class ElasticAverageOptimizer(Optimizer):
         return tf.group(*told, queues[task_index].dequeue_many(len(queues) - 1))
 
     def make_session_run_hook(self, is_chief: bool, task_index: int) -> InitialCopiesHook:
-        """Return a hook that runs what `get_init_op` gives when there is a session."""
+        """Return a hook that runs the result of `get_init_op` in a new session."""
         return InitialCopiesHook(is_chief, lambda: self.get_init_op(task_index))
 
     def swapping_saver(

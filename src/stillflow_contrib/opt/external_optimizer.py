@@ -157,7 +157,7 @@ class ExternalOptimizerInterface:
         step_callback: Any,
         optimizer_kwargs: dict[str, Any],
     ) -> Any:
-        """Return the best vector; functions take a vector and give what they are named after."""
+        """Return the best vector; functions of a vector return the values of their names."""
         raise NotImplementedError(
             "To use ExternalOptimizerInterface, subclass from it and implement the _minimize() "
             "method."

@@ -192,7 +192,7 @@ class ModelAverageOptimizer(Optimizer):
     def make_session_run_hook(self) -> ModelAverageHook:
         """Return a hook that makes the initializers of variables before the graph is final.
 
-        As in TensorFlow it does not run what `get_init_op` gives.
+        As in TensorFlow it does not run the result of `get_init_op`.
         """
         return ModelAverageHook(self, self._is_chief)
 

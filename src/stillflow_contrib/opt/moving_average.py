@@ -1,4 +1,4 @@
-"""An optimizer that also keeps moving averages of what it trains."""
+"""Optimizer that also keeps moving averages of its variables."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class MovingAverageOptimizer(Optimizer):
         }
 
     def _other(self, by_name: dict[str, Any], name: str, variable: Any) -> Any:
-        """Return the average of a variable, the variable of an average, or what is neither."""
+        """Return the average of a variable, the variable of an average, or any other variable."""
         assert self._swapped_variable_name_map is not None
         other = self._swapped_variable_name_map.get(name)
         if other is None:

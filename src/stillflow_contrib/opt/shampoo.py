@@ -14,7 +14,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.train.optimizer import Optimizer
 from stillflow_contrib.opt.matrix_functions import matrix_inverse_pth_root, matrix_square_root
 
-# What may be a function of the number of the step, and under which name it is given.
+# Arguments that may be functions of the step, and their names.
 PARAMETERS = (
     "gbar_decay",
     "gbar_weight",
@@ -43,8 +43,8 @@ class ShampooOptimizer(Optimizer):
     """Steps along gradients that a power of summed outer products scales (Gupta et al., 2018).
 
     For each dimension of a variable the products of the gradient with itself over all other
-    dimensions are summed; the gradient is multiplied by each of these matrices to the power
-    `-alpha / rank`. What is said to be "a number or function" may be a function of the step.
+    dimensions are summed; the gradient is multiplied by each of these matrices to the power `-alpha
+    / rank`. "A number or function" may be a function of the step.
 
     Args:
       global_step: the number of the step, a number, tensor or variable.
@@ -126,7 +126,7 @@ class ShampooOptimizer(Optimizer):
         return self._apply_gradient(dense, var)
 
     def _average(self, var: Any, name: str, decay: Any, addend: Any) -> Any:
-        """Return the sum that a variable holds, of which `decay` stays, with what is added."""
+        """Return a variable's sum, of which `decay` stays, with the addend."""
         given = self._parameters[name]
         if given == 0.0:
             return addend  # the variable is never read

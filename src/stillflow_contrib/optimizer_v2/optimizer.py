@@ -222,7 +222,7 @@ class OptimizerV2(Optimizer):
     def _update_all(
         self, extended: Any, grads: Sequence[Any], variables: Sequence[Any], state: OptimizerState
     ) -> Any:
-        """Update all variables, and then what else the optimizer has."""
+        """Update all variables, and then the optimizer's other state."""
         with_state = _WithState(self, state)
 
         def update(var: Any, grad: Any) -> Any:
@@ -270,7 +270,7 @@ class OptimizerV2(Optimizer):
         state = self._get_per_graph_state()
         return [] if state is None else state.variables()
 
-    # ---- what subclasses override
+    # ---- methods for subclasses
 
     def _create_vars(self, var_list: Sequence[Any], state: OptimizerState) -> None:
         """Make the slots of all variables that will be trained."""
@@ -330,7 +330,7 @@ def _unsupported(name: str) -> Any:
     return refuse
 
 
-# What optimizers have of their own, states have here.
+# The optimizers' own attributes, which states have here.
 for _name in (
     "_slot_dict",
     "_get_or_make_slot",

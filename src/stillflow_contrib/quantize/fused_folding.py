@@ -28,7 +28,7 @@ _layer = OpTypePattern("Conv2D|DepthwiseConv2dNative|MatMul", inputs=[_inputs, _
 _batch_to_space = OpTypePattern("BatchToSpaceND", inputs=[_layer, "*", "*"])
 _with_identity = OpTypePattern("Identity", inputs=[OneofPattern([_batch_to_space, _layer])])
 _layer_output = OneofPattern([_with_identity, _layer, _batch_to_space])
-# What multiplies matrices is reshaped into pictures and back.
+# Factors of matrix products are reshaped into pictures and back.
 _reshaped_layer = OpTypePattern("Reshape", inputs=[_layer_output, "*"])
 _gamma, _beta = OpTypePattern("*"), OpTypePattern("*")
 _mean, _variance = OpTypePattern("*"), OpTypePattern("*")
@@ -42,7 +42,7 @@ _folded = GraphMatcher(OneofPattern([_reshaped_norm, _norm]))
 
 @dataclass
 class _Match:
-    """A layer, the batch normalization after it, and what both take and give."""
+    """Layer, the batch normalization after it, and the inputs and outputs of both."""
 
     layer: Operation
     norm_op: Operation
@@ -84,7 +84,7 @@ def _match(result: MatchResult) -> _Match | None:
     output = norm_op.outputs[0]
     if layer.type == "MatMul":
         reshaped = result.get_op(_reshaped_norm)
-        if reshaped is None:  # it will match again, with what reshapes it
+        if reshaped is None:  # it will match again, with its reshape
             return None
         output = reshaped.outputs[0]
     if not output.consumers():
@@ -121,7 +121,7 @@ def _batch_norm(result: MatchResult, op: Operation) -> BatchNorm:
 
 
 def _average_of(value: Tensor) -> tuple[Any, Any]:
-    """Return the average that moves to a value, and what it moves by."""
+    """Return the average that moves to a value, and its step."""
     steps = [
         step
         for difference in value.consumers()

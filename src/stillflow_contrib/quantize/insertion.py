@@ -1,4 +1,4 @@
-"""Rounding put between operations of a graph and those that take what they give."""
+"""Rounding inserted between operations of a graph and their consumers."""
 
 from __future__ import annotations
 

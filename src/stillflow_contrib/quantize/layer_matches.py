@@ -75,8 +75,9 @@ _post_activation_bypass = _unordered(_SUM, ["*", _activation])
 def find_layers(graph: Graph) -> list[LayerMatch]:
     """Return the layers of a graph, each once.
 
-    What matches in several ways counts as the largest: first those with a sum after the
-    activation, then those that end with one, then with a bias, then those between two layers.
+    An operation that matches in several ways counts as the largest layer: first those with a sum
+    after the activation, then those that end with one, then with a bias, then those between two
+    layers.
     """
     found: dict[Operation, LayerMatch] = {}
     for pattern, describe in (

@@ -1,4 +1,4 @@
-"""Graphs rewritten for training with rounding, and for what was trained so."""
+"""Graphs rewritten for training with rounding, and for evaluation after it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def create_training_graph(input_graph: Graph | None = None, quant_delay: int | N
 
 @export("contrib.quantize.create_eval_graph")
 def create_eval_graph(input_graph: Graph | None = None) -> None:
-    """Rewrites a graph so that it evaluates what `create_training_graph` trained.
+    """Rewrite a graph so that it evaluates the model that `create_training_graph` trained.
 
     Args:
       input_graph: the graph, changed; the default one if it is None.

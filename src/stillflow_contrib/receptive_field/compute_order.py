@@ -72,7 +72,7 @@ def get_compute_order(
 def _visit(
     name: str, nodes: dict[str, Any], found: dict[str, NodeInfo], first: str, size: Any
 ) -> None:
-    """Add a node to those found, and before it what it needs; graphs may be deep."""
+    """Add a node to those found, and before it its inputs; graphs may be deep."""
     waiting = [name]
     while waiting:
         current = waiting[-1]

@@ -13,7 +13,7 @@ from stillflow_contrib.recurrent.recurrent import Recurrent
 
 
 class _PureFunction(DefinedFunction):
-    """A function that takes as arguments what it had captured."""
+    """Function that takes its captures as arguments."""
 
     @property
     def captured_inputs(self) -> list[Any]:

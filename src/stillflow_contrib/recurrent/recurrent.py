@@ -1,7 +1,7 @@
 """`tf.contrib.recurrent.Recurrent`: a cell over time, as a loop whose gradient is a loop.
 
-What functions of the library are called depends on their descriptions, which are the docstrings
-here: they have to be TensorFlow's for graphs to be the same.
+Names of the library's functions depend on their descriptions, which are the docstrings here: they
+have to be TensorFlow's for graphs to be the same.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class AttentionMechanism:
 
     @property
     def state_size(self) -> Any:
-        """The size of what one step hands to the next."""
+        """The size of the state of a step."""
         raise NotImplementedError
 
 

@@ -101,7 +101,7 @@ def _known_columns(shape: Any) -> Any:
 
 @export("contrib.seq2seq.AttentionWrapper")
 class AttentionWrapper(RNNCell):
-    """A cell that looks at memories by its outputs, and gets what it sees as further inputs.
+    """Cell with attention to memories by its outputs, and the contexts as further inputs.
 
     Args:
       cell: the cell.

@@ -23,7 +23,7 @@ class BasicDecoderOutput(NamedTuple):
 
 
 def layer_output_size(size: Any, layer: Any) -> Any:
-    """Return the (nested) sizes of what a layer makes of outputs of sizes.
+    """Return the (nested) sizes of a layer's results for outputs of sizes.
 
     Those where there is none.
     """

@@ -167,7 +167,7 @@ def mask_finished(probs: Any, end_token: Any, finished: Any) -> Any:
 
 
 def get_scores(search: Search, log_probs: Any, lengths: Any, finished: Any, attention: Any) -> Any:
-    """Logarithms of probabilities with penalties for length and for what was not looked at.
+    """Return logarithms of probabilities with penalties for length and for missing attention.
 
     Raises:
       ValueError: if coverage counts and there is no attention, or its weight is no scalar.

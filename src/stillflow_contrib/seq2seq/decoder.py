@@ -25,12 +25,12 @@ class Decoder:
 
     @property
     def output_size(self) -> Any:
-        """The (nested) sizes of what a step gives, without the batch dimension."""
+        """The (nested) sizes of a step's outputs, without the batch dimension."""
         raise NotImplementedError
 
     @property
     def output_dtype(self) -> Any:
-        """The (nested) dtypes of what a step gives."""
+        """The (nested) dtypes of a step's outputs."""
         raise NotImplementedError
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
@@ -40,7 +40,7 @@ class Decoder:
     def step(
         self, time: Any, inputs: Any, state: Any, name: str | None = None
     ) -> tuple[Any, Any, Any, Any]:
-        """One step: outputs, next state, next inputs, and what is finished."""
+        """Run one step: outputs, next state, next inputs, and the finished flags."""
         raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
@@ -54,7 +54,7 @@ class Decoder:
 
 
 class BaseDecoder(Layer):
-    """A decoder as a layer, which is given what it begins with when it is called.
+    """Decoder as a layer, which gets its initial values when it is called.
 
     A subclass defines `initialize(inputs, initial_state, ...)`, and the rest as for `Decoder`.
 

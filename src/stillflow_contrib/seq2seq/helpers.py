@@ -1,4 +1,4 @@
-"""Helpers: what a decoder's cell gets as its next inputs."""
+"""Helpers: the next inputs of a decoder's cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory that attention looks at, without what lies behind the ends of its sequences."""
+"""Memory of attention, without the padding of its sequences."""
 
 from __future__ import annotations
 

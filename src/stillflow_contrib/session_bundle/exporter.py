@@ -1,4 +1,4 @@
-"""Exports of models: a checkpoint, its graph and what of it is to be served, by their number."""
+"""Exports of models: a checkpoint, its graph and its signatures, by their number."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def gfile_copy_callback(files_to_copy: Mapping[Any, Any], export_dir_path: Any) 
 @export("contrib.session_bundle.exporter.regression_signature")
 @deprecated("2017-06-30", _INSTEAD)
 def regression_signature(input_tensor: Tensor, output_tensor: Tensor) -> Any:
-    """Return the `Signature` of a regression: what goes in, what comes out."""
+    """Return the `Signature` of a regression: its input and its output."""
     signature = _message("Signature")
     signature.regression_signature.input.tensor_name = input_tensor.name
     signature.regression_signature.output.tensor_name = output_tensor.name
@@ -60,7 +60,7 @@ def regression_signature(input_tensor: Tensor, output_tensor: Tensor) -> Any:
 def classification_signature(
     input_tensor: Tensor, classes_tensor: Tensor | None = None, scores_tensor: Tensor | None = None
 ) -> Any:
-    """Return the `Signature` of a classification: what goes in, the classes, their scores."""
+    """Return the `Signature` of a classification: its input, the classes, their scores."""
     signature = _message("Signature")
     signature.classification_signature.input.tensor_name = input_tensor.name
     if classes_tensor is not None:
@@ -108,7 +108,7 @@ class Exporter:
         assets_collection: Iterable[Tensor] | None = None,
         assets_callback: Callable[[Any, Any], None] | None = gfile_copy_callback,
     ) -> None:
-        """Add to collections of the default graph what an export says of it.
+        """Add an export's description to collections of the default graph.
 
         Args:
           graph_def: The graph to serve, if it is another.

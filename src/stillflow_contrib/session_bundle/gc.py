@@ -67,14 +67,14 @@ def mod_export_version(n: int) -> Keep:
 @export("contrib.session_bundle.gc.union")
 @deprecated("2017-06-30", _INSTEAD)
 def union(lf: Keep, rf: Keep) -> Keep:
-    """Keep what either of two functions keeps."""
+    """Keep the paths that either of two functions keeps."""
     return lambda paths: sorted({*lf(paths), *rf(paths)})
 
 
 @export("contrib.session_bundle.gc.negation")
 @deprecated("2017-06-30", _INSTEAD)
 def negation(f: Keep) -> Keep:
-    """Keep what a function does not keep."""
+    """Keep the paths that a function does not keep."""
     return lambda paths: sorted(set(paths) - set(f(paths)))
 
 

@@ -65,8 +65,10 @@ def get_positional(
 class Composable:
     """Object with a method `funcall`, which makes a part of a network after an input.
 
-    `f | g` puts g after f, `f ** n` n times f one after the other; `f + g` and `f * g` add and
-    multiply what both give for the same input.
+    `f
+
+    g` puts g after f, `f ** n` n times f one after the other; `f + g` and `f * g` add and multiply
+    both results for the same input.
     """
 
     def funcall(self, x: Any) -> Any:
@@ -186,6 +188,6 @@ def Import(statements: str) -> Function:
 
 @export("contrib.specs.debug")
 def debug(mode: bool = True) -> None:
-    """Has functions print what they are called with, or no longer."""
+    """Make functions print their arguments, or no longer."""
     global debug_
     debug_ = mode

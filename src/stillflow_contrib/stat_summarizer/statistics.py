@@ -67,7 +67,7 @@ def _cells(cells: Iterable[tuple[int, object]]) -> str:
 
 def _shown(number: float | np.floating) -> str:
     if math.isnan(number):
-        return "-nan"  # what dividing zero by zero gives in C
+        return "-nan"  # zero divided by zero in C
     return f"{float(number):.3f}"
 
 
@@ -85,7 +85,7 @@ class Statistics:
         self.memory = Stat()  # bytes of each run
 
     def add(self, name: str, kind: str, order: int, start: int, time: int, memory: int) -> None:
-        """Add what a node took in one run.
+        """Add a node's costs in one run.
 
         Args:
           name: the node's.

@@ -38,7 +38,7 @@ class StatSummarizer:
         began = nodes[0].all_start_micros if nodes else 0
         total = memory = order = 0
         for device in step_stats.dev_stats:
-            # What GPUs do is told once for all streams and again for each.
+            # The costs on GPUs are reported once for all streams and again for each.
             is_part = "/stream" in device.device and "/stream:all" not in device.device
             if is_part or "/host:CPU" in device.device:
                 continue
@@ -124,6 +124,6 @@ def NewStatSummarizer(unused: bytes) -> StatSummarizer:
 
 @export("contrib.stat_summarizer.DeleteStatSummarizer")
 def DeleteStatSummarizer(ss: StatSummarizer | None) -> None:
-    """Forget what a summarizer was given; Python's memory needs no help."""
+    """Forget a summarizer's data; Python's memory needs no help."""
     if ss is not None:
         ss.__init__()  # type: ignore[misc]

@@ -82,7 +82,7 @@ class TensorForestDataSpec:
 
 @export("contrib.tensor_forest.data_ops.GetColumnName")
 def GetColumnName(column_key: Any, col_num: int) -> Any:
-    """Return the name of a column: its key, if that is a string, or what the key calls itself."""
+    """Return the name of a column: its key, if that is a string, or the key's own name."""
     if isinstance(column_key, str):
         return column_key
     return getattr(column_key, "column_name", str(col_num))

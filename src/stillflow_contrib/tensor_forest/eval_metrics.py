@@ -94,7 +94,7 @@ def _predictions(predictions: Any, unused_targets: Any, **unused_kwargs: Any) ->
 _THRESHOLDS = np.arange(0, 1, 0.01, dtype=np.float32)
 _SCORES = PredictionKey.SCORES
 
-# A metric, and what of a prediction it takes.
+# A metric, and its part of a prediction.
 _METRICS: dict[str, tuple[Metric, str]] = {
     "auc": (_of_second_class("auc"), INFERENCE_PROB_NAME),
     "sigmoid_entropy": (_sigmoid_entropy, INFERENCE_PROB_NAME),

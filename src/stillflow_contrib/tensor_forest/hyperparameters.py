@@ -20,7 +20,7 @@ _TYPES: dict[str, int] = {
     for value, number in MESSAGES[enum].items()
 }  # fmt: skip
 
-# By `model_name`: what leaves hold, what their statistics hold.
+# By `model_name`: the contents of leaves, and of their statistics.
 CLASSIFICATION_LEAF_MODEL_TYPES = {
     "all_dense": (_TYPES["MODEL_DENSE_CLASSIFICATION"], _TYPES["STATS_DENSE_GINI"]),
     "all_sparse": (_TYPES["MODEL_SPARSE_CLASSIFICATION"], _TYPES["STATS_SPARSE_GINI"]),

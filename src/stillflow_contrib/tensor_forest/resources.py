@@ -14,7 +14,7 @@ from stillflow.variables.resources import register_resource
 
 
 class ForestResource(Trackable):
-    """A handle, the operation that makes what is behind it, and whether that was done.
+    """Handle, the operation that creates its resource, and a check of it.
 
     Args:
       params: with the message that operations carry as `serialized_params_proto`.
@@ -23,7 +23,7 @@ class ForestResource(Trackable):
       container: of the resource.
     """
 
-    _kind: str  # what it is called where no name is given: "tree_variable"
+    _kind: str  # its default name: "tree_variable"
     _handle_op: Any
     _create_op: Any
     _is_initialized_op: Any

@@ -257,7 +257,7 @@ class RandomForestGraphs:
         return tf.negative(self.average_size())  # type: ignore[no-any-return]
 
     def average_impurity(self) -> Tensor:
-        """Return the mean over trees of what their `average_impurity` gives.
+        """Return the mean over trees of their `average_impurity`.
 
         Those here have none.
         """
@@ -340,7 +340,7 @@ class RandomTreeGraphs:
 
 
 def _features(dense: Any, sparse: Any) -> tuple[Any, Any, Any, Any]:
-    """Features as operations take them; empty vectors stand for what there is not."""
+    """Return features as operations take them, with empty vectors for missing ones."""
     if sparse is None:
         return ([] if dense is None else dense), [], [], []
     return ([] if dense is None else dense), sparse.indices, sparse.values, sparse.dense_shape

@@ -1,1 +1,1 @@
-"""`tf.contrib.testing`: a summary writer for tests, and what event files hold."""
+"""`tf.contrib.testing`: a summary writer for tests, and contents of event files."""

@@ -1,4 +1,4 @@
-"""A summary writer that keeps what it is given, so that a test can look at it."""
+"""Summary writer that keeps its input, so that a test can examine it."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Rollout:
         return self._times[:, offset - before : offset + after], next_values, next_regressors
 
     def _joined(self, array: Any) -> Any:
-        """Return the windows of an array as one, without what was padded."""
+        """Return the windows of an array as one, without padding."""
         if not isinstance(array, tf.TensorArray):
             return None
         length = self._count * self._after

@@ -1,4 +1,4 @@
-"""Checks of what heads are given: times, values, and that all features are as long as they."""
+"""Checks of heads' inputs: times, values, and that all features are as long as they."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heads of models of series: what an estimator does with them in every mode."""
+"""Heads of models of series, for an estimator in every mode."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class OneShotPredictionHead(TimeSeriesRegressionHead):
         return spec
 
     def _serving_ops(self, features: _Features) -> EstimatorSpec:
-        """One signature: values are filtered, then what comes after them is predicted."""
+        """Return one signature: values are filtered, then the next ones are predicted."""
         with tf.variable_scope("model", use_resource=True):
             seen, to_predict = {}, {}
             length = tf.shape(features[FilteringFeatures.VALUES])[1]

@@ -24,7 +24,7 @@ class ModelOutputs(NamedTuple):
 
 
 def embedded_columns_shape(columns: Any) -> list[int | None]:
-    """Return the shape, without the batch, of what an input layer makes of feature columns."""
+    """Return the shape, without the batch, of an input layer's result for feature columns."""
     with tf.Graph().as_default():
         embedded = tf.feature_column.input_layer(parsed_placeholders(columns), columns)
         shape: list[int | None] = embedded.get_shape().as_list()[1:]
@@ -142,7 +142,7 @@ class TimeSeriesModel(abc.ABC):
         """
 
     def _get_exogenous_embedding_shape(self) -> Any:
-        """Return the shape of what the columns make of the known features of one time."""
+        """Return the shape of the columns' result for the known features of one time."""
         columns = self._exogenous_feature_columns
         return embedded_columns_shape(columns) if columns else (0,)
 

@@ -49,7 +49,7 @@ def parameter_switch(parameter_overrides: dict[Any, Any]) -> Callable[[Any], Any
 def canonicalize_times_or_steps_from_output(
     times: Any, steps: int | None, previous_model_output: dict[str, Any]
 ) -> Any:
-    """Return the times [batch, window] that are to be predicted after what a model has seen.
+    """Return the times [batch, window] to be predicted after those that a model has seen.
 
     Args:
       times: [batch, window], or [window] for one series; None if there are steps.

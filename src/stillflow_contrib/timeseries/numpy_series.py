@@ -10,7 +10,7 @@ from stillflow_contrib.timeseries.feature_keys import TrainEvalFeatures
 
 _TIMES, _VALUES = TrainEvalFeatures.TIMES, TrainEvalFeatures.VALUES
 
-# By how many dimensions times have: those of values at most, which they are, what is absent.
+# Numbers of dimensions of times: the maximum of values, the present ones, the missing ones.
 _EXPECTED = {
     0: (1, "1 dimension ([number of features])", "batch or time dimension"),
     1: (2, "2 dimensions ([series length, number of features])", "batch dimension"),

@@ -38,7 +38,7 @@ def predict_continuation(
     continue_from: dict[str, Any], signatures: Any, session: Any, steps: int | None = None,
     times: Any = None, exogenous_features: dict[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Predictions after what was evaluated or filtered.
+    """Return predictions after an evaluation or a filtering.
 
     Args:
       continue_from: what `evaluate`, or a function of this module, returned.
@@ -84,7 +84,7 @@ def cold_start_filter(signatures: Any, session: Any, features: dict[str, Any]) -
 def filter_continuation(
     continue_from: dict[str, Any], signatures: Any, session: Any, features: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the state after more values; `continue_from` is what one of these functions returned.
+    """Return the state after more values; `continue_from` is the result of one of these functions.
 
     Args:
       continue_from: what `evaluate`, or a function of this module, returned.

@@ -19,7 +19,7 @@ def _without(features: _Features, *names: str) -> _Features:
 
 
 class SequentialTimeSeriesModel(TimeSeriesModel):
-    """A model with a state; subclasses say what a step does.
+    """Model with a state; subclasses define a step.
 
     Args:
       train_output_names: keys of what `_filtering_step` gives besides "loss".
@@ -87,7 +87,7 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
         return 0.0
 
     def _window_initializer(self, times: Any, state: Any) -> None:
-        """Compute what all steps of windows share."""
+        """Compute the shared values of all steps of windows."""
 
     def get_batch_loss(self, features: _Features, mode: str, state: Any) -> ModelOutputs:
         """Return the loss of windows; see `TimeSeriesModel.define_loss`."""

@@ -26,7 +26,7 @@ def start_state_placeholders(
     """
     with tf.Graph().as_default():
         model.initialize_graph()
-        # What variables hold is not known here, so zeros stand for them.
+        # Variables' values are not known here, so zeros stand for them.
         start_state = nest.map_structure(
             lambda tensor: static_value(tf.zeros_like(tensor)), model.get_start_state()
         )
@@ -64,7 +64,7 @@ def raw_receiver(model: Any, batch: int | None, length: int | None) -> Any:
 
 
 def _parsed_shapes(columns: Any) -> dict[str, Any]:
-    """{name: (shape, type)} of what columns have parsed."""
+    """Return {name: (shape, type)} of columns' parsed features."""
     with tf.Graph().as_default():
         parsed = parsed_placeholders(columns)
         return {key: (value.get_shape(), value.dtype) for key, value in parsed.items()}

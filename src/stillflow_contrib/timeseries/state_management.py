@@ -22,7 +22,7 @@ class PassthroughStateManager:
         self._graph_initialized = False
 
     def initialize_graph(self, model: Any, input_statistics: Any = None) -> None:
-        """Create what it needs in the graph."""
+        """Create its variables in the graph."""
         self._graph_initialized = True
         self._input_statistics = input_statistics
 

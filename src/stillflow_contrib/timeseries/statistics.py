@@ -138,7 +138,7 @@ class InputStatisticsFromMiniBatch:
             return tf.group(new_mean, new_variance, new_start, start_time, total)
 
     def _update_sums(self, sums: _Sums, times: Any, values: Any) -> _Sums:
-        """Add a batch; give what was assigned."""
+        """Add a batch; return the assigned values."""
         durations = tf.cast(
             tf.reduce_max(times, axis=1) - tf.reduce_min(times, axis=1), self._dtype
         ) / tf.cast(tf.shape(times)[1] - 1, self._dtype)

@@ -1,4 +1,4 @@
-"""Input functions of series: all of it, random windows, and what to predict after them."""
+"""Input functions of series: all of it, random windows, and continuations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def predict_continuation_input_fn(
     evaluation: _Features, steps: int | None = None, times: Any = None,
     exogenous_features: _Features | None = None,
 ) -> Callable[[], tuple[_Features, None]]:  # fmt: skip
-    """Return an input function of predictions after what was evaluated.
+    """Return an input function of predictions after an evaluation.
 
     Args:
       evaluation: what `evaluate` returned; there is a prediction for each of its windows.

@@ -1,9 +1,9 @@
-"""A CUDA graph of some code, and what it takes from elsewhere and hands on.
+"""CUDA graph of some code, with its inputs and outputs on other devices.
 
-A graph computes at the same places of memory each time. What variables hold stays where it is, and
-is changed there; everything else that the steps take is copied to where the graph expects it, and
-what they give is copied from where it left it, straight from and to the host's memory if nobody
-else on the device takes it.
+A graph computes at the same places of memory each time. Values of variables stay where they are,
+and are changed there; all other inputs of the steps are copied to the graph's places, and results
+are copied from its places, straight from and to the host's memory if nobody else on the device uses
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PINNED = 16 << 20
 
 @dataclass(frozen=True)
 class Ends:
-    """Positions of what several steps take from the host, and of what they give to the host."""
+    """Positions of several steps' inputs from the host, and of their outputs to the host."""
 
     sent: frozenset[int] = frozenset()
     brought: frozenset[int] = frozenset()
@@ -35,7 +35,7 @@ NO_ENDS = Ends()
 
 
 class Capturing(threading.local):
-    """Notes that a thread runs what is captured as a whole, or will be."""
+    """Mark of a thread that runs code captured as a whole, or to be captured."""
 
     another = 0
 
@@ -195,7 +195,7 @@ def _captured(code: Code, given: list[Any], device: Any) -> tuple[Any, list[Any]
 
 
 def _pool(device: Any) -> Any:
-    """Memory for all graphs of a device; none of them needs what it left there when it ran."""
+    """Return the memory for all graphs of a device; none of them needs its old content at a run."""
     return _first_graph(device)[0]
 
 

@@ -25,7 +25,7 @@ _SIZES, _GRAPHS = 16, 24
 _SEEN = 256
 # Kernels of a graph: long loops are not unrolled.
 _LARGEST = 50_000
-# Memory that has to be free for a graph, as a multiple of what its first run took.
+# Memory that has to be free for a graph, as a multiple of its first run's.
 _MARGIN = 2
 
 
@@ -86,7 +86,7 @@ class Captured:
         ]  # fmt: skip
 
     def _watched(self, *values: Any) -> Any:
-        """Return the first run, which shows what cannot be captured."""
+        """Return the first run, which shows the steps that cannot be captured."""
         watch = Watch(self._code.filename, self._device)
 
         def run(*given: Any) -> Any:
@@ -164,7 +164,7 @@ def _lock(device: Any) -> threading.RLock:
 
 
 def in_parts(part: Part, at: set[int], device: Any, make: type[Code] = Code) -> Callable[..., Any]:
-    """Return a function that runs steps one after the other, and captures what it can of them.
+    """Return a function that runs steps one after the other, and captures as many as possible.
 
     Args:
       part: the steps.

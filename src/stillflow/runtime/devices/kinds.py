@@ -18,11 +18,11 @@ _OF_TENSORS = CONTAINERS | {"any", "variable"}
 _OF_HOST = frozenset(("uint16", "uint32", "uint64"))
 _FLOATS = frozenset(("bfloat16", "float16", "float32", "float64"))
 _COMPUTED = {"floats": _FLOATS, "fractions": _FLOATS | {"complex64", "complex128"}}
-# What Metal has no arithmetic of, and complex numbers, of which PyTorch has few kernels there.
+# Types without arithmetic in Metal, and complex numbers, of which PyTorch has few kernels there.
 _NOT_OF_APPLE = frozenset(("complex128", "complex64", "float64"))
-# Attributes that say what a variable or an array holds.
+# Attributes with the type of a variable's or an array's elements.
 _TYPES_HELD = ("dtype", "element_dtype")
-# TensorFlow keeps variables of other types on the CPU, where what they count and index is asked.
+# TensorFlow keeps variables of other types on the CPU, where counts and indices are read.
 _OF_DEVICES = frozenset((
     "bfloat16", "complex128", "complex64", "float16", "float32", "float64", "int64",
 ))  # fmt: skip

@@ -136,9 +136,9 @@ def _size_of_value(value: Any, batch: int) -> _Size:
 
 
 def _size_of_tensor(tensor: Tensor, batch: int) -> _Size:
-    """Return the size of what was not computed, by its static shape.
+    """Return the size of a value that was not computed, by its static shape.
 
-    What is not known is the batch.
+    The unknown size is the batch.
 
     Raises:
       _Unknown: if more than one dimension is not known.

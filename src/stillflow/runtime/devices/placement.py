@@ -60,7 +60,7 @@ class Placement:
         targets: Collection[Operation],
         fed: Collection[Tensor],
     ) -> None:
-        """Places what a run needs, for sessions with `place_pruned_graph`.
+        """Place the operations of a run, for sessions with `place_pruned_graph`.
 
         Raises:
           tf.errors.InvalidArgumentError: if an operation is to be on a device that is not there.
@@ -73,7 +73,7 @@ class Placement:
                 self._log.say_run(ops, (fed, tensors), client, targets, self.device_of)
 
     def _place(self, ops: Sequence[Operation]) -> None:
-        # Where there is one device, only what asks for another one, or needs it, can go wrong.
+        # With one device, only operations that ask for another one, or need it, can fail.
         several = self._log is not None or len(self.devices()) > 1
         wanting = ops if several else [op for op in ops if op._device or op.card.elsewhere]
         if wanting:

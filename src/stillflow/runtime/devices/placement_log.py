@@ -26,7 +26,7 @@ class PlacementLog:
         self._runs: set[tuple[tuple[str, ...], ...]] = set()
 
     def say_devices(self, devices: Sequence[DeviceAttributes]) -> None:
-        """Says which devices a session has besides the CPU, and what they are."""
+        """Write the session's devices besides the CPU, with their descriptions."""
         lines = [f"{d.name} -> {d.description}\n" for d in devices if d.device_type != "CPU"]
         said = "".join(["Device mapping:\n", *lines])
         _say(said if lines else "Device mapping: no known devices.\n", said, _OF_SESSION)

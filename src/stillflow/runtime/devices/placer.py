@@ -1,8 +1,9 @@
 """Placement of operations on several devices.
 
-As in TensorFlow 1.15: what is colocated, or connected by a reference or resource, is one group;
-a group goes to the first device, GPUs before CPUs, that its operations can run on and that all its
-device strings allow. What has no inputs goes where all that take its value are.
+As in TensorFlow 1.15: operations that are colocated, or connected by a reference or resource, are
+one group; a group goes to the first device, GPUs before CPUs, that its operations can run on and
+that all its device strings allow. Operations without inputs are placed with their consumers, if
+these agree.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _CALLED = {"device_type": "type", "device_index": "id"}
 
 
 class _Differ(Exception):
-    """Two device strings disagree; its text says on what."""
+    """Error: two device strings disagree; its text names the part."""
 
 
 @dataclass
@@ -58,7 +59,7 @@ class _Group:
 
 
 class Placer:
-    """Places operations on devices; what is placed stays there.
+    """Placer of operations on devices; placed ones stay there.
 
     Args:
       devices: full names of the devices.
@@ -195,7 +196,7 @@ class Placer:
 
     def _join_handles(self, op: Operation) -> None:
         """Merge an operation's group with those of its handles' producers."""
-        # What a function does with the handles that it is given is done where they are.
+        # A function's accesses to its handles are executed where these are.
         if is_call(op) or op.type == "IdentityN" or "Dataset" in op.type:
             return
         for maker in _makers_of_handles(op):
@@ -368,7 +369,7 @@ def _agree(a: DeviceSpecV2, b: DeviceSpecV2) -> bool:
 
 
 def _over(spec: DeviceSpecV2, resource: DeviceSpecV2) -> DeviceSpecV2:
-    """Return a device string, but for what that of a resource says otherwise."""
+    """Return a device string, with the differing parts of a resource's device."""
     parts = {part: (getattr(resource, part), getattr(spec, part)) for part in _PARTS}
     return DeviceSpecV2(**{part: b if a is None else a for part, (a, b) in parts.items()})
 

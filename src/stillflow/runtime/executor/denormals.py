@@ -7,8 +7,8 @@ from types import TracebackType
 import numpy as np
 import torch
 
-# NumPy looks at denormals when it is first asked about a type, keeps what it has found, and warns
-# if they are zero: so it is asked while they are not.
+# NumPy examines denormals when it is first asked about a type, keeps the result, and warns if they
+# are zero: so it is asked while they are not.
 for _kind in (np.float16, np.float32, np.float64, np.longdouble):
     np.finfo(_kind)
 

@@ -1,4 +1,4 @@
-"""Room on Python's own stack for what a long function calls.
+"""Room on Python's own stack for the calls of a long function.
 
 Python keeps frames in chunks of 16 KiB. Where the frame of a plan of a thousand steps happens to
 fill one up, every kernel that it calls gets a new chunk from the operating system and gives it

@@ -78,7 +78,7 @@ class _Turns:
     def __call__(self) -> None:
         session = self._session
         if session._closed or session._edition != self._edition:
-            self._once()  # says what is wrong with the operation, if anything is
+            self._once()  # raises the operation's error, if there is one
             self._find_parts()
         elif self._parts is None or not self._several(self._parts):
             self._once()

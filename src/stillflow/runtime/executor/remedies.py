@@ -20,7 +20,7 @@ _LARGEST = 5
 _HELD = "The run held"
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _TRIED = re.compile(r"(?:ried to allocate|allocating a tensor of) ([\d.]+) (bytes|KiB|MiB|GiB)")
-_NEAR = 0.8  # so much of what is estimated is told: kernels need memory of their own
+_NEAR = 0.8  # so much of the estimate is reported: kernels need memory of their own
 
 # So many times a graph may grow between runs before a program is told.
 MANY_CHANGES = 100
@@ -50,7 +50,7 @@ def with_memory(
     own = [frame for frame in plans if frame.f_code.co_filename == filename]
     values = dict(own[-1].f_locals) if own else {}
     inner = [dict(frame.f_locals) for frame in plans if frame not in own]
-    is_told = _HELD in error.message  # by what a function of the plan ran
+    is_told = _HELD in error.message  # by a function of the plan
     told = "" if is_told else _memory(values, inner, steps, fed, error.message)
     for trace in traces:
         traceback.clear_frames(trace)
@@ -60,7 +60,7 @@ def with_memory(
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what led to it."""
+    """Yield an error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__

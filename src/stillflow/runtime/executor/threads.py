@@ -29,10 +29,10 @@ _LITTLE = 300_000
 _NANOSECONDS_PER_FLOP = 0.05
 # Up to so many for a single kernel, threads had better not wait for each other on a busy machine.
 _SMALL = 20_000_000
-# What a size is taken for that is not known, as the batch of elements of a dataset.
+# Assumed value of an unknown size, such as the batch of a dataset.
 _USUAL = 64
 # From so many elements on, element-wise kernels share their work; those of Intel's library for
-# vectors, and what goes by way of a sort, do so much sooner.
+# vectors, and kernels that sort, do so much sooner.
 _SHARED = 32_768
 _SHARED_SOON = 32
 # Nanoseconds for each of some matrices that are decomposed, and for the cube of its size.
@@ -174,7 +174,7 @@ def _limited(function: Callable[..., Any], limit: Callable[[int], int]) -> Calla
     def run(*arrays: Any) -> Any:
         count = get()
         wanted = limit(count)
-        if wanted == count:  # threads that begin later take over what was put last
+        if wanted == count:  # threads that begin later apply the last setting
             return function(*arrays)
         put(wanted)
         try:

@@ -1,4 +1,4 @@
-"""Notes what becomes of the plans that are made while somebody asks."""
+"""Records of the plans that are made while somebody asks."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _WIDEST = 44  # characters of a column
 
 
 def text_of(plan: PlanReport, times: bool = True) -> str:
-    """Return a plan as text: what it is for, what each pass changed, its steps.
+    """Return a plan as text: its purpose, each pass's changes, its steps.
 
     Args:
       plan: the report.

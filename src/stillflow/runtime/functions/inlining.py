@@ -35,7 +35,7 @@ from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.functions.call_bounds import MOST_CALLS, checked_calls
 from stillflow.runtime.plan.prune import needed_ops
 
-# What orders operations without doing anything.
+# Orders operations without doing anything.
 pivot_card = registered("_Pivot()")
 pivot_card.kernel(lambda node: lambda: None)
 
@@ -51,7 +51,7 @@ _EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 
 
 class Scope:
-    """One level of calls: what tensors and operations of a body have become.
+    """One level of calls: the copies of a body's tensors and operations.
 
     Attributes:
       prefix: of the names of operations.
@@ -132,7 +132,7 @@ class Inliner:
         if scope.device and not any(handles):  # those are where handles are
             copy._device = _on(scope.device, op._device)
         for index, tensor in enumerate(op._inputs):
-            if inputs[index] is None:  # what closes a loop is not there yet
+            if inputs[index] is None:  # the back edge of a loop does not exist yet
                 self._late.append((copy, index, tensor, scope))
         for index, (old, new) in enumerate(zip(op._outputs, copy._outputs, strict=True)):
             new._dims = old._dims
@@ -352,7 +352,7 @@ def wants_reference(op: Operation, index: int) -> bool:
 
 
 def _on(default: str, device: str) -> str:
-    """Return a device; what it does not say is as in another one."""
+    """Return a device with missing parts from another one."""
     merged = DeviceSpecV2.from_string(default).make_merged_spec(DeviceSpecV2.from_string(device))
     return str(merged.to_string())
 
@@ -525,7 +525,7 @@ def inline(
     targets: Sequence[Operation],
     inliner: Inliner | None = None,
 ) -> tuple[list[Operation], Scope]:
-    """Return the operations of a run with all calls taken apart, and what the old ones have become.
+    """Return the operations of a run with all calls inlined, and the copies of the old ones.
 
     Args:
       ops: the operations.

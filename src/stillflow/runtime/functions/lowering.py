@@ -256,7 +256,7 @@ class _Loop:
         kind: str = "While",
         hidden: int = 0,
     ) -> tuple[list[Tensor], Operation]:
-        """Add the condition, the body and what leaves."""
+        """Add the condition, the body and the exits."""
         inliner, name, like = self.inliner, self.call.name, self.call.op
         current = [merge._outputs[0] for merge in self.merges]
         condition = inliner.add(loop_cond_op, [test(current)], f"{name}/condition", like)

@@ -1,7 +1,7 @@
 """Tracing of a loop's frame to one step of the surrounding plan.
 
-A frame is traced like a plan of its own whose feeds are the values that enter. What its operations
-depend on tells when they run: those behind the true side of the condition's Switch are the body,
+A frame is traced like a plan of its own whose feeds are the entering values. The dependencies of
+operations decide when they run: those behind the true side of the condition's Switch are the body,
 those behind the false side run once at the end, all others run before the condition is known.
 """
 
@@ -25,7 +25,7 @@ from stillflow.runtime.plan.trace import Tracer, both
 
 
 class LoopTracer(Tracer):
-    """Traces what one iteration does."""
+    """Tracer of one iteration."""
 
     def __init__(self, facts: Facts, loop: Loop) -> None:
         super().__init__(facts)
@@ -33,9 +33,9 @@ class LoopTracer(Tracer):
         self.outer: Tracer | None = None
         self.variables = {variable.merge: variable for variable in loop.variables}
         self.parameters: dict[str, Value] = {}  # local name -> the value outside
-        self.current: dict[LoopVariable, str] = {}  # the local names of what changes
+        self.current: dict[LoopVariable, str] = {}  # the local names of loop variables
         self.invariant: set[str] = set()  # names of values that are the same in all iterations
-        self.own_roots: dict[str, frozenset[int]] = {}  # of what enters, by local name
+        self.own_roots: dict[str, frozenset[int]] = {}  # of entering values, by local name
 
     def one(self, unit: Operation | Frame) -> None:
         if unit in self.variables:
@@ -56,7 +56,7 @@ class LoopTracer(Tracer):
         self.facts._dims[op._outputs[0]] = self.facts.dims(op._inputs[0])
         self.adopt_constant(op._inputs[0], op._outputs[0])
 
-    # ---- what enters
+    # ---- entering values
 
     def enter_invariant(
         self, outer: Tracer, source: Tensor, value: Value, targets: Any, guard: Guard

@@ -1,8 +1,8 @@
 """Aliasing of a loop's values with memory outside.
 
-What leaves a loop, or is put on a stack inside it, may be memory that came in: the initial value
-of a loop that never turned, or a variable's own. The plan outside must know, so that it neither
-changes such a variable too early nor writes over what a stack still holds.
+A value that leaves a loop, or is pushed to a stack inside it, may be memory that came in: the
+initial value of a loop without iterations, or a variable's own. The plan outside must know, so that
+it neither changes such a variable too early nor overwrites a stack's elements.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Repeats:
 
     @contextlib.contextmanager
     def of(self, ops: Collection[Operation], resources: Any) -> Iterator[None]:
-        """Has `ops`, those of the loops of a step, draw what they drew when they ran before.
+        """Make `ops`, those of the loops of a step, draw the numbers of their earlier run.
 
         Args:
           ops: operations inside of loops.

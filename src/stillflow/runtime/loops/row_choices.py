@@ -1,7 +1,7 @@
 """Rows chosen by one condition each, with the bits of numbers.
 
-What a recurrent network does at the end of each sequence: rows that have ended keep their state.
-Beam search repeats the condition along the row first. `torch.where` looks at one element after the
+A recurrent network does this at the end of each sequence: rows that have ended keep their state.
+Beam search repeats the condition along the row first. `torch.where` processes one element after the
 other; with the condition as a mask of bits, made once for all choices that follow it, the vector
 instructions for integers choose, and exactly: infinities and NaNs of the row not chosen leave no
 trace. Where rows are few the conditions stand in a column, which is made once, too.
@@ -103,7 +103,7 @@ def _by_column(step: Step, shapes: Shapes, columns: dict[tuple[Any, ...], str]) 
 
 
 def _few_rows(step: Step, shapes: Shapes) -> int:
-    """Return the rank of what is chosen, if it is rows too few for other ways.
+    """Return the rank of the choices, if their rows are too few for other ways.
 
     0 for all other steps.
     """

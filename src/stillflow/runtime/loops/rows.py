@@ -95,7 +95,7 @@ class RowPlan:
     # ---- when the plan is made
 
     def _split(self, steps: list[Step]) -> list[_Part]:
-        """Make of steps what computes all elements at once, neighbours in one call."""
+        """Merge steps to functions of all elements at once, neighbours in one call."""
         parts: list[_Part] = []
         group: list[Step] = []
         for number, step in enumerate(steps):

@@ -1,9 +1,10 @@
 """Loops whose turns do not need each other, run all at once: `tf.map_fn` and its gradient.
 
-Such a loop counts, takes elements from TensorArrays and stacks, computes with these alone, and puts
-the results into others. What a thousand turns compute on small tensors is a call or two for each
-operation then, by `torch.vmap`. Nothing is taken away before all is computed: where elements are
-missing, differ in shape, or an operation does not batch after all, the loop turns as usual.
+Such a loop counts, reads elements from TensorArrays and stacks, computes with these alone, and
+writes the results into others. The computations of a thousand iterations on small tensors are a
+call or two for each operation then, by `torch.vmap`. Nothing is removed before all is computed:
+where elements are missing, differ in shape, or an operation does not batch after all, the loop runs
+as usual.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from stillflow.runtime.plan.steps import Memory, Name, Step, Value
 if TYPE_CHECKING:
     from stillflow.runtime.loops.code import LoopCode, Shapes
 
-# Fewer turns are not worth it, and what all turns compute together must fit into so many bytes.
+# Fewer iterations are not worth it, and the results of all iterations together must fit into so
+# many bytes.
 LEAST_TURNS, MOST_BYTES = 32, 64 << 20
 
 _CONTAINERS = ("tensor array", "stack")
@@ -48,7 +50,7 @@ class Batch:
 
     def __init__(self, code: LoopCode, shapes: Shapes) -> None:
         self.constants = code.tracer.constants
-        self.same: dict[str, str] = {}  # flows and what was pushed -> whose value they are
+        self.same: dict[str, str] = {}  # flows and pushed values -> their sources
         self.reads: list[Step] = []
         self.grads: list[Step] = []
         self.pops: list[Step] = []
@@ -68,7 +70,7 @@ class Batch:
     # ---- when the plan is made
 
     def _sort(self, code: LoopCode) -> list[Step]:
-        """Sorts the steps by what they do; gives those that compute."""
+        """Sort the steps by kind; return those that compute."""
         if code.predicate is None or code.tracer.failed:
             raise _Turning
         for part in ("test", "end"):

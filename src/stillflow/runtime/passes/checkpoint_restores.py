@@ -1,4 +1,4 @@
-"""Reading a checkpoint and assigning what it holds, as one step.
+"""Fusion of a checkpoint's read and its assignments, as one step.
 
 Values go from the file to the variables' memory, and a thousand small ones at once.
 """

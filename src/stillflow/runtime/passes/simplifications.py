@@ -1,9 +1,10 @@
-"""Less work for operations whose inputs are made in a way that says what comes out.
+"""Simplification of operations whose result follows from the producers of their inputs.
 
 An embedding lookup and its gradient are some fifty operations in a graph, most of which only bring
 shapes into line: rows without an id are found in a table as large as the result, different ids are
-asked for their different ones. Here an operation looks at those before it and, where it may, takes
-what they took; nobody takes their results then, and they are not run (see `unused.py`).
+asked for their different ones. Here an operation examines those before it and, where possible,
+takes their inputs; their own results have no consumers then, and they are not run (see
+`unused.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from stillflow.ops.sparse import native_sparse
 from stillflow.runtime.plan.facts import Facts
 from stillflow.runtime.plan.steps import Memory, Value
 
-# What an operation does without a shortcut, as a function of all its inputs.
+# An operation's own kernel, as a function of all its inputs.
 Kernel = Callable[..., Any]
 
 
@@ -49,7 +50,8 @@ class Shortcuts:
         self.facts, self._values, self._memory = facts, values, memory
         self._distinct: set[str] = set()  # vectors in which no number comes twice
         self._counting: dict[str, str] = {}  # 0, 1, 2, ...: which vector's elements they number
-        self._alike: dict[str, Tensor] = {}  # what has the shape of a value that need not be kept
+        # other tensors of the shape of a value that need not be kept
+        self._alike: dict[str, Tensor] = {}
 
     def find(self, op: Operation, own: Call) -> Shortcut | None:
         """Return the one for an operation whose own kernel is `own`, if there is one."""

@@ -1,4 +1,4 @@
-"""Plans for what fed truth values decide, each without the branches that are not taken.
+"""Plans specialized on fed booleans, without the branches that are not taken.
 
 `is_training` and similar flags are fed in many programs, and select other computations in whole
 layers. One plan for both values would have to branch at every layer, could fuse little between the

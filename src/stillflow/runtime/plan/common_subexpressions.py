@@ -1,4 +1,4 @@
-"""Operations that compute what another one has computed already.
+"""Elimination of operations with the same result as earlier ones.
 
 Programs repeat themselves more than they look: a wide and deep model prepares the ids of every
 feature column once for its linear part and once for its embeddings. Such an operation is not run;
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # A program that computes large activations again, on purpose, wants their memory free in between.
 _MOST_NUMBERS = 1 << 14
-# Constants up to this size are compared by what they hold.
+# Constants up to this size are compared by value.
 _MOST_COMPARED = 64
 
 
@@ -90,8 +90,8 @@ class Duplicates:
 
 
 def _settings(op: Operation) -> dict[str, Any]:
-    """Return the attributes that say what is computed.
+    """Return the attributes that determine the result.
 
-    Others say where, and of what shape it is.
+    Others determine its device and its shape.
     """
     return {name: value for name, value in op.attrs.items() if not name.startswith("_")}

@@ -18,7 +18,7 @@ from stillflow.runtime.resources import resources_of_host
 def compute(op: Operation) -> list[np.ndarray] | None:
     """Return the outputs of an operation as arrays, or None if it fails or they are large.
 
-    What is wrong with the operation it says itself when it runs.
+    An invalid operation raises its error when it runs.
 
     Args:
       op: a pure operation whose inputs all have known values.

@@ -1,7 +1,7 @@
 """Contents of stacks and tensor arrays that are known before the run.
 
-The backward pass of a loop takes from stacks what the forward pass put there. Where that is known
-(a shape, mostly), the backward pass's own shape arithmetic folds as if there were no stack.
+The backward pass of a loop pops values that the forward pass pushed. Where these are known (a
+shape, mostly), the backward pass's own shape arithmetic folds as if there were no stack.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Containers:
         return dict(self._elements), dict(self._values), dict(self._pushed)
 
     def restore(self, saved: tuple[dict[Key, Any], ...]) -> None:
-        """Forget what was recorded after `save`."""
+        """Forget everything recorded after `save`."""
         self._elements, self._values, self._pushed = (dict(part) for part in saved)
 
     def record(self, key: Key, dims: Dims) -> None:
@@ -174,7 +174,7 @@ def _read(lead: int) -> Callable[[Tracer, Operation], None]:
         if key is None or not key[0].attrs.get("identical_element_shapes"):
             return
         dims = tracer.facts.containers.elements(key)
-        if dims is None and key[1]:  # a gradient has the shape of what it is the gradient of
+        if dims is None and key[1]:  # a gradient has the shape of its tensor
             dims = tracer.facts.containers.elements((key[0], b""))
         if dims is not None and tracer.values[tensor].guard is not None:
             counts = tracer.facts.dims(op._inputs[1]) if lead else ()
@@ -186,7 +186,7 @@ def _read(lead: int) -> Callable[[Tracer, Operation], None]:
 def _size(tracer: Tracer, op: Operation) -> None:
     """Trace the size of an array that never grows: its initial size.
 
-    So the length of what an RNN gives back is known, and with it the shapes of all that follows.
+    So the length of an RNN's output is known, and with it all later shapes.
     """
     key = container_of(op._inputs[0])
     guard = tracer.guard_of(op)
@@ -200,7 +200,7 @@ def _size(tracer: Tracer, op: Operation) -> None:
     tracer.plain(op)
 
 
-# By the kind of the container, and by what is done with it.
+# By the kind of the container, and by the access.
 TRACED: dict[tuple[HandleKind | None, Access], Callable[[Tracer, Operation], None]] = {
     ("stack", "push"): _push, ("stack", "pop"): _pop,
     ("tensor array", "write"): _write(2, 0), ("tensor array", "scatter"): _write(2, 1),

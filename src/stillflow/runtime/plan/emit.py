@@ -26,7 +26,7 @@ from stillflow.runtime.plan.values import from_array
 from stillflow.runtime.schedule.overlap import waits
 from stillflow.util.interpreter_exit import at_work
 
-PLAN = "<plan "  # what the names begin with that sources are compiled under
+PLAN = "<plan "  # prefix of the file names of compiled sources
 _numbers = itertools.count(1)
 
 
@@ -34,7 +34,7 @@ class Emitter:
     """Emitter: writes the source of a plan's function and compiles it."""
 
     beside = True  # whether other threads, or a compiler, may take steps
-    captured: Any = None  # the kind of `Code` for what is captured, if not the usual one
+    captured: Any = None  # the kind of `Code` of captured steps, if not the usual one
     of_loops: Any = None  # the kind of `LoopEmitter`, if not the usual one
 
     def __init__(self, steps: list[Step], constants: dict[str, Any], memory: Memory) -> None:
@@ -196,7 +196,7 @@ class Emitter:
 def _exists(value: Value) -> str:
     """Return the test that a value was computed.
 
-    What it names last is only known if the rest holds.
+    Its last name is only known if the rest is True.
     """
     if value.guard is None:
         return "False"
@@ -209,7 +209,7 @@ def clone(value: Any) -> Any:
 
 
 def own(value: Any) -> Any:
-    """Return a value with memory of its own; what is no number or text is as it is."""
+    """Return a copy of an array or tensor; other values unchanged."""
     return clone(value) if isinstance(value, (torch.Tensor, np.ndarray)) else value
 
 
@@ -241,7 +241,7 @@ def guard_errors(
     filename: str,
     steps: Sequence[Step],
 ) -> Callable[..., Any]:
-    """Wrap a plan so that what a kernel raises names the operation on whose line it happened."""
+    """Wrap a plan so that a kernel's error names the operation on whose line it happened."""
     inference = torch.inference_mode
 
     def run(*arrays: Any) -> Any:

@@ -91,7 +91,7 @@ class _Unseen:
 _UNSEEN: Any = _Unseen()
 
 
-OP_STATE = "op state"  # the kind of what `own_state` makes
+OP_STATE = "op state"  # the kind of `own_state`'s objects
 
 
 def own_states(graph: Any) -> str:

@@ -1,6 +1,6 @@
 """Large results written over inputs that nobody needs any more.
 
-Memory traffic is what element-wise steps cost; a fresh buffer costs page faults on top.
+Memory traffic is the cost of element-wise steps; a fresh buffer costs page faults on top.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _IN_PLACE: dict[Any, tuple[Any, bool]] = {
     native_relu.gradient_of_sum: (native_relu.gradient_of_sum_, False),
 }  # fmt: skip
 
-# Functions that cut a tensor into parts which share no memory with each other, and functions whose
-# results are dense, so that this holds for what is cut.
+# Functions that cut a tensor into parts without common memory, and functions with dense results, so
+# that this holds for their parts.
 _CUTS = frozenset({torch.tensor_split})
 _DENSE = frozenset({torch.mm, torch.addmm, torch.bmm, torch.conv2d, *_IN_PLACE})
 

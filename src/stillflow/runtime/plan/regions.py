@@ -1,4 +1,4 @@
-"""Steps in a row that become one function, with names for what goes in and out."""
+"""Consecutive steps as one function, with names for its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stillflow.runtime.plan.steps import Memory, Step, last_uses, taken_by
 
 
 class Part:
-    """Steps in a row, and what they have to do with those around them.
+    """Consecutive steps, and their relations to those around them.
 
     Args:
       steps: calls, reads and copies without conditions.

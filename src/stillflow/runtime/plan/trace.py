@@ -73,7 +73,7 @@ class Tracer:
         return f"{prefix}{self._count}"
 
     def look_back(self) -> None:
-        """Has operations take what others before them computed, where that saves work."""
+        """Make operations reuse the results of earlier ones, where that saves work."""
         if self.moves is None:
             self.duplicates = Duplicates(self.facts, self.values, self.constants, self.memory)
             self.shortcuts = Shortcuts(self.facts, self.values, self.memory)
@@ -144,7 +144,7 @@ class Tracer:
     def fail(self, op: Operation, error: errors.OpError, guard: Guard) -> None:
         """Put the error where the op would run: checks before it come first, as does a branch.
 
-        What depends on the op never runs, as in a branch that is not taken.
+        The op's consumers never run, as in a branch that is not taken.
         """
 
         def refuse(*_: Any) -> None:
@@ -282,7 +282,7 @@ class Tracer:
             if isinstance(argument, Tensor) and argument not in given:
                 given[argument] = self.values[argument]
         if view:
-            # Only what the kernel takes: a shape known now went into it as plain numbers.
+            # Only the kernel's inputs: a known shape went into it as plain numbers.
             shared = shared.union(*(given[a].roots for a in arguments if isinstance(a, Tensor)))
         outputs = self.outputs(op, given, guard, shared)
         # An input whose shape was all that mattered is not waited for, nor kept alive.
@@ -307,7 +307,7 @@ class Tracer:
     def outputs(
         self, op: Operation, given: dict[Tensor, Value], guard: Guard, shared: frozenset[int]
     ) -> list[str]:
-        """Names for what a step gives, which may share the memory of `shared`."""
+        """Return names for a step's results, which may share the memory of `shared`."""
         outputs = []
         for tensor in op._outputs:
             if tensor.dtype._is_ref_dtype and wants_reference(op, 0):
@@ -328,7 +328,7 @@ class Tracer:
     def moved(
         self, op: Operation, function: Any, arguments: Sequence[Any], given: dict[Tensor, Value]
     ) -> Any:
-        """Brings what a kernel takes to its device; gives the kernel, whose results stay there."""
+        """Transfer a kernel's inputs to its device; return the kernel, whose results stay there."""
         assert self.moves is not None
         for argument in arguments:
             if isinstance(argument, Tensor):
@@ -537,7 +537,7 @@ def _read_variable(tracer: Tracer, op: Operation) -> None:
 
 
 def _sparse_reshape(tracer: Tracer, op: Operation) -> None:
-    """SparseReshape hands indices on where the shape stays what it is."""
+    """Trace SparseReshape, which passes indices on if the shape does not change."""
     facts, guard = tracer.facts, tracer.guard_of(op)
     indices, size, _ = op._inputs
     dims = facts.dims(indices)

@@ -79,7 +79,7 @@ class _Order:
         self._roots, self._memory, self._buffer_of = roots, memory, buffer_of
         self._writers: dict[int, int] = {}  # by variable, the last one
         self._lookers: dict[int, list[int]] = {}  # since it was written last
-        self._effects: list[int] = []  # what is seen outside, and writes, which it must not pass
+        self._effects: list[int] = []  # outside effects, and writes, which it must not pass
         self._seen: int | None = None  # the last that is seen outside
         self._draws: int | None = None
         self._arrays: int | None = None  # the last that changes arrays or stacks of tensors

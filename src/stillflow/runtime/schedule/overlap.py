@@ -1,9 +1,10 @@
 """Asynchronous steps on a worker thread: summaries during the training step.
 
 A card with `beside=True` (its kernel is pure and works in NumPy or torch) becomes two steps: one
-hands its inputs to a thread as soon as they are there, the other waits for the result as late as
-possible. Inputs are copied only if something is about to change their memory and the thread has
-not come to them yet. What no thread has begun when the plan has nothing else to do, the plan does.
+passes its inputs to a worker thread as soon as they exist, the other waits for the result as late
+as possible. Inputs are copied only if a step is about to change their memory and the thread has not
+come to them yet. The plan itself runs calls that no thread has begun when it has nothing else to
+do.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _ordered(
 
 
 def waiting_at_the_end(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """Return the plan's function, which waits at its end for what it began."""
+    """Return the plan's function, which waits at its end for the enqueues it began."""
 
     def run(*arrays: Any) -> list[Any]:
         with Begun():

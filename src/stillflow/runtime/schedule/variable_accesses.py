@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.plan.prune import sources
 
-_TURNS = 1000  # what a loop counts for, in operations
+_TURNS = 1000  # a loop's count in operations
 
 # Dependencies of an operation, in rising order: variables and constants; feeds; a model.
 _NOTHING, _FEEDS, _MODEL = range(3)
@@ -65,7 +65,7 @@ class _Races:
         waits = _own_wait(op, self._fed)
         depth = 0
         for source in sources(op, self._fed):
-            if source in self._waits:  # what closes a loop comes later
+            if source in self._waits:  # the back edge of a loop comes later
                 waits = max(waits, self._waits[source])
                 depth = max(depth, self._depth[source] + (source.card.latency != "none"))
         self._waits[op] = waits
@@ -120,7 +120,7 @@ class _Races:
         """Return True if a later operation is ready long before a write."""
         if self._place[taker] < self._place[write] or self._depth[taker] >= self._depth[write]:
             return False
-        # Reads of resources take a thread of their own: they are late for what is done quickly.
+        # Reads of resources run in a thread of their own: they are late for quick operations.
         return self._waits[write] >= (_MODEL if _is_resource(write) else _FEEDS)
 
     def _written_at_once(self, write: Operation, taker: Operation) -> bool:
@@ -151,7 +151,7 @@ def _own_wait(op: Operation, fed: Collection[Tensor]) -> int:
     if op.card.flow == "exit" or op.card.latency == "long":
         return _MODEL
     if not (op.card.foldable or _places(op) or op.card.latency in ("none", "brief")):
-        return _MODEL  # iterators, queues, random numbers, what Python computes
+        return _MODEL  # iterators, queues, random numbers, Python functions
     given = [tensor.op.type for tensor in op._inputs if tensor in fed]
     # Other than from a program, values are fed from iterators and queues.
     waits = [_FEEDS if kind.startswith("Placeholder") else _MODEL for kind in given]
@@ -185,7 +185,7 @@ def _is_resource(write: Operation) -> bool:
 def _sorted(
     ops: Sequence[Operation], fed: Collection[Tensor], before: Mapping[Operation, list[Operation]]
 ) -> list[Operation]:
-    """Return the operations in their order, each after what it needs and what comes before it."""
+    """Return the operations in their order, each after its dependencies and predecessors."""
     place = {op: number for number, op in enumerate(ops)}
     begun: set[Operation] = set()
     result: list[Operation] = []

@@ -1,4 +1,4 @@
-"""Fetches of callables and of Keras' functions: an empty array for what no branch computed."""
+"""Fetches of callables and of Keras' functions: an empty array for dead tensors."""
 
 from __future__ import annotations
 

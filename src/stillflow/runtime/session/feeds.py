@@ -102,7 +102,7 @@ def as_fed(value: np.ndarray) -> np.ndarray:
 
 
 class _Encoded(np.ndarray):
-    """The memory of strings that are fed as bytes, and what they were before."""
+    """Memory of strings that are fed as bytes, and the original strings."""
 
     text: np.ndarray
     fed: weakref.ref[np.ndarray]

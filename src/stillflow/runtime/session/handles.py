@@ -1,4 +1,4 @@
-"""Handles of tensors that a session keeps: what fetching one gives."""
+"""Handles of tensors that a session keeps: the results of fetching one."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from stillflow.util.threads import ACTIVE, is_alone
 
 __all__ = ["ACTIVE", "Turns", "in_turns"]
 
-_MOMENT = 20e-6  # what a thread that waits needs to wake up and take the lock
+_MOMENT = 20e-6  # time of a waiting thread to wake up and take the lock
 _TAKEN = 300e-6  # a sleep that long was no sleep: another thread had the lock
 _LONGEST = 20e-3  # between turns that nobody takes; each costs four moments or so
 _HELD_ANYWAY = 500  # up to so many elements NumPy copies without letting go of the lock

@@ -28,7 +28,7 @@ class Interrupt:
         self._waiting: dict[int, Wake] = {}
 
     def leave(self, error: errors.OpError) -> None:
-        """Leaves an error for loops to raise, and wakes what waits."""
+        """Set an error for loops to raise, and wake waiting operations."""
         self.error = error
         with self._lock:
             waiting = list(self._waiting.values())

@@ -145,7 +145,7 @@ class Step(NamedTuple):
 
 
 class PartialPlans:
-    """The plans of a session's partial runs, by what their steps have fed and fetched so far."""
+    """Plans of a session's partial runs, by their steps' feeds and fetches so far."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -162,7 +162,7 @@ class PartialPlans:
             return self._steps[path]
 
     def plan(self, step: Step, resources: Any, known: dict[Tensor, Any]) -> Any:
-        """Return the plan of a step for the shapes of what has been fed and computed."""
+        """Return the plan of a step for the shapes of the feeds and results."""
         from stillflow.runtime.plan.plan import make_plan
         from stillflow.runtime.plan.request import PlanRequest
 

@@ -195,7 +195,7 @@ class BaseSession:
             if len(values) != len(keys):
                 raise TypeError(f"Expected {len(keys)} feed values, but got {len(values)}")
             plain = options is None and run_metadata is None and self._plain_runs
-            if plain and not keys and not self._closed:  # what fills queues runs so
+            if plain and not keys and not self._closed:  # operations that fill queues run so
                 return handler.build(self._execute(handler, {}))
             return self.run(fetches, dict(zip(keys, values, strict=True)), options, run_metadata)
 
@@ -223,7 +223,7 @@ class BaseSession:
         return call
 
     def explain(self, fetches: Any, feed_dict: Any = None) -> str:
-        """Return the plan of a run as text: what passes changed, and its steps. Nothing runs.
+        """Return the plan of a run as text: the passes' changes, and its steps. Nothing runs.
 
         Args:
           fetches, feed_dict: as in `run`.

@@ -1,4 +1,4 @@
-"""`tf.config`: what sessions without a `ConfigProto` of their own go by."""
+"""`tf.config`: settings of sessions without a `ConfigProto` of their own."""
 
 from __future__ import annotations
 

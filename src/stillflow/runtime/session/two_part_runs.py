@@ -1,9 +1,9 @@
-"""Runs in two parts: first what comes out of iterators and queues, then the rest, by its shapes.
+"""Runs in two parts: first iterators and queues, then the rest, specialized on the shapes.
 
 A batch of a dataset or a queue mostly has sizes that the graph does not know: the last one may be
-smaller. A plan for any size computes at every step what the sizes of a batch decide: shapes,
-broadcasts, what gradients are summed over. So what a run takes is taken first, and the rest runs
-as if it was fed, by a plan for these very shapes.
+smaller. A plan for any size computes at every step the consequences of a batch's sizes: shapes,
+broadcasts, the axes of gradients' sums. So a run dequeues first, and the rest runs as if the batch
+was fed, by a plan for these very shapes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When each operation of a traced run began and ended, and what it gave."""
+"""Begin, end and results of each operation of a traced run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Run(NamedTuple):
     op: Operation
     start: int
     end: int
-    outputs: tuple[Any, ...]  # (dtype name, shape, bytes, allocator), or None for what is no array
+    outputs: tuple[Any, ...]  # (dtype name, shape, bytes, allocator), or None for other values
 
 
 class Recorder:
@@ -40,7 +40,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ops: list[list[Operation]] = []  # of each step: itself, and what was joined with it
+        # of each step: itself, and the operations fused with it
+        self._ops: list[list[Operation]] = []
         # numbers of the steps that run in every iteration of a loop
         self._turning: set[int] = set()
         self._runs: dict[tuple[Any, ...], Run] = {}  # by operation, and turn of a loop
@@ -87,9 +88,9 @@ class Recorder:
         turn = (len(self._runs),) if number in self._turning else ()
         if next(reversed(self._runs), None) == (first,):  # the host's part came just before
             start = self._runs[(first,)].start
-        share = (end - start) // (1 + len(others))  # nobody knows what each of them took
+        share = (end - start) // (1 + len(others))  # the time of each of them is unknown
         done = end - share * len(others)
-        self._runs.pop((first, *turn), None)  # of what an operation did in several places, the last
+        self._runs.pop((first, *turn), None)  # of an operation in several places, the last
         self._runs[(first, *turn)] = Run(first, start, done, described)
         for op in others:
             self._runs[(op, *turn)] = Run(op, done, done + share, ())

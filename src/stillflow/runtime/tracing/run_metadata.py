@@ -1,4 +1,4 @@
-"""`RunMetadata`: what a traced `Session.run` tells of itself."""
+"""`RunMetadata` of a traced `Session.run`."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class TracedRuns:
         self._stats = Stats(self._placement)
 
     def run(self, run: Any, fetches: Any, feeds: dict[Tensor, Any], options: Any, data: Any) -> Any:
-        """Run `fetches` and fill in what `options` ask for.
+        """Run `fetches` and fill in the metadata that `options` request.
 
         Args:
           run: a function that gives the values of a plan that is not traced.
@@ -249,7 +249,7 @@ class TracedRuns:
         return values
 
     def _wants_costs(self, fetches: Any) -> bool:
-        """Return True if it is this run's turn to measure what operations cost."""
+        """Return True if this run is to measure the costs of operations."""
         if not self._cost_every:
             return False
         count = self._counts[fetches] - self._cost_after

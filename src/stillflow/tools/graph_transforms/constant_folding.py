@@ -1,4 +1,4 @@
-"""The graph transform that computes what does not depend on inputs."""
+"""Graph transform that folds constants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONTROL = frozenset({
 
 @transforms("fold_constants")
 def fold_constants(graph_def: Any, context: Context) -> Any:
-    """Compute what does not depend on inputs, and leave out what outputs do not need."""
+    """Fold constants, and leave out nodes that outputs do not need."""
     if context.flag("clear_output_shapes", True):
         graph_def = changed(graph_def, lambda node: node.attr.pop("_output_shapes", None))
     graph = imported(graph_def)

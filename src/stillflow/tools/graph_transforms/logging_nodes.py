@@ -1,4 +1,4 @@
-"""The graph transform that prints what passes."""
+"""Graph transform that prints values."""
 
 from __future__ import annotations
 

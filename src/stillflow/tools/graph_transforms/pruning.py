@@ -27,7 +27,7 @@ _SEED = 0xDECAFCAFFE  # of the hash that TensorFlow compares nodes by
 
 @transforms("strip_unused_nodes")
 def strip_unused_nodes(graph_def: Any, context: Context) -> Any:
-    """Keep what outputs need; inputs become placeholders."""
+    """Keep the nodes that outputs need; inputs become placeholders."""
     inputs = {node_name(name) for name in context.inputs}
     nodes = {node.name: node for node in graph_def.node}
     required, current = set(inputs), [node_name(name) for name in context.outputs]
@@ -93,7 +93,7 @@ def _setting(context: Context, node: str, what: str, example: str) -> str | None
 
 @transforms("remove_nodes")
 def remove_nodes(graph_def: Any, context: Context) -> Any:
-    """Leaves out nodes of some types: what they read is read instead."""
+    """Remove nodes of some types: their inputs are read instead."""
     if "op" not in context.parameters:
         raise invalid(
             "remove_nodes expects at least one 'op'argument, e.g. remove_nodes(op=Identity)"

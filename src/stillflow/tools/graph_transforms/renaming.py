@@ -106,7 +106,7 @@ def set_device(graph_def: Any, context: Context) -> Any:
 
 @transforms("remove_control_dependencies")
 def remove_control_dependencies(graph_def: Any, context: Context) -> Any:
-    """Leaves out what nodes wait for without reading it."""
+    """Remove control dependencies."""
 
     def change(node: Any) -> None:
         node.input[:] = [source for source in node.input if not source.startswith("^")]

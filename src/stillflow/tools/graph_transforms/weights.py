@@ -13,7 +13,7 @@ from stillflow.tools.graph_transforms.nodes import CONST, Match, constant, repla
 
 _LEAST_ROUNDED = 16  # elements; smaller ones do not make a file smaller
 _STEPS = 256
-# What TensorFlow starts from when it looks for the largest value.
+# TensorFlow's initial value of the search for the largest value.
 _SMALLEST = np.finfo(np.float32).tiny
 
 

@@ -197,7 +197,7 @@ class DynamicLossScale(LossScale):
 
 
 def _done(assigned: Any) -> Any:
-    """Return the operation of an assignment; what it gives where it has run."""
+    """Return the operation of an assignment, or its result in eager execution."""
     return assigned if executing_eagerly() else assigned.op
 
 

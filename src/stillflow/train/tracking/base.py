@@ -109,7 +109,7 @@ class Trackable:
         return self._tracked.get(name)
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
-        """Make an object a part of this one; what a checkpoint holds for it, it gets.
+        """Make an object a part of this one, and restore it from checkpoints.
 
         Args:
           trackable: The object.
@@ -200,7 +200,7 @@ def cached_per_instance(method: Any) -> Any:
 
 
 def no_automatic_dependency_tracking(method: Any) -> Any:
-    """Return a decorator: what a method assigns to attributes becomes no part of the object."""
+    """Return a decorator: a method's assignments to attributes add no parts to the object."""
 
     @functools.wraps(method)
     def untracked(self: Any, *args: Any, **kwargs: Any) -> Any:

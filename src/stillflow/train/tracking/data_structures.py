@@ -28,7 +28,7 @@ def wrap_or_unwrap(value: Any) -> Any:
 
 
 def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
-    """Make what is assigned to an attribute a part of its object, if it can be one.
+    """Make an attribute's value a part of its object, if it can be one.
 
     Args:
       trackable: the object.
@@ -61,7 +61,7 @@ class TrackableDataStructure(Trackable):
         return list(self._tracked.values())
 
     def _track_value(self, value: Any, name: str) -> Any:
-        """Make an element a part; give what is held for it.
+        """Make an element a part; return its stored form.
 
         Raises:
           ValueError: if it cannot be saved.

@@ -1,4 +1,4 @@
-"""Objects that get back what a checkpoint holds for them, those that come later too."""
+"""Objects restored from a checkpoint, including those created later."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Restoration:
         self.restore_ops: list[Any] = []
         self._leftovers = _Leftovers(graph)
         self.unused = self._leftovers.unused
-        self.number = next_number()  # what is restored last counts
+        self.number = next_number()  # the last restoration counts
         self.on_new_ops: Callable[[list[Any]], Any] | None = None
         self._prefix = prefix
         self._cache = cache

@@ -15,7 +15,7 @@ from stillflow.train.saveables import SaveableObject, set_cpu0
 
 
 def save_in_shards(prefix: Any, saveables: Iterable[SaveableObject]) -> Any:
-    """Add what saves objects, a shard for each device.
+    """Add save operations of objects, a shard for each device.
 
     Args:
       prefix: The prefix of the checkpoint's files, a string tensor.
@@ -43,7 +43,7 @@ def save_in_shards(prefix: Any, saveables: Iterable[SaveableObject]) -> Any:
 def restore_from_shards(
     prefix: Any, saveables: Iterable[SaveableObject]
 ) -> list[tuple[SaveableObject, Any]]:
-    """Add what restores objects, one read for each device.
+    """Add restore operations of objects, one read for each device.
 
     Args:
       prefix: The prefix of the checkpoint's files, a string tensor.

@@ -34,7 +34,7 @@ def session_or_default(session: Any) -> Any:
 
 
 def _initializers(things: Iterable[Any], number: int) -> list[Any]:
-    """Return the initializers of what was restored neither by a restoration nor since then."""
+    """Return the initializers of variables that no restoration has set since."""
     fresh = [thing for thing in things if not restored_since(thing, number)]
     return [thing.initializer for thing in fresh if getattr(thing, "initializer", None) is not None]
 

@@ -59,7 +59,7 @@ class TrackableSaver:
         self._root_ref = weakref.ref(root)
         self._more = more
         self._fed: tuple[Any, Any] | None = None  # the description and the prefix of a save
-        self._prefix: Any = None  # that of what is restored
+        self._prefix: Any = None  # that of the restored checkpoint
         self._restore_cache: dict[Any, Any] = {}
         self._save_cache: tuple[bytes, Any] | None = None
 

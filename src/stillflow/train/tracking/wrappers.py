@@ -33,9 +33,8 @@ _CHANGED_OUTSIDE = (
 class ListWrapper(List, MutableSequence[Any], list[Any]):  # type: ignore[misc, metaclass]
     """A list as an attribute of an object that can be saved.
 
-    It shares its elements with the list that was assigned, which still shows what is changed here
-    and the other way round. As a plain `list`, which code in C reads, it is as it was when it was
-    last changed through the wrapper.
+    It shares its elements with the list that was assigned; changes are visible in both. As a plain
+    `list`, which code in C reads, it has the elements of its last change through the wrapper.
 
     Args:
       wrapped_list: the list; lists and dictionaries in it become wrappers, too.

@@ -1,4 +1,4 @@
-"""Transformations whose methods take more arguments, for what they depend on."""
+"""Transformations whose methods take more arguments, for their conditions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 
 @export("contrib.distributions.bijectors.ConditionalBijector")
 class ConditionalBijector(Bijector):
-    """A transformation whose `_forward`, `_inverse` ... are given what the methods are given."""
+    """Transformation whose `_forward`, `_inverse` ... get the methods' additional arguments."""
 
     def forward(self, x: Any, name: str = "forward", **condition: Any) -> Any:
         """Return y = g(x)."""

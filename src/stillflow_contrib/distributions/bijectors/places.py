@@ -135,7 +135,7 @@ class Permute(Bijector):
 
 
 def _checks_of_shape(shape: Any, validate_args: bool) -> list[Any]:
-    """Check of what is not known of a shape in which one size may be -1.
+    """Return checks of the unknown parts of a shape in which one size may be -1.
 
     Raises:
       TypeError: if it is of no integer type.

@@ -252,7 +252,7 @@ def _several_predictions(
 
 
 def _target(problem_type: int, num_classes: int | None) -> tuple[str, Any]:
-    """Return the name of what is predicted, and its target column."""
+    """Return the name of the prediction, and its target column."""
     if problem_type == ProblemType.LINEAR_REGRESSION:
         return "Regressor", regression_target()
     if problem_type == ProblemType.CLASSIFICATION:

@@ -156,5 +156,5 @@ def gradient_multipliers(embedding_lr_multipliers: Any, input_scope: str) -> Any
 
 
 def optimizer_of(spec: Any) -> Any:
-    """Return an optimizer, or what a function gives."""
+    """Return an optimizer, or the result of a function."""
     return spec() if callable(spec) else spec

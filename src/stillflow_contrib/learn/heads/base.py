@@ -76,7 +76,7 @@ def require_train_op(train_op_fn: Any, end: str = "") -> None:
 
 
 class _SingleHead(Head):
-    """A head with one loss; subclasses say what their labels, predictions and metrics are.
+    """Head with one loss; subclasses define labels, predictions and metrics.
 
     Args:
       problem_type: a `ProblemType`.
@@ -187,7 +187,7 @@ class _SingleHead(Head):
         return self._loss_fn(labels, logits, weights)
 
     def _centered_bias_step(self, bias: Any, batch_size: Any, labels: Any, weights: Any) -> Any:
-        """Move the bias towards what would predict the labels alone."""
+        """Move the bias towards the prediction of the labels alone."""
         with tf.name_scope(None, "centered_bias_step", (labels,)) as name:
             width = tf.shape(bias)[0]
             logits = tf.reshape(tf.tile(bias, (batch_size,)), (batch_size, width))

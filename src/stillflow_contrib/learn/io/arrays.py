@@ -66,7 +66,7 @@ def _no_numbers(frame: Any) -> list[tuple[Any, str]]:
 @export("contrib.learn.extract_pandas_data")
 @_OF_FRAMES
 def extract_pandas_data(data: Any) -> Any:
-    """Return the numbers of a data frame as an array of floats; what is none is returned as it is.
+    """Return the numbers of a data frame as an array of floats; other objects unchanged.
 
     Raises:
       ValueError: if a column holds no numbers.
@@ -85,14 +85,14 @@ def extract_pandas_data(data: Any) -> Any:
 @export("contrib.learn.extract_pandas_matrix")
 @_OF_FRAMES
 def extract_pandas_matrix(data: Any) -> Any:
-    """Return the values of a data frame as an array; what is none is returned as it is."""
+    """Return the values of a data frame as an array; other objects unchanged."""
     return data.values if _is_frame(data) else data
 
 
 @export("contrib.learn.extract_pandas_labels")
 @_OF_FRAMES
 def extract_pandas_labels(labels: Any) -> Any:
-    """Return the values of a data frame of one column; what is none is returned as it is.
+    """Return the values of a data frame of one column; other objects unchanged.
 
     Raises:
       ValueError: if there are more columns, or it holds no numbers.

@@ -116,7 +116,7 @@ def _own_queue(
 def _shared_queue(
     names: list[str], shuffle: bool, num_epochs: int | None, name: str, seed: int | None
 ) -> Any:
-    """Return a queue of a single name: what workers have not got yet stays in a shared variable."""
+    """Return a queue of a single name: the remaining ones stay in a shared variable."""
     queue = tf.FIFOQueue(capacity=1, dtypes=[tf.string], shapes=[[]])
     following = seek_next(names, shuffle=shuffle, num_epochs=num_epochs, seed=seed)
     runner = tf.train.QueueRunner(queue, [queue.enqueue(following)])

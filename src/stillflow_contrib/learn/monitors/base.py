@@ -10,7 +10,7 @@ from stillflow.util.deprecation import deprecated
 
 @export("contrib.learn.monitors.BaseMonitor")
 class BaseMonitor:
-    """The base of what watches training; methods are called in the order of the steps.
+    """Base of monitors; methods are called in the order of the steps.
 
     Raises:
       ValueError: if methods are called out of order.
@@ -87,7 +87,7 @@ class BaseMonitor:
 
 @export("contrib.learn.monitors.EveryN")
 class EveryN(BaseMonitor):
-    """The base of what watches the first steps, some in between and the last one.
+    """Base of monitors of the first steps, some in between and the last one.
 
     Args:
       every_n_steps: how far the steps in between are apart.

@@ -54,7 +54,7 @@ class ByteProcessor:
         return self.transform(x)
 
     def reverse(self, x: Iterable[np.ndarray]) -> Iterator[str]:
-        """Yield the texts of rows of bytes, "" for what is not UTF-8."""
+        """Yield the texts of rows of bytes, "" if not UTF-8."""
         for data in x:
             try:
                 yield np.trim_zeros(data.astype(np.int8), trim="b").tobytes().decode("utf-8")
@@ -138,7 +138,7 @@ class VocabularyProcessor:
 
     @classmethod
     def restore(cls, filename: str) -> VocabularyProcessor:
-        """Read what `save` wrote, here or in TensorFlow.
+        """Read a file of `save`, written here or in TensorFlow.
 
         Raises:
           pickle.UnpicklingError: if the file holds anything else.
@@ -147,7 +147,7 @@ class VocabularyProcessor:
             return pickles.loads(file.read(), _SAVED, "a vocabulary")  # type: ignore[no-any-return]
 
 
-# What a file is made of, by the names that TensorFlow has for it.
+# The parts of a file, by TensorFlow's names.
 _PREPROCESSING = "tensorflow.contrib.learn.python.learn.preprocessing"
 _SAVED = {
     (f"{_PREPROCESSING}.text", "VocabularyProcessor"): VocabularyProcessor,

@@ -63,7 +63,7 @@ def npairs_loss(
     reg_lambda: float = 0.002,
     print_losses: bool = False,
 ) -> Any:
-    """Return the cross entropy of finding, for each anchor, what has its label.
+    """Return the cross entropy of finding, for each anchor, the example with its label.
 
     Args:
       labels: numbers of classes, integers `[batch]`.

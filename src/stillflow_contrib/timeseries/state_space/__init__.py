@@ -1,1 +1,1 @@
-"""State space models of series: what is hidden moves on linearly, and is seen with noise."""
+"""State space models of series: a hidden state moves linearly, and is observed with noise."""

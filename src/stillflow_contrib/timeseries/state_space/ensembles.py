@@ -14,7 +14,7 @@ from stillflow_contrib.timeseries.state_space.state_space_model import (
 
 
 class StateSpaceEnsemble(StateSpaceModel):
-    """A model whose state is those of its members, and what is seen the sum of theirs.
+    """Model whose state consists of its members' states; its observation is the sum of theirs.
 
     Args:
       ensemble_members: `StateSpaceModel`s.
@@ -90,7 +90,7 @@ class StateSpaceEnsemble(StateSpaceModel):
         raise NotImplementedError("No un-broadcasted observation model defined for ensembles.")
 
     def get_broadcasted_observation_model(self, times: Any) -> Any:
-        """[batch, features, d], what is seen of a state at times [batch]."""
+        """Return [batch, features, d], the observation model at times [batch]."""
         models = [
             tf.convert_to_tensor(member.get_broadcasted_observation_model(times), dtype=self.dtype)
             for member in self._ensemble_members
@@ -154,7 +154,7 @@ class StateSpaceCorrelatedFeaturesEnsemble(StateSpaceEnsemble):
         return super().transition_power_noise_accumulator(num_steps=num_steps)
 
     def get_broadcasted_observation_model(self, times: Any) -> Any:
-        """[batch, features, d], what is seen of a state at times [batch]."""
+        """Return [batch, features, d], the observation model at times [batch]."""
         return self._compute_blocked(
             lambda member: tf.convert_to_tensor(
                 member.get_broadcasted_observation_model(times), dtype=self.dtype

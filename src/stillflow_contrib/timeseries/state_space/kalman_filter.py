@@ -1,4 +1,4 @@
-"""Kalman filters: how what is seen changes what is believed of a hidden state."""
+"""Kalman filters: updates of a hidden state's distribution by observations."""
 
 from __future__ import annotations
 

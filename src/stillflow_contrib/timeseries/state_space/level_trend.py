@@ -27,7 +27,7 @@ class AdderStateSpaceModel(StateSpaceModel):
         super().__init__(configuration=configuration)
 
     def get_prior_mean(self) -> Any:
-        """[2]: the mean of the beginning, and no trend; plus what is trained."""
+        """Return [2]: the mean of the beginning, and no trend; plus the trained part."""
         with tf.variable_scope(self._variable_scope):
             if self._input_statistics is None:
                 return super().get_prior_mean()

@@ -145,7 +145,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         return matrices.matrix_to_powers(transition, powers)
 
     def _window_initializer(self, times: Any, state: Any) -> None:
-        """Compute what moves states on over all gaps that windows have, once each."""
+        """Compute the transitions over all gaps of windows, once each."""
         _, _, priors_from_time = state
         times = tf.convert_to_tensor(times)
         priors_from_time = tf.convert_to_tensor(priors_from_time)
@@ -328,7 +328,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         )
 
     def _define_parameters(self, observation_transition_tradeoff_log: Any = None) -> None:
-        """Create what is trained besides the noise of what is seen."""
+        """Create the trained parameters besides the observation noise."""
         with tf.variable_scope(self._variable_scope):
             if observation_transition_tradeoff_log is None:
                 observation_transition_tradeoff_log = (
@@ -416,7 +416,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         )
 
     def get_broadcasted_observation_model(self, times: Any) -> Any:
-        """[batch, features, d], what is seen of a state at times [batch]."""
+        """Return [batch, features, d], the observation model at times [batch]."""
         model: Any = tf.convert_to_tensor(self.get_observation_model(times), dtype=self.dtype)
         rank = model.get_shape().with_rank_at_least(1).with_rank_at_most(3).ndims
         if rank is None:
@@ -450,7 +450,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
         )
 
     def get_observation_noise_covariance(self, minimum_initial_variance: float = 1e-5) -> Any:
-        """Return the covariance of the noise of what is seen, [features, features]."""
+        """Return the covariance of the observation noise, [features, features]."""
         name, width = "observation_noise_covariance", self.num_features
         if not self._configuration.use_observation_noise:
             return tf.zeros(shape=[width, width], name=name, dtype=self.dtype)

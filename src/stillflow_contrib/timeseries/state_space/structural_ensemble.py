@@ -1,4 +1,4 @@
-"""Models of level, trend, periods and what is left over."""
+"""Models of level, trend, periods and residuals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _members(
     moving_average_order: int, autoregressive_order: int, cycles: list[_MakeCycle],
     configuration: StateSpaceModelConfiguration,
 ) -> list[StateSpaceModel]:  # fmt: skip
-    """Level and trend, what is left over, and one for each period; none has noise of its own."""
+    """Return level and trend, residuals, and one for each period; none has noise of its own."""
     configuration = configuration._replace(use_observation_noise=False)
 
     def adder(univariate: StateSpaceModelConfiguration) -> StateSpaceModel:
@@ -57,7 +57,7 @@ def _members(
 
 
 class StructuralEnsemble(StateSpaceIndependentEnsemble):
-    """Level, trend, periods with a value for each of their times, and what is left over.
+    """Level, trend, periods with a value for each of their times, and residuals.
 
     Args:
       periodicities: after how many times the series repeats itself: a number or a list.
@@ -80,7 +80,7 @@ class StructuralEnsemble(StateSpaceIndependentEnsemble):
 
 
 class MultiResolutionStructuralEnsemble(StateSpaceIndependentEnsemble):
-    """Level, trend, periods told by some values each, and what is left over.
+    """Level, trend, periods described by some values each, and residuals.
 
     Args:
       cycle_num_latent_values: by how many values periods are told, odd: a number or a list.
