@@ -180,7 +180,7 @@ def cost(records: list[dict[str, Any]], program: str, name: str) -> Ratio | None
 
 
 def cost_table(records: list[dict[str, Any]], names: list[str]) -> Iterator[str]:
-    """Lines that say what summaries and traces cost: multiples of the implementation's own step."""
+    """Yield lines with the costs of summaries and traces, as multiples of the plain step."""
     cells = {
         program: {name: found for name in names if (found := cost(records, program, name))}
         for program in COSTS

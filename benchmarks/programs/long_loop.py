@@ -1,4 +1,4 @@
-"""A while_loop of a thousand turns with its gradient: what the way back has to remember."""
+"""A while_loop of a thousand iterations with its gradient: the cost of saved values."""
 
 from __future__ import annotations
 

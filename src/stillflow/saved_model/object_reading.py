@@ -191,7 +191,7 @@ class _Objects:
             add_to_collection(GraphKeys.TABLE_INITIALIZERS, filled.op)
 
     def _attach(self) -> None:
-        """Make objects attributes of others. What lists hold comes first: then it is tracked."""
+        """Make objects attributes of others, lists' contents first: then they are tracked."""
         pairs = list(zip(self._objects, self._message.nodes, strict=True))
         inner = [pair for pair in reversed(pairs) if isinstance(pair[0], (list, dict))]
         for thing, entry in inner + [pair for pair in pairs if pair not in inner]:
@@ -199,7 +199,7 @@ class _Objects:
                 _set(thing, child.local_name, self._objects[child.node_id])
 
     def _describe_functions(self) -> None:
-        """Says which structures functions take and give, and what they take from the objects."""
+        """Set the structures of functions' arguments and results, and their captures."""
         for name, message in self._message.concrete_functions.items():
             body = self._functions[name].graph
             body.structured_input_signature = decode(message.canonicalized_input_signature)

@@ -263,7 +263,7 @@ class _Export:
         )
 
     def _add_saver(self) -> Any:
-        """Add what saves and restore the variables for programs without the objects."""
+        """Add the save and restore operations for programs without the objects."""
         filename = placeholder(dtypes.string, shape=[], name="saver_filename")
         for thing in self._objects.objects:
             if isinstance(thing, VariableV2) and id(thing) not in self._copies:

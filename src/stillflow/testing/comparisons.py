@@ -319,7 +319,7 @@ class Comparisons(RaggedComparisons):
         min_consumer: int = 0,
         msg: Any = None,
     ) -> None:
-        """`assertProtoEquals` with a GraphDef's versions added to what is expected."""
+        """Assert like `assertProtoEquals`, with the versions added to the expected text."""
         versions = f"versions {{ producer: {producer} min_consumer: {min_consumer} }};\n"
         self.assertProtoEquals(versions + expected, actual, msg=msg)
 

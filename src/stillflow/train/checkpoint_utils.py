@@ -1,4 +1,4 @@
-"""tf.train.load_checkpoint and its kin: what is in a checkpoint, and waiting for new ones."""
+"""tf.train.load_checkpoint and related functions: contents of checkpoints, new checkpoints."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def kernel_function(
 ) -> Callable[..., Any]:
     """Return an operation's kernel as a function of its inputs.
 
-    `node` is what the card sees of it.
+    `node` is the card's view of it.
     """
     if op.type == "Const":
         value = facts.resources.from_array(op._values[0])  # type: ignore[index]
@@ -161,10 +161,10 @@ def _bound(op: Operation, call: Call) -> Callable[..., Any]:
 
 
 class _Frame:
-    """One running loop: how far it is, and what stays the same in it."""
+    """Running loop: its iteration, and its constants."""
 
     def __init__(self, enters: int) -> None:
-        self.missing = enters  # what has not come in yet
+        self.missing = enters  # inputs that have not arrived yet
         self.iterations = 1
         self.constants: list[tuple[Tensor, Any]] = []
 
@@ -265,7 +265,7 @@ class _Machine:
         elif tensor in self.wanted and value is not DEAD:
             if tensor in self.found:
                 raise fetched_in_loop(tensor, self.wanted - self.fed.keys())
-            self.found[tensor] = value  # what exists in one iteration alone can be fetched
+            self.found[tensor] = value  # values of one iteration only can be fetched
         for op, index in self.users.get(tensor, ()):
             self.arrive(op, index, value, tag)
 
@@ -335,7 +335,7 @@ class _Machine:
         try:
             kernel = self.kernel_of(op, inputs)
             values = [argument(op, i, value) for i, value in enumerate(inputs)]
-            for index in kept_inputs(op):  # what may be memory of something else
+            for index in kept_inputs(op):  # inputs that may alias other values
                 values[index] = own(values[index])
             result = kernel(*values)
         except Exception as error:

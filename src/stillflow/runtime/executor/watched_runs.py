@@ -53,7 +53,7 @@ def run_watched(
 def as_array(tensor: Tensor, value: Any) -> np.ndarray | None:
     """Return a copy of a run-time value.
 
-    None of what is no array, as a queue or an empty variable.
+    Return None for other values, such as a queue or an empty variable.
     """
     if tensor.dtype.base_dtype in (dtypes.resource, dtypes.variant):
         return None
@@ -79,7 +79,7 @@ class WatchedRuns:
         self._numbers = itertools.count()
 
     def run(self, fetches: Any, feeds: dict[Tensor, Any], options: Any) -> list[Any]:
-        """Run `fetches` and write what `options`, a `DebugOptions`, ask for.
+        """Run `fetches` and write the dumps of `options`, a `DebugOptions`.
 
         Raises:
           tf.errors.FailedPreconditionError: if a debug op is not known.

@@ -77,13 +77,13 @@ class Line:
 
     @property
     def label(self) -> str:
-        """The types of what it does: "Conv2D + Relu", "3 ApplyAdam"."""
+        """The types of its operations: "Conv2D + Relu", "3 ApplyAdam"."""
         return label_of_types(self.types) or self.kind
 
 
 @dataclass
 class PlanReport:
-    """A plan: what was asked for, what passes did, and the steps that are left.
+    """Report of a plan: its fetches, the passes' changes, and the remaining steps.
 
     Attributes:
       fetches: names of the fetches and targets.

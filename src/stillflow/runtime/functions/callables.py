@@ -163,7 +163,7 @@ class CompiledFunction:
 class HostFunction(CompiledFunction):
     """A function that runs on the host where there are GPUs too, as those of data sets do.
 
-    Given what a GPU holds, a variable say, it runs like any other.
+    With values on a GPU, a variable say, it runs like any other.
     """
 
     def __init__(self, resources: Resources, body: FuncGraph, pruned: bool = False) -> None:

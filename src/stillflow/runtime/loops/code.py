@@ -138,7 +138,7 @@ class LoopCode:
         times: dict[str, bool | None] = {}
         for step in steps:
             if step.op is not None and step.op.type == "NoOp":
-                continue  # what it orders is in order already
+                continue  # it orders operations that are in order already
             time, step.guard = tracer.when(step.guard)
             if step.kind == "alias" and times.setdefault(step.outputs[0], time) is not time:
                 raise Unstructured("a Merge joins the loop's body with what follows the loop")
@@ -208,7 +208,7 @@ def _leaves_variables(step: Step) -> bool:
         return False
     if step.kind != "call" or step.op is None:
         return True
-    # What changes arrays and stacks changes no variable, and does not wait for others.
+    # Operations on arrays and stacks change no variable, and do not wait for others.
     return step.op.card.effect == "pure" or is_of_container(step.op)
 
 

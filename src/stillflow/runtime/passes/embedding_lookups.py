@@ -293,7 +293,7 @@ def _spread(graph: StepGraph, parts: list[Step], mode: str, others: list[Any]) -
     return _Fused(fuse(parts, outputs, spread, taken), parts, parts[-1])
 
 
-# The operations by which what can be joined is found.
+# The operations that end each fusion.
 _ENDS: dict[str, Callable[[StepGraph, Step], _Fused | None]] = {
     "SparseFillEmptyRows": _prepared,
     "GatherNd": _found,

@@ -28,8 +28,8 @@ from stillflow.runtime.plan.steps import Name, Step, ops_of
 
 # A single step has nothing to be compiled with.
 _AT_LEAST = 2
-# Compiling takes about so many seconds, and so many for each step. It waits until the steps have
-# taken as long as they are: what it costs is then never much more than what was already spent.
+# Compilation takes about so many seconds, and so many for each step. It waits until the steps have
+# taken as long: its cost is then never much more than the time already spent.
 _SECONDS, _SECONDS_PER_STEP = 2.0, 0.2
 _NO_NUMBERS = frozenset(("string", "resource", "variant"))
 

@@ -74,5 +74,6 @@ def _adds_equals(step: Step) -> bool:
     if step.op is None or len(step.op._inputs) != 2 or len(step.arguments) != 2:
         return False
     left, right = (tensor._dims for tensor in step.op._inputs)
-    # The size of a batch may be unknown, and is then the same: what is normalized has one shape.
+    # The size of a batch may be unknown, and is then the same: all normalized values have one
+    # shape.
     return left is not None and right is not None and left[1:] == right[1:] and None not in left[1:]

@@ -74,7 +74,7 @@ class _Decided:
         return plan(*arrays)
 
     def prepare(self, *arrays: Any) -> None:
-        """Make the plan for what would be fed."""
+        """Make the plan for these feeds."""
         self._plan(tuple([bool(arrays[place]) for place in self._places]))
 
     def _plan(self, values: tuple[bool, ...]) -> Plan:

@@ -79,7 +79,7 @@ def ops_of(step: Step) -> list[Operation]:
 def is_call(step: Step | None, kind: str) -> bool:
     """Return True for a step that runs one operation of this type on arguments by position.
 
-    What is bound to fail has no output, and is to fail where it stands.
+    A step that is bound to fail has no output, and is to fail in place.
     """
     return (
         step is not None
@@ -127,7 +127,7 @@ def count_uses(steps: Iterable[Step], kept: Iterable[str] = ()) -> Counter[str]:
 
 
 def taken_by(step: Step) -> list[str]:
-    """Return the names of what a step takes."""
+    """Return the names of a step's inputs."""
     if step.kind in ("call", "loop"):
         values = (*step.arguments, *step.keywords.values())
         return [str(value) for value in values if isinstance(value, Name)]

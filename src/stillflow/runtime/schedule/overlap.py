@@ -55,7 +55,7 @@ class Pending:
                 self._done.release()
 
     def part_from_memory(self) -> None:
-        """Sees to it that what the call was given may be changed."""
+        """Copy the inputs of the call, so that they may be changed."""
         if self._taken.acquire(blocking=False):
             self._arguments = tuple(map(_copy, self._arguments))
             self._taken.release()
@@ -64,7 +64,7 @@ class Pending:
                 pass
 
     def result(self) -> Any:
-        """Return what the kernel gives; raise what it raises."""
+        """Return the kernel's result; raise its error."""
         self.work()
         with self._done:
             if self._error is not None:
@@ -109,8 +109,8 @@ def as_soon_as_ready(
 ) -> list[Operation]:
     """Move operations of cards with `beside=True` up to where their inputs are there.
 
-    TensorFlow, too, runs them then, not when all that was made before them is done. So the summary
-    of a variable shows it as the optimizer found it; what a program assigns itself, it does show.
+    TensorFlow, too, runs them then, not when all earlier ones are done. So the summary of a
+    variable shows it as the optimizer found it; the program's own assignments are visible.
 
     Args:
       ops: in the order in which they run.
@@ -211,7 +211,7 @@ def _ended(waiting: list[Step]) -> list[Step]:
 
 
 def _is_beside(step: Step) -> bool:
-    # What is bound to fail has no output, and is to fail where it stands.
+    # A step that is bound to fail has no output, and is to fail in place.
     if step.op is None or step.kind != "call" or step.guard or not step.outputs:
         return False
     beside = step.op.card.beside
@@ -219,7 +219,7 @@ def _is_beside(step: Step) -> bool:
 
 
 def waits(step: Step) -> bool:
-    """Return True if a step waits for what another thread makes."""
+    """Return True if a step waits for the result of another thread."""
     return step.function is _result
 
 

@@ -40,7 +40,7 @@ def plan_with_empty(
     fetches: Fetches,
     feeds: dict[Tensor, Dims],
 ) -> Callable[..., list[Any]] | None:
-    """Return a plan that gives float32 [0] for what was not computed.
+    """Return a plan that gives float32 [0] for dead tensors.
 
     Args:
       make: makes a plan, as `make_plan` does.

@@ -21,7 +21,7 @@ _REMEMBERED = 256  # steps
 
 
 class PartialRun:
-    """The state of one partial run: what was declared, fed, fetched and computed so far.
+    """State of one partial run: its declaration, feeds, fetches and results so far.
 
     Args:
       handle: its name.
@@ -48,13 +48,13 @@ class PartialRun:
         self._executed: set[Operation] = set()
         self._values: dict[Tensor, Any] = {}  # run-time values of executed operations
         self._repeats = Repeats()
-        # What was declared and done so far: it decides what the next step computes.
+        # Declaration and steps so far: they decide about the next step.
         self._path: tuple[Any, ...] = (
             edition, tuple(fetches.tensors), tuple(fetches.targets), tuple(feeds),
         )  # fmt: skip
 
     def run(self, resources: Any, fetches: Any, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
-        """Compute the next fetches from what has been fed up to now.
+        """Compute the next fetches from the feeds up to now.
 
         Raises:
           RuntimeError: if an operation is fetched, rather than a tensor.

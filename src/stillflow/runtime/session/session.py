@@ -348,7 +348,7 @@ class BaseSession:
     def _finish_without_input(
         self, handler: Fetches, feeds: dict[Tensor, np.ndarray], error: errors.OutOfRangeError
     ) -> None:
-        """Run what does not need the input that has ended."""
+        """Run the operations that do not need the exhausted input."""
         failed = error.op
         if not isinstance(failed, Operation) or failed.graph is not self._graph:
             return
@@ -388,7 +388,7 @@ class BaseSession:
         return kept_tensors(self._get_resources()).get(handle)
 
     def _take_changes(self) -> None:
-        """Drop plans of the graph as it was, check what was added to it."""
+        """Drop plans of the former graph, and check its additions."""
         with self._lock:
             edition = self._graph._edition
             if edition == self._edition:  # there are none, or another thread was quicker
@@ -529,7 +529,7 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: list[str] | None = None, config: Any = None) -> None:
-        """Forget what a server keeps in some containers, or all of it.
+        """Forget a server's state in some containers, or all of it.
 
         Of the empty target it ends all sessions of this process that are without a server.
 
@@ -547,7 +547,7 @@ class Session(BaseSession):
 class InteractiveSession(BaseSession):
     """A session that is the default one from its construction until it is closed.
 
-    Only what a run needs is placed, so that a mistake in the graph can be worked around.
+    Only the operations of a run are placed, so that a mistake in the graph can be worked around.
     """
 
     _active_session_count = 0
@@ -587,7 +587,7 @@ class InteractiveSession(BaseSession):
 
 
 def _interactive(config: Any) -> Any:
-    """Return the `ConfigProto` of a session that places only what it runs."""
+    """Return the `ConfigProto` of a session that places only the operations of its runs."""
     from stillflow.protos import ConfigProto
 
     if config is not None and not isinstance(config, ConfigProto):

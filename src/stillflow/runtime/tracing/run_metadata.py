@@ -34,7 +34,7 @@ class Stats:
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
         self._lock = threading.Lock()
-        # What is the same in each run of some operations with some outputs: all but the times.
+        # The constant part of runs of some operations with some outputs: all but the times.
         self._messages: dict[Any, tuple[Any, list[Any]]] = {}
 
     def fill(self, message: Any, runs: Sequence[Run]) -> None:
@@ -132,8 +132,7 @@ def partition_graphs(
 ) -> list[Any]:
     """Return the graph of a run, as a `GraphDef` for each device.
 
-    Edges between devices stay what they are: values are handed over without send and receive
-    operations.
+    Edges between devices stay unchanged: values are passed without send and receive operations.
 
     Args:
       placement: where operations are.
@@ -162,7 +161,7 @@ def partition_graphs(
 
 
 def cost_graph(runs: Sequence[Run], placement: Placement) -> Any:
-    """Return the `CostGraphDef` of a traced run: what its operations took, and what they gave."""
+    """Return the `CostGraphDef` of a traced run: its operations' costs, and their results."""
     from stillflow.protos import CostGraphDef
 
     message = CostGraphDef()

@@ -1,4 +1,4 @@
-"""Models made of several: what is seen is the sum of theirs, or each is seen as a feature."""
+"""Models made of several, whose observations are summed, or are one feature each."""
 
 from __future__ import annotations
 

@@ -45,7 +45,10 @@ def cauchy_alternative_to_gaussian(
 
 
 def _interpolated(first_state: Any, second_state: Any, share: Any) -> Any:
-    """Between two states: `share` [batch] of the first one. What is not a float has to be equal."""
+    """Interpolate two states: `share` [batch] of the first one.
+
+    Other values than floats must be equal.
+    """
     parts = []
     for first, second in zip(nest.flatten(first_state), nest.flatten(second_state), strict=True):
         assert first.dtype == second.dtype
