@@ -290,3 +290,49 @@ def test_counters_of_loops_are_numbers_of_python() -> None:
     assert "bool(" not in model.source
     found = program.module()(torch.from_numpy(series))
     np.testing.assert_allclose(found.detach(), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_names_that_python_cannot_read() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 2], "1/x-y")
+        again = tf.placeholder(tf.float32, [None, 2], "1/x.y")
+        weights = tf.get_variable("class/2-w", initializer=[[1.0, 2.0], [3.0, float("nan")]])
+        y = tf.multiply(x + again, weights[0], name="while/None")
+    with started(graph) as session:
+        model = to_torch(session, [x, again], [y])
+        assert list(model.state_dict()) == ["_x63lass._x32_x2dw"]
+        assert model(torch.ones(1, 2), torch.ones(1, 2)).tolist() == [[2.0, 4.0]]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int64"])
+def test_types_and_extreme_values(dtype: str) -> None:
+    kind = tf.as_dtype(dtype)
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(kind, [3], "x")
+        y = tf.stack([x + tf.constant(kind.max, kind), tf.maximum(x, x)], name="y")
+    with tf.Session(graph=graph) as session:
+        model = to_torch(session, [x], [y])
+        assert model.comparison.equal
+
+
+def test_embeddings_are_modules() -> None:
+    with tf.Graph().as_default() as graph:
+        ids = tf.placeholder(tf.int32, [None, None], "ids")
+        table = tf.get_variable("words/table", [7, 3])
+        y = tf.reduce_sum(tf.nn.embedding_lookup(table, ids), 1, name="y")
+    with started(graph) as session:
+        model = to_torch(session, [ids], [y])
+        assert isinstance(model.words.table, torch.nn.Embedding)
+        wanted = session.run(y, {ids: [[1, 2], [6, 0]]})
+    np.testing.assert_allclose(model(torch.tensor([[1, 2], [6, 0]])).detach(), wanted, rtol=1e-6)
+
+
+def test_models_of_keras_go_out(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    from stillflow.cli import export
+
+    with tf.Graph().as_default(), tf.Session():
+        layers = [tf.keras.layers.Dense(3, input_shape=(4,)), tf.keras.layers.Softmax()]
+        tf.keras.Sequential(layers).save(str(tmp_path / "model.h5"))
+    arguments = [str(tmp_path / "model.h5"), "--to", "torch", "-o", str(tmp_path / "model")]
+    assert export.main(arguments) == 0

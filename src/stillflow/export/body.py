@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -38,17 +38,18 @@ _OPERATORS = {
 
 
 class Names:
-    """Generator of unused names."""
+    """Hands out names that are not in use."""
 
-    def __init__(self, taken: Sequence[str] = ()) -> None:
-        self.taken = set(taken)
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._numbers = dict.fromkeys(taken, 1)
 
     def __call__(self, wish: str) -> str:
-        name, number = wish, 1
-        while name in self.taken:
-            number += 1
-            name = f"{wish}_{number}"
-        self.taken.add(name)
+        """Return the wish, or the wish with a number."""
+        name = wish
+        while name in self._numbers:
+            self._numbers[wish] += 1
+            name = f"{wish}_{self._numbers[wish]}"
+        self._numbers[name] = 1
         return name
 
 

@@ -1,4 +1,4 @@
-"""Steps that are exactly a layer of PyTorch: convolutions, dense layers, batch normalizations."""
+"""Steps that are exactly a layer of PyTorch: dense layers, convolutions, embeddings, norms."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _HWIO_TO_OIHW = (3, 2, 0, 1)
 _ADDITIONS = ("BiasAdd", "Add", "AddV2", "BiasAddV1")
+_LOOKUPS = ("Gather", "GatherV2", "ResourceGather")
 _NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
 
@@ -93,6 +94,8 @@ class LayerFinder:
                 self._dense(step)
             elif kind in _NORMS:
                 self._batch_norm(step)
+            elif kind in _LOOKUPS:
+                self._embedding(step)
         return self.found
 
     # ---- what steps take
@@ -197,6 +200,27 @@ class LayerFinder:
         )
         layer.weights = _weights(weight, (1, 0), bias)
         self._add(step, last, layer)
+
+    def _embedding(self, step: Step) -> None:
+        assert step.op is not None
+        tensor, indices, *axis = step.op._inputs
+        table = self.parameter(tensor)
+        if table is None or not table.trainable or table.value.ndim != 2:
+            return
+        if step.op.attrs.get("batch_dims") or (axis and self.tracer.facts.value(axis[0]) != 0):
+            return
+        inside = any(scope.startswith(table.name) for scope in self.scopes)
+        key = naming.key_of(table.name)
+        if inside or key in self.keys or self.tracer.facts.value(indices) is not None:
+            return
+        rows, columns = table.value.shape
+
+        def call(body: Body) -> str:
+            return f"self.{key}({body.expression(self.name(indices))})"
+
+        layer = Layer(key, f"nn.Embedding({rows}, {columns})", call)
+        layer.weights = {"weight": (table, None)}
+        self._add(step, step, layer)
 
     def _batch_norm(self, step: Step) -> None:
         """Two normalizations of one image, one for training and one for inference."""

@@ -9,13 +9,33 @@ from stillflow.graph.node import Node
 from stillflow.ops.torch_sources.parts import Text, source_of
 
 
-@source_of("TensorArrayV3")
+def _versions(name: str) -> list[str]:
+    """The operations of all versions of tensor arrays."""
+    return [f"TensorArray{name}{version}" for version in ("", "V2", "V3")]
+
+
+@source_of(*_versions(""))
 def tensor_array_source(node: Node, size: Any) -> Any:
-    count = size.number or f"int({size})"
-    return [f"[None] * {count}", "torch.zeros(())"]
+    text = f"[None] * {size.number or f'int({size})'}"
+    return [text, "torch.zeros(())"] if len(node.outputs) == 2 else text
 
 
-@source_of("TensorArrayWriteV3")
+@source_of("TensorArrayPack")
+def pack_source(node: Node, array: Any, flow: Any) -> Any:
+    return f"torch.stack({array})"
+
+
+@source_of("TensorArrayUnpack")
+def unpack_source(node: Node, array: Any, value: Any, flow: Any) -> Any:
+    return node.call(_unpack, array, value, flow)
+
+
+def _unpack(array: Any, value: Any, flow: Any) -> Any:
+    array[:] = value.unbind(0)
+    return flow
+
+
+@source_of(*_versions("Write"))
 def write_source(node: Node, array: Any, index: Any, value: Any, flow: Any) -> Any:
     return node.call(_write, array, index, value, flow)
 
@@ -27,12 +47,12 @@ def _write(array: Any, index: Any, value: Any, flow: Any) -> Any:
     return flow
 
 
-@source_of("TensorArrayReadV3")
+@source_of(*_versions("Read"))
 def read_source(node: Node, array: Any, index: Any, flow: Any) -> Any:
     return f"{array}[{index.number or f'int({index})'}]"
 
 
-@source_of("TensorArrayGatherV3")
+@source_of(*_versions("Gather"))
 def gather_source(node: Node, array: Any, indices: Any, flow: Any) -> Any:
     return node.call(_gather, array, Text(indices.listed))
 
@@ -41,7 +61,7 @@ def _gather(array: Any, indices: Any) -> Any:
     return torch.stack([array[place] for place in indices])
 
 
-@source_of("TensorArrayScatterV3")
+@source_of(*_versions("Scatter"))
 def scatter_source(node: Node, array: Any, indices: Any, value: Any, flow: Any) -> Any:
     return node.call(_scatter, array, Text(indices.listed), value, flow)
 
@@ -53,18 +73,18 @@ def _scatter(array: Any, indices: Any, value: Any, flow: Any) -> Any:
     return flow
 
 
-@source_of("TensorArraySizeV3")
+@source_of(*_versions("Size"))
 def size_source(node: Node, array: Any, flow: Any) -> Any:
     return f"torch.tensor(len({array}), dtype=torch.int32, device=self.device)"
 
 
-@source_of("TensorArrayConcatV3")
+@source_of(*_versions("Concat"))
 def concat_source(node: Node, array: Any, flow: Any) -> Any:
     lengths = f"torch.tensor([len(item) for item in {array}], device=self.device)"
     return [f"torch.cat({array})", lengths]
 
 
-@source_of("TensorArraySplitV3")
+@source_of(*_versions("Split"))
 def split_source(node: Node, array: Any, value: Any, lengths: Any, flow: Any) -> Any:
     return node.call(_split, array, value, lengths, flow)
 
