@@ -17,7 +17,7 @@ RUN pip install "torch>=2.11" ${TORCH_INDEX:+--index-url "$TORCH_INDEX"}
 COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src
 COPY tools/build_*.py /src/tools/
-RUN pip install "/src[image,cli]" "tensorboard>=2.16" && rm -rf /src
+RUN pip install "/src[image,cli]" "tensorboard>=2.21" && rm -rf /src
 
 # Programs are mounted here and write as whoever runs them: docker run --user "$(id -u):$(id -g)" ...
 WORKDIR /work

@@ -20,7 +20,7 @@ from stillflow.cli.health.tested import PYTHONS, RANGES, is_newer, is_older, num
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "torch": "2.13.0+cu129", "numpy": "2.3.5", "protobuf": "7.36.2", "absl-py": "2.5.1",
-    "google-crc32c": "1.9.0", "ml_dtypes": "0.6.0", "fsspec": "2026.9.0", "tensorboard": "2.20.0",
+    "google-crc32c": "1.9.0", "ml_dtypes": "0.6.0", "fsspec": "2026.9.0", "tensorboard": "2.21.0",
     "keras-preprocessing": "1.1.2",
 }  # fmt: skip
 H100 = Gpu("NVIDIA H100", "570.1", 81559, 4)

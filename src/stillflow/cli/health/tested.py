@@ -43,7 +43,7 @@ RANGES: dict[str, Range] = {
     "keras-applications": Range("1.0.8", "1.0.8", extra="keras"),
     "h5py": Range("3.11", "3.16.0", extra="keras"),
     "rich": Range("13", "15.0.0", extra="cli"),
-    "tensorboard": Range("2.16", "2.21.0", extra="demo"),
+    "tensorboard": Range("2.21", "2.21.0", extra="demo"),
 }
 
 
