@@ -47,8 +47,8 @@ FILE_PROGRAMS = {
     "checkpoint_restore_small": ("1,000 variables of 64 bytes restored", 1.0),
 }
 
-# Programs that do the work of another and something in addition: which, what, and the allowed cost
-# as a multiple of the other's step.
+# Programs that do the same as another and something in addition: which, what, and the allowed
+# cost as a multiple of the other's step.
 COSTS = {
     "mlp_adam_summaries": ("mlp_adam", "step with summaries, MLP + Adam", 1.3),
     "mlp_adam_trace": ("mlp_adam", "step with FULL_TRACE, MLP + Adam", 2.0),

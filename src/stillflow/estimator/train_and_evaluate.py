@@ -154,7 +154,7 @@ def _exporters(exporters: Any) -> tuple[Any, ...]:
 
 @export("estimator.train_and_evaluate")
 def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
-    """Train, and evaluate checkpoints; in a cluster, do the work of this task in TF_CONFIG.
+    """Train, and evaluate checkpoints; in a cluster, run the task of TF_CONFIG.
 
     Args:
       estimator: an `Estimator`.

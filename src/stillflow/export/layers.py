@@ -27,7 +27,7 @@ _NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
 @dataclass
 class Layer:
-    """A module of PyTorch that does the work of one or two steps.
+    """A module of PyTorch that replaces one or two steps.
 
     Attributes:
       key: its name in the model.

@@ -141,7 +141,7 @@ def compare(
     try:
         with torch.no_grad():
             given = run(*[_as_torch(array) for array in fed.values()])
-    except Exception as error:  # whatever the exported model runs into
+    except Exception as error:  # any error of the exported model
         comparison.problems.append(f"it raises {type(error).__name__}: {error}")
         return comparison
     results = given if isinstance(given, (tuple, list)) else (given,)

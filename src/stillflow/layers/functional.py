@@ -53,7 +53,7 @@ def layer_function(
       call: default values of the arguments of `call` that the function takes.
       reuse: whether the layer has variables, which can be shared.
       after: the argument that those of the call and of scopes follow; the last one by default.
-      **arguments: descriptions of arguments that no other layer has; `inputs` among them.
+      **arguments: descriptions of arguments that no other layer has, including `inputs`.
     """
     call = call or {}
     own = parameters_of(kind.__init__)[1:-1]

@@ -101,7 +101,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, {module!r}, _globals)
 
 @pytest.mark.parametrize("form", ["old", "new"])
 def test_messages_hold_those_of_tensorflow(launcher, form):  # noqa: F811
-    """As TensorFlow Serving's do: a file that imports TensorFlow's, and one that imports that."""
+    """Import a file that imports TensorFlow's, and one that imports that, as Serving's do."""
     inputs = descriptor_pb2.FileDescriptorProto(
         name="tensorflow_kin/inputs.proto", package="old",
         dependency=["tensorflow/core/example/example.proto", "google/protobuf/wrappers.proto"],

@@ -38,7 +38,7 @@ class _WithNumber(Elementwise):
         setattr(self, self._number, cast_to_floatx(number))
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), self._number: float(getattr(self, self._number))}
 
 
@@ -57,7 +57,7 @@ class LeakyReLU(_WithNumber):
         super().__init__(alpha, **kwargs)
 
     def call(self, inputs: Any) -> Any:
-        """The activation of each element."""
+        """Return the activation of each element."""
         return elementwise.relu(inputs, alpha=self.alpha)
 
 
@@ -76,7 +76,7 @@ class ELU(_WithNumber):
         super().__init__(alpha, **kwargs)
 
     def call(self, inputs: Any) -> Any:
-        """The activation of each element."""
+        """Return the activation of each element."""
         return elementwise.elu(inputs, self.alpha)
 
 
@@ -95,7 +95,7 @@ class ThresholdedReLU(_WithNumber):
         super().__init__(theta, **kwargs)
 
     def call(self, inputs: Any) -> Any:
-        """The activation of each element."""
+        """Return the activation of each element."""
         return inputs * tf.cast(tf.greater(inputs, self.theta), floatx())
 
 
@@ -127,7 +127,7 @@ class PReLU(Elementwise):
             self.shared_axes = list(shared_axes) if several else [shared_axes]
 
     def build(self, input_shape: Any) -> None:
-        """Makes `alpha`."""
+        """Make `alpha`."""
         sizes = TensorShape(input_shape).as_list()
         shared = self.shared_axes or ()
         shape = [1 if i in shared else size for i, size in enumerate(sizes)][1:]
@@ -140,12 +140,12 @@ class PReLU(Elementwise):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """The activation of each element."""
+        """Return the activation of each element."""
         positive = elementwise.relu(inputs)
         return positive + -self.alpha * elementwise.relu(-inputs)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         kinds = ("initializer", "regularizer", "constraint")
         named = {f"alpha_{k}": serialized(f"{k}s", getattr(self, f"alpha_{k}")) for k in kinds}
         return {**super().get_config(), **named, "shared_axes": self.shared_axes}
@@ -167,7 +167,7 @@ class Softmax(Elementwise):
         self.axis = axis
 
     def call(self, inputs: Any) -> Any:
-        """The exponentials."""
+        """Return the exponentials."""
         return tf.nn.softmax(inputs, axis=self.axis)
 
 
@@ -201,7 +201,7 @@ class ReLU(Elementwise):
         self.threshold = cast_to_floatx(threshold)
 
     def call(self, inputs: Any) -> Any:
-        """The activation of each element."""
+        """Return the activation of each element."""
         return elementwise.relu(
             inputs, alpha=self.negative_slope, max_value=self.max_value, threshold=self.threshold
         )
@@ -209,7 +209,7 @@ class ReLU(Elementwise):
 
 @export("keras.layers.GaussianNoise")
 class GaussianNoise(Elementwise):
-    """Adds normal noise in training.
+    """Layer that adds normal noise in training.
 
     Args:
       stddev: of the noise.
@@ -223,7 +223,7 @@ class GaussianNoise(Elementwise):
         self.stddev = stddev
 
     def call(self, inputs: Any, training: Any = None) -> Any:
-        """The inputs, with noise in training."""
+        """Return the inputs, with noise in training."""
 
         def noised() -> Any:
             return inputs + random_normal(tf.shape(inputs), mean=0.0, stddev=self.stddev)
@@ -247,7 +247,7 @@ class GaussianDropout(Elementwise):
         self.rate = rate
 
     def call(self, inputs: Any, training: Any = None) -> Any:
-        """The inputs, with noise in training."""
+        """Return the inputs, with noise in training."""
         if not 0 < self.rate < 1:
             return inputs
 
@@ -278,7 +278,7 @@ class AlphaDropout(Elementwise):
         self.supports_masking = True
 
     def call(self, inputs: Any, training: Any = None) -> Any:
-        """The inputs, a part of them dropped in training."""
+        """Return the inputs, a part of them dropped in training."""
         if not 0.0 < self.rate < 1.0:
             return inputs
         noise_shape = self.noise_shape or tf.shape(inputs)

@@ -25,7 +25,7 @@ class BaseDenseAttention(Layer):
         self.supports_masking = True
 
     def _calculate_scores(self, query: Any, key: Any) -> Any:
-        """How well each step of queries fits each of keys: [batch, of query, of key]."""
+        """Return the scores of query steps for key steps: [batch, of query, of key]."""
         raise NotImplementedError
 
     def _apply_scores(self, scores: Any, value: Any, scores_mask: Any = None) -> Any:
@@ -35,7 +35,7 @@ class BaseDenseAttention(Layer):
         return tf.matmul(tf.nn.softmax(scores), value)
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
-        """The weighted means.
+        """Return the weighted means.
 
         Args:
           inputs: [query, value] or [query, value, key], each [batch, time, features].
@@ -60,7 +60,7 @@ class BaseDenseAttention(Layer):
         return result
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the query."""
+        """Return the mask of the query."""
         self._check(inputs, mask)
         return convert_to_tensor(mask[0]) if mask and mask[0] is not None else None
 
@@ -85,12 +85,12 @@ class BaseDenseAttention(Layer):
             )
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "causal": self.causal}
 
 
 def lower_triangular_mask(shape: Any) -> Any:
-    """True at and below the diagonals of matrices.
+    """Return True at and below the diagonals of matrices.
 
     Args:
       shape: [..., rows, columns], a list or tensor.
@@ -114,7 +114,7 @@ class ScaledAttention(BaseDenseAttention):
         self.scale: Any = None
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "use_scale": self.use_scale}
 
 
@@ -126,7 +126,7 @@ class Attention(ScaledAttention):
         super().__init__(use_scale, **kwargs)
 
     def build(self, input_shape: Any) -> None:
-        """Makes `scale`."""
+        """Make `scale`."""
         if self.use_scale:
             self.scale = self.add_weight(
                 name="scale", shape=(), initializer=tf.ones_initializer(), dtype=self.dtype,
@@ -147,7 +147,7 @@ class AdditiveAttention(ScaledAttention):
         super().__init__(use_scale, **kwargs)
 
     def build(self, input_shape: Any) -> None:
-        """Makes `scale` [features]."""
+        """Make `scale` [features]."""
         if self.use_scale:
             features = TensorShape(input_shape[1]).as_list()[-1]
             self.scale = self.add_weight(

@@ -117,7 +117,7 @@ class BatchNormalization(Layer):
         return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
 
     def build(self, input_shape: Any) -> None:
-        """Makes `gamma`, `beta` and the moving averages, with the sizes of the axes."""
+        """Make `gamma`, `beta` and the moving averages, with the sizes of the axes."""
         input_shape = TensorShape(input_shape)
         if not input_shape.ndims:
             raise ValueError("Input has undefined rank:", input_shape)
@@ -227,7 +227,7 @@ class BatchNormalization(Layer):
             return assign_sub(variable, delta, name=scope)
 
     def _assign_variance(self, stddev: Any) -> Any:
-        """Sets the moving variance from a moving standard deviation of variance + epsilon."""
+        """Set the moving variance from a moving standard deviation of variance + epsilon."""
         value = relu(stddev * stddev - self.epsilon)
         with name_scope("AssignNewValue") as scope, colocate_with(self.moving_variance):
             return assign(self.moving_variance, value, name=scope)
@@ -243,7 +243,7 @@ class BatchNormalization(Layer):
     # ---- calling
 
     def call(self, inputs: Any, training: Any = None) -> Any:
-        """Normalizes; in training it adds the updates of the moving averages as well."""
+        """Normalize; in training, add the updates of the moving averages as well."""
         if training is None:
             training = learning_phase()
         if self.virtual_batch_size is None:
@@ -321,7 +321,7 @@ class BatchNormalization(Layer):
         return axes
 
     def _broadcast(self, vector: Any, inputs: Any) -> Any:
-        """A vector along the axis as a tensor of the inputs' rank, unless that is the last."""
+        """Reshape a vector along the axis to the inputs' rank, unless the axis is the last."""
         rank = len(inputs.shape)
         if vector is None or len(vector.shape) == rank:
             return vector
@@ -339,7 +339,7 @@ class BatchNormalization(Layer):
         )
 
     def _mean_and_variance(self, inputs: Any, training: Any) -> tuple[Any, Any]:
-        """The mean and variance to normalize by."""
+        """Return the mean and variance to normalize by."""
         keep_dims = self.virtual_batch_size is not None or len(self.axis) > 1
         mean, variance = self._moments(
             cast(inputs, self._param_dtype), self._reduction_axes(inputs), keep_dims=keep_dims
@@ -352,7 +352,7 @@ class BatchNormalization(Layer):
         )
 
     def _moments(self, inputs: Any, reduction_axes: list[int], keep_dims: bool) -> tuple[Any, Any]:
-        """The moments of a batch; layers that normalize over several devices define it anew."""
+        """Return the moments of a batch; layers that normalize over several devices override it."""
         return moments(inputs, reduction_axes, keep_dims=keep_dims)
 
     def _add_average_updates(self, mean: Any, variance: Any, training: Any) -> None:
@@ -401,11 +401,11 @@ class BatchNormalization(Layer):
     # ---- shape and configuration
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The input's shape."""
+        """Return the input's shape."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, without those of special forms that are not used."""
+        """Return the constructor's arguments, without those of special forms that are not used."""
         config = {**super().get_config()}
         for name in ("axis", "momentum", "epsilon", "center", "scale"):
             config[name] = getattr(self, name)

@@ -15,14 +15,14 @@ from stillflow.variables.resource_variable import ResourceVariable
 
 @export("compat.v2.keras.layers.BatchNormalization")
 class BatchNormalization(batch_normalization.BatchNormalization):
-    """As `tf.keras.layers.BatchNormalization`; one that is not trainable uses moving averages."""
+    """Batch normalization that uses moving averages where it is not trainable."""
 
     _in_version_2 = True
     _trainable_variable: Any = None
 
     @property
     def trainable(self) -> bool:
-        """Whether the layer's variables are trained, and its averages change."""
+        """True if the layer's variables are trained, and its averages change."""
         return bool(self._trainable)
 
     @trainable.setter
@@ -33,7 +33,10 @@ class BatchNormalization(batch_normalization.BatchNormalization):
                 self._trainable_variable.assign(value)
 
     def _trainable_when_it_runs(self) -> Any:
-        """Whether it is trainable; in Keras' own graph, which outlasts a change, a variable."""
+        """Return True if it is trainable.
+
+        In Keras' own graph, which outlasts a change, a variable.
+        """
         if not in_symbolic_graph():
             return self.trainable
         if self._trainable_variable is None:
@@ -44,7 +47,7 @@ class BatchNormalization(batch_normalization.BatchNormalization):
         return self._trainable_variable.read_value()
 
     def call(self, inputs: Any, training: Any = None) -> Any:
-        """Normalizes; in training it adds the updates of the moving averages as well."""
+        """Normalize; in training, add the updates of the moving averages as well."""
         if training is None:
             training = learning_phase()
         if isinstance(training, int):

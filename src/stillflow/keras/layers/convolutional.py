@@ -87,7 +87,7 @@ class Conv(Layer):
         return 1 if self._channels_first else -1
 
     def _take_channels(self, input_shape: TensorShape) -> int:
-        """The number of input channels, which inputs must have from now on."""
+        """Return the number of input channels, which inputs must have from now on."""
         axis = self._channel_axis
         if input_shape.dims[axis].value is None:
             raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
@@ -96,7 +96,10 @@ class Conv(Layer):
         return channels
 
     def _add_kernel(self, shape: tuple[Any, ...], name: str = "kernel") -> Any:
-        """A variable; `bias_initializer` and so on are the attributes that begin with its name."""
+        """Return a variable.
+
+        `bias_initializer` and so on are the attributes that begin with its name.
+        """
         role = name.removesuffix("_kernel")
         return self.add_weight(
             name=name, shape=shape, initializer=getattr(self, f"{role}_initializer"),
@@ -108,7 +111,7 @@ class Conv(Layer):
         self.bias = self._add_kernel((self.filters,), "bias") if self.use_bias else None
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel` [kernel size ..., input channels, filters] and `bias` [filters]."""
+        """Make `kernel` [kernel size ..., input channels, filters] and `bias` [filters]."""
         input_shape = TensorShape(input_shape)
         channels = self._take_channels(input_shape)
         self.kernel = self._add_kernel((*self.kernel_size, channels, self.filters))
@@ -123,7 +126,7 @@ class Conv(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """The convolution of [batch, sizes ..., channels] or [batch, channels, sizes ...]."""
+        """Return the convolution of [batch, sizes ..., channels] or with channels first."""
         outputs = self._convolution_op(inputs, self.kernel)
         if self.use_bias:
             if self._channels_first and self.rank == 1:
@@ -134,7 +137,7 @@ class Conv(Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The input's shape with the lengths of the outputs and `filters` channels."""
+        """Return the input's shape with the lengths of the outputs and `filters` channels."""
         dims = TensorShape(input_shape).as_list()
         space = dims[2:] if self._channels_first else dims[1:-1]
         new_space = [
@@ -149,7 +152,7 @@ class Conv(Layer):
         return TensorShape([dims[0], *new_space, self.filters])
 
     def _kernel_config(self, *kernels: str) -> dict[str, Any]:
-        """How the named variables are initialized, regularized and constrained."""
+        """Return the initializers, regularizers and constraints of the named variables."""
         return {
             f"{kernel}_{kind}": serialized(f"{kind}s", getattr(self, f"{kernel}_{kind}"))
             for kind in ("initializer", "regularizer", "constraint")
@@ -157,7 +160,7 @@ class Conv(Layer):
         }
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         names = (
             "filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate",
             "use_bias",
@@ -189,7 +192,7 @@ class Conv1D(Conv):
     __init__ = with_defaults(Conv.__init__, data_format="channels_last")
 
     def call(self, inputs: Any) -> Any:
-        """The convolution of [batch, steps, channels] or [batch, channels, steps]."""
+        """Return the convolution of [batch, steps, channels] or [batch, channels, steps]."""
         return super().call(self._pad_causally(inputs))
 
 

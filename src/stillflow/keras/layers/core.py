@@ -80,7 +80,7 @@ class Dense(Layer):
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel` [last dimension, units] and `bias` [units]."""
+        """Make `kernel` [last dimension, units] and `bias` [units]."""
         dtype = dtypes.as_dtype(self.dtype or floatx())
         if not (dtype.is_floating or dtype.is_complex):
             raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {dtype}")
@@ -105,7 +105,7 @@ class Dense(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """Maps the last dimension of inputs of any rank."""
+        """Map the last dimension of inputs of any rank."""
         rank = len(inputs.shape)
         if rank > 2:
             outputs = tensordot(inputs, self.kernel, [[rank - 1], [0]])
@@ -125,7 +125,7 @@ class Dense(Layer):
         return mat_mul_op(inputs, self.kernel)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The input's shape with `units` at the end."""
+        """Return the input's shape with `units` at the end."""
         input_shape = TensorShape(input_shape).with_rank_at_least(2)
         if dimension_value(input_shape[-1]) is None:
             raise ValueError(
@@ -134,7 +134,7 @@ class Dense(Layer):
         return input_shape[:-1].concatenate(self.units)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {
             **super().get_config(),
             "units": self.units,
@@ -152,7 +152,7 @@ class Dense(Layer):
 
 @export("keras.layers.Dropout")
 class Dropout(Layer):
-    """Sets a random part of the inputs to 0 in training, and scales up the others.
+    """Layer that sets a random part of the inputs to 0 in training, and scales up the others.
 
     Args:
       rate: the part, in [0, 1).
@@ -176,7 +176,7 @@ class Dropout(Layer):
         )
 
     def call(self, inputs: Any, training: Any = None) -> Any:
-        """Drops in training; else gives the inputs."""
+        """Drop in training; else gives the inputs."""
         if training is None:
             training = learning_phase()
         return utils.smart_cond(
@@ -188,18 +188,18 @@ class Dropout(Layer):
         )
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The input's shape."""
+        """Return the input's shape."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {"rate": self.rate, "noise_shape": self.noise_shape, "seed": self.seed}
         return {**super().get_config(), **config}
 
 
 @export("keras.layers.Flatten")
 class Flatten(Layer):
-    """Makes all dimensions but the first one.
+    """Flatten every axis except the batch axis.
 
     Args:
       data_format: "channels_first" to bring channels to the end before.
@@ -211,7 +211,7 @@ class Flatten(Layer):
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Any) -> Any:
-        """Inputs of shape [batch, features]."""
+        """Return inputs of shape [batch, features]."""
         rank = inputs.shape.ndims
         if self.data_format == "channels_first" and rank is not None and rank > 1:
             inputs = transpose(inputs, perm=[0, *range(2, rank), 1])
@@ -227,7 +227,7 @@ class Flatten(Layer):
         return TensorShape([dims[0], features])
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "data_format": self.data_format}
 
 
@@ -241,11 +241,11 @@ class Elementwise(Layer):
     _config: tuple[str, ...] = ()
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The input's shape."""
+        """Return the input's shape."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), **{name: getattr(self, name) for name in self._config}}
 
 
@@ -271,7 +271,7 @@ class Masking(Elementwise):
         return reductions.any_(different, axis=-1, keepdims=keepdims)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """False for masked steps."""
+        """Return False for masked steps."""
         return self._kept(inputs)
 
     def call(self, inputs: Any) -> Any:
@@ -346,11 +346,11 @@ class Activation(Elementwise):
         self.activation = activation_of(activation)
 
     def call(self, inputs: Any) -> Any:
-        """The activation of each element."""
+        """Return the activation of each element."""
         return self.activation(inputs)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "activation": serialized("activations", self.activation)}
 
 
@@ -388,11 +388,11 @@ class Reshape(Layer):
         return target
 
     def call(self, inputs: Any) -> Any:
-        """The same elements."""
+        """Return the same elements."""
         return tf.reshape(inputs, (tf.shape(inputs)[0], *self.target_shape))
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "target_shape": self.target_shape}
 
 
@@ -418,16 +418,16 @@ class Permute(Layer):
         self.input_spec = InputSpec(ndim=len(self.dims) + 1)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The sizes in the new order."""
+        """Return the sizes in the new order."""
         sizes = TensorShape(input_shape).as_list()
         return TensorShape([sizes[0], *(sizes[i] for i in self.dims)])
 
     def call(self, inputs: Any) -> Any:
-        """The elements in the new order."""
+        """Return the elements in the new order."""
         return tf.transpose(inputs, perm=(0, *self.dims))
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "dims": self.dims}
 
 
@@ -450,19 +450,19 @@ class RepeatVector(Layer):
         return TensorShape([batch, self.n, features])
 
     def call(self, inputs: Any) -> Any:
-        """The repeated examples."""
+        """Return the repeated examples."""
         from stillflow.keras.backend.shaping import repeat
 
         return repeat(inputs, self.n)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "n": self.n}
 
 
 @export("keras.layers.ActivityRegularization")
 class ActivityRegularization(Elementwise):
-    """Adds a loss of its input, which it gives as it is.
+    """Layer that adds a loss of its input, which it returns unchanged.
 
     Args:
       l1, l2: factors of the absolute values and of the squares.

@@ -69,7 +69,7 @@ class DepthwiseConv2D(Conv2D):
         return 1 if self._channels_first else 3
 
     def build(self, input_shape: Any) -> None:
-        """Makes `depthwise_kernel` [height, width, channels, multiplier] and `bias`."""
+        """Make `depthwise_kernel` [height, width, channels, multiplier] and `bias`."""
         shape = TensorShape(input_shape)
         if len(shape) < 4:
             raise ValueError(
@@ -90,7 +90,7 @@ class DepthwiseConv2D(Conv2D):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """The convolution."""
+        """Return the convolution."""
         if self._channels_first:  # as the CPU has no kernels for that
             inputs = tf.transpose(inputs, (0, 2, 3, 1))
         outputs = tf.nn.depthwise_conv2d(
@@ -104,7 +104,7 @@ class DepthwiseConv2D(Conv2D):
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The input's shape with the lengths of the outputs and their channels."""
+        """Return the input's shape with the lengths of the outputs and their channels."""
         sizes = TensorShape(input_shape).as_list()
         channels = sizes[self._channel_axis] * self.depth_multiplier
         first = 2 if self._channels_first else 1
@@ -119,7 +119,7 @@ class DepthwiseConv2D(Conv2D):
         return TensorShape([sizes[0], *space, channels])
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = super().get_config()
         for name in ("filters", *(f"kernel_{kind}" for kind in _KINDS)):
             del config[name]

@@ -55,7 +55,7 @@ class Embedding(Layer):
         self.input_length = input_length
 
     def build(self, input_shape: Any) -> None:
-        """Makes `embeddings` [input_dim, output_dim]."""
+        """Make `embeddings` [input_dim, output_dim]."""
         self.embeddings = self.add_weight(
             shape=(self.input_dim, self.output_dim), initializer=self.embeddings_initializer,
             name="embeddings", regularizer=self.embeddings_regularizer,
@@ -64,11 +64,11 @@ class Embedding(Layer):
         self.built = True
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Where the numbers are not 0."""
+        """Return True where the numbers are not 0."""
         return tf.not_equal(inputs, 0) if self.mask_zero else None
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The input's shape and the length of the vectors."""
+        """Return the input's shape and the length of the vectors."""
         batch, *sizes = TensorShape(input_shape).as_list()
         if self.input_length is None:
             return TensorShape([batch, *sizes, self.output_dim])
@@ -86,13 +86,13 @@ class Embedding(Layer):
         return TensorShape([batch, *lengths, self.output_dim])
 
     def call(self, inputs: Any) -> Any:
-        """The vectors."""
+        """Return the vectors."""
         if inputs.dtype.base_dtype not in (tf.int32, tf.int64):
             inputs = tf.cast(inputs, "int32")
         return tf.nn.embedding_lookup(self.embeddings, inputs)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         names = ("input_dim", "output_dim", "mask_zero", "input_length")
         kinds = ("initializer", "regularizer", "constraint")
         return {

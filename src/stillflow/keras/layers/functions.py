@@ -52,7 +52,7 @@ class Lambda(Layer):
         self._takes = [name for name in ("mask", "training") if name in taken]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape that was told, else what the function makes of placeholders.
+        """Return the shape that was told, else what the function makes of placeholders.
 
         Raises:
           NotImplementedError: if there was none, and the function takes no placeholders.
@@ -73,14 +73,14 @@ class Lambda(Layer):
         return nest.map_structure(lambda x: TensorShape([*batch, *x.as_list()]), _shapes(told))
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
-        """What the function gives."""
+        """Return the result of the function."""
         given = {"mask": mask, "training": training}
         arguments = {**self.arguments, **{name: given[name] for name in self._takes}}
         with variable_creator_scope(self._create_variable):
             return self.function(inputs, **arguments)
 
     def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        """The layer's variable of a name, made when the function first asks for it."""
+        """Return the layer's variable of a name, made when the function first asks for it."""
         name = kwargs["name"]
         if name not in self._variable_dict:
             variable = next_creator(**kwargs)
@@ -91,11 +91,11 @@ class Lambda(Layer):
         return self._variable_dict[name]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask that was told."""
+        """Return the mask that was told."""
         return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments; the code of functions among them."""
+        """Return the constructor's arguments, including the code of functions."""
         config = super().get_config()
         parts = {"function": self.function, "output_shape": self._output_shape}
         if self.mask is not None:
@@ -109,7 +109,7 @@ class Lambda(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer that `get_config` made `config` of. Code in it is run: trust it first."""
+        """Return the layer of a `config`. Code in it is run: trust it first."""
         config = dict(config)
         for name in ("function", "output_shape", "mask"):
             prefix = "" if name == "function" else f"{name}_"

@@ -66,7 +66,7 @@ class LayerNormalization(Elementwise):
         self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:
-        """Makes `gamma` and `beta`, with the sizes of the axes."""
+        """Make `gamma` and `beta`, with the sizes of the axes."""
         sizes = TensorShape(input_shape).as_list()
         rank = len(sizes)
         axes = [self.axis] if isinstance(self.axis, int) else list(self.axis)
@@ -90,7 +90,7 @@ class LayerNormalization(Elementwise):
         )  # fmt: skip
 
     def call(self, inputs: Any) -> Any:
-        """The normalized examples."""
+        """Return the normalized examples."""
         shape = inputs.shape
         rank = len(shape)
         mean, variance = tf.nn.moments(inputs, self.axis, keep_dims=True)
@@ -108,7 +108,7 @@ class LayerNormalization(Elementwise):
         return outputs
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = super().get_config()
         for variable in ("beta", "gamma"):
             for kind in ("initializer", "regularizer", "constraint"):

@@ -24,14 +24,15 @@ from stillflow.layers.signatures import with_defaults
 
 
 class LocallyConnected(Conv):
-    """What the layers below have in common.
+    """Base of the layers below.
 
     Args:
       implementation: 1, 2 or 3, for the three ways to compute the output.
       others: see `Conv`; there is no dilation.
     """
 
-    takes_causal = True  # refused below, as every other padding that a way does not have
+    # the check below rejects it, like every other padding that an implementation does not have
+    takes_causal = True
 
     def __init__(
         self,
@@ -68,11 +69,11 @@ class LocallyConnected(Conv):
         return (channels, *sizes) if self._channels_first else (*sizes, channels)
 
     def _check(self, shape: tuple[Any, ...], sizes: tuple[Any, ...], channels: Any) -> None:
-        """Refuses inputs of unknown sizes."""
+        """Raise an error for inputs of unknown sizes."""
         raise NotImplementedError
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel`, and `bias` [output sizes ..., filters]."""
+        """Make `kernel`, and `bias` [output sizes ..., filters]."""
         shape = tuple(TensorShape(input_shape).as_list())
         sizes, channels = (
             (shape[2:], shape[1]) if self._channels_first else (shape[1:-1], shape[-1])
@@ -118,14 +119,14 @@ class LocallyConnected(Conv):
         return (len(self.kernel_idxs),)
 
     def _mask(self) -> np.ndarray[Any, Any]:
-        """Where the kernel of way 2 is not zero."""
+        """Return True where the kernel of implementation 2 is not zero."""
         found = conv_kernel_mask(self._sizes, self.kernel_size, self.strides, self.padding)
         channel = 0 if self._channels_first else self.rank
         last = self.rank + 1 if self._channels_first else 2 * self.rank + 1
         return np.expand_dims(np.expand_dims(found, channel), last)
 
     def call(self, inputs: Any) -> Any:
-        """The output for [batch, sizes ..., channels] or [batch, channels, sizes ...]."""
+        """Return the output for [batch, sizes ..., channels] or [batch, channels, sizes ...]."""
         if self.implementation == 1:
             y = local_conv(
                 inputs, self.kernel, self.kernel_size, self.strides, self._output_sizes,
@@ -154,7 +155,7 @@ class LocallyConnected(Conv):
         return tf.transpose(y)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {**super().get_config(), "implementation": self.implementation}
         del config["dilation_rate"]
         return config

@@ -24,7 +24,7 @@ def _tuples(shapes: Any) -> Any:
 
 
 def _broadcast(first: Shape, second: Shape) -> Shape:
-    """The shape of an element-wise operation on two others, without the batch."""
+    """Return the shape of an element-wise operation on two others, without the batch."""
     if first is None or second is None:
         return None
     if len(first) < len(second):
@@ -58,7 +58,7 @@ class _Merge(Layer):
         raise NotImplementedError
 
     def build(self, input_shape: Any) -> None:
-        """Looks at whether the inputs fit."""
+        """Check that the inputs fit."""
         shapes = _tuples(input_shape)
         if not isinstance(shapes, list):
             raise ValueError("A merge layer should be called on a list of inputs.")
@@ -83,7 +83,7 @@ class _Merge(Layer):
         return merged
 
     def call(self, inputs: Any) -> Any:
-        """The function of the inputs; those of fewer dimensions get some after the batch."""
+        """Return the function of the inputs; those of fewer dimensions get some after the batch."""
         if not isinstance(inputs, list):
             raise ValueError("A merge layer should be called on a list of inputs.")
         if not self._reshape_required:
@@ -99,7 +99,7 @@ class _Merge(Layer):
         return self._merge(reshaped)
 
     def _merge_unknown(self, inputs: list[Any]) -> Any:
-        """Inputs of unknown ranks are broadcast from the right, so the batch goes there."""
+        """Broadcast inputs of unknown ranks from the right, with the batch there."""
         moved = [_batch_last(x) for x in inputs]
         merged = self._merge(moved)
         if all(new is old for new, old in zip(moved, inputs, strict=True)):
@@ -115,7 +115,7 @@ class _Merge(Layer):
         return tf.reshape(merged, new_shape)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The broadcast shape."""
+        """Return the broadcast shape."""
         shapes = _tuples(input_shape)
         merged = self._merged_shape(shapes)
         batches = {shape[0] for shape in shapes if shape is not None} - {None}
@@ -123,7 +123,7 @@ class _Merge(Layer):
         return TensorShape(None if merged is None else (batch, *merged))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """True where all masks are."""
+        """Return True where all masks are."""
         masks = _masks(inputs, mask)
         if masks is None:
             return None
@@ -168,7 +168,7 @@ class Subtract(_Merge):
     """The difference of two inputs."""
 
     def build(self, input_shape: Any) -> None:
-        """Looks at whether the inputs fit."""
+        """Check that the inputs fit."""
         super().build(input_shape)
         if len(input_shape) != 2:
             raise ValueError(_TWO.format("Subtract"))
@@ -233,7 +233,7 @@ class Concatenate(_Merge):
         self.axis = axis
 
     def build(self, input_shape: Any) -> None:
-        """Looks at whether the inputs fit."""
+        """Check that the inputs fit."""
         shapes = _tuples(input_shape)
         if not isinstance(shapes, list) or len(shapes) < 2:
             raise ValueError(
@@ -254,7 +254,7 @@ class Concatenate(_Merge):
         return shaping.concatenate(inputs, axis=self.axis)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of an input with the sum of the sizes along the axis."""
+        """Return the shape of an input with the sum of the sizes along the axis."""
         if not isinstance(input_shape, list):
             raise ValueError("A `Concatenate` layer should be called on a list of inputs.")
         shapes = _tuples(input_shape)
@@ -264,7 +264,7 @@ class Concatenate(_Merge):
         return TensorShape(output)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The masks after each other."""
+        """Return the masks after each other."""
         masks = _masks(inputs, mask)
         if masks is None:
             return None
@@ -279,7 +279,7 @@ class Concatenate(_Merge):
         return all_(shaping.concatenate(full, axis=self.axis), axis=-1, keepdims=False)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "axis": self.axis}
 
 
@@ -312,7 +312,7 @@ class Dot(_Merge):
         return [axis % rank if axis < 0 else axis for axis, rank in pairs]
 
     def build(self, input_shape: Any) -> None:
-        """Looks at whether the inputs fit."""
+        """Check that the inputs fit."""
         shapes = _tuples(input_shape)
         if not isinstance(shapes, list) or len(shapes) != 2:
             raise ValueError("A `Dot` layer should be called on a list of 2 inputs.")
@@ -335,7 +335,7 @@ class Dot(_Merge):
         return batch_dot(inputs[0], inputs[1], axes)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The sizes of both inputs without those that are summed over."""
+        """Return the sizes of both inputs without those that are summed over."""
         if not isinstance(input_shape, list) or len(input_shape) != 2:
             raise ValueError("A `Dot` layer should be called on a list of 2 inputs.")
         first, second = (list(shape) for shape in _tuples(input_shape))
@@ -350,7 +350,7 @@ class Dot(_Merge):
         return None
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "axes": self.axes, "normalize": self.normalize}
 
 
@@ -359,47 +359,47 @@ _TWO = "A `{}` layer should be called on exactly 2 inputs"
 
 @export("keras.layers.add")
 def add(inputs: Any, **kwargs: Any) -> Any:
-    """The sum of the inputs; arguments are those of `Add`."""
+    """Return the sum of the inputs; arguments are those of `Add`."""
     return Add(**kwargs)(inputs)
 
 
 @export("keras.layers.subtract")
 def subtract(inputs: Any, **kwargs: Any) -> Any:
-    """The difference of two inputs; arguments are those of `Subtract`."""
+    """Return the difference of two inputs; arguments are those of `Subtract`."""
     return Subtract(**kwargs)(inputs)
 
 
 @export("keras.layers.multiply")
 def multiply(inputs: Any, **kwargs: Any) -> Any:
-    """The product of the inputs; arguments are those of `Multiply`."""
+    """Return the product of the inputs; arguments are those of `Multiply`."""
     return Multiply(**kwargs)(inputs)
 
 
 @export("keras.layers.average")
 def average(inputs: Any, **kwargs: Any) -> Any:
-    """The mean of the inputs; arguments are those of `Average`."""
+    """Return the mean of the inputs; arguments are those of `Average`."""
     return Average(**kwargs)(inputs)
 
 
 @export("keras.layers.maximum")
 def maximum(inputs: Any, **kwargs: Any) -> Any:
-    """The largest of the inputs; arguments are those of `Maximum`."""
+    """Return the largest of the inputs; arguments are those of `Maximum`."""
     return Maximum(**kwargs)(inputs)
 
 
 @export("keras.layers.minimum")
 def minimum(inputs: Any, **kwargs: Any) -> Any:
-    """The smallest of the inputs; arguments are those of `Minimum`."""
+    """Return the smallest of the inputs; arguments are those of `Minimum`."""
     return Minimum(**kwargs)(inputs)
 
 
 @export("keras.layers.concatenate")
 def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
-    """The inputs after each other along an axis."""
+    """Return the inputs after each other along an axis."""
     return Concatenate(axis=axis, **kwargs)(inputs)
 
 
 @export("keras.layers.dot")
 def dot(inputs: Any, axes: Any, normalize: bool = False, **kwargs: Any) -> Any:
-    """The products of the examples of two inputs."""
+    """Return the products of the examples of two inputs."""
     return Dot(axes=axes, normalize=normalize, **kwargs)(inputs)

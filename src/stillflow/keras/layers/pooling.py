@@ -54,7 +54,7 @@ class _Pooling(Layer):
         return self.data_format == "channels_first"
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The input's shape with as many windows as fit."""
+        """Return the input's shape with as many windows as fit."""
         dims = TensorShape(input_shape).as_list()
         first = 2 if self._channels_first else 1
         for i in range(self.rank):
@@ -64,7 +64,7 @@ class _Pooling(Layer):
         return TensorShape(dims)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {
             **super().get_config(),
             "pool_size": self.pool_size,
@@ -80,7 +80,7 @@ class Pooling1D(_Pooling):
     rank = 1
 
     def call(self, inputs: Any) -> Any:
-        """The windows' values, [batch, steps, channels] or [batch, channels, steps]."""
+        """Return the windows' values, [batch, steps, channels] or [batch, channels, steps]."""
         axis = 3 if self._channels_first else 2
         images = expand_dims(inputs, axis)
         if self._channels_first:  # as the CPU has no kernels for that
@@ -102,7 +102,7 @@ class Pooling2D(_Pooling):
     __init__ = with_defaults(_Pooling.__init__, pool_size=(2, 2), data_format=None)
 
     def call(self, inputs: Any) -> Any:
-        """The windows' values."""
+        """Return the windows' values."""
         front, back = ((1, 1), ()) if self._channels_first else ((1,), (1,))
         return type(self).pool_function(
             inputs, ksize=front + self.pool_size + back, strides=front + self.strides + back,
@@ -119,7 +119,7 @@ class Pooling3D(_Pooling):
     __init__ = with_defaults(_Pooling.__init__, pool_size=(2, 2, 2), data_format=None)
 
     def call(self, inputs: Any) -> Any:
-        """The windows' values."""
+        """Return the windows' values."""
         if self._channels_first:
             inputs = transpose(inputs, (0, 2, 3, 4, 1))
         outputs = type(self).pool_function(
@@ -196,19 +196,19 @@ class _GlobalPooling(Layer):
         return TensorShape([sizes[0], sizes[-1 if self.data_format == "channels_last" else 1]])
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "data_format": self.data_format}
 
 
 class _GlobalAverage(_GlobalPooling):
     def call(self, inputs: Any) -> Any:
-        """The averages."""
+        """Return the averages."""
         return reductions.mean(inputs, axis=self._axes)
 
 
 class _GlobalMax(_GlobalPooling):
     def call(self, inputs: Any) -> Any:
-        """The maxima."""
+        """Return the maxima."""
         return reductions.max_(inputs, axis=self._axes)
 
 
@@ -223,7 +223,7 @@ class GlobalAveragePooling1D(_GlobalAverage):
         self.supports_masking = True
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
-        """The averages."""
+        """Return the averages."""
         if mask is None:
             return super().call(inputs)
         axis = self._axes

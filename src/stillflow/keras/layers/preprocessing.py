@@ -19,7 +19,7 @@ _FORGOTTEN_COUNT = (
 
 
 class Accumulator(NamedTuple):
-    """How many values there were, and of each feature the mean and the variance."""
+    """Number of values, and of each feature the mean and the variance."""
 
     count: Any
     mean: Any
@@ -37,7 +37,7 @@ class NormalizingCombiner(Combiner):
         self.axis = axis
 
     def compute(self, values: Any, accumulator: Any = None) -> Accumulator:
-        """The accumulator of a batch, with what was there before."""
+        """Return the accumulator of a batch, added to the earlier one."""
         values = np.asarray(values)
         others = tuple(np.delete(np.arange(values.ndim), self.axis))
         new = self._create_accumulator(
@@ -48,18 +48,18 @@ class NormalizingCombiner(Combiner):
         return new if accumulator is None else self.merge([accumulator, new])
 
     def merge(self, accumulators: list[Accumulator]) -> Accumulator:
-        """Of all together: variances are those within and those of the means."""
+        """Merge accumulators: variances are those within and those of the means."""
         count = np.sum([a.count for a in accumulators])
         mean = sum(a.mean * a.count for a in accumulators) / count
         spread = sum(a.count * (a.variance + (a.mean - mean) ** 2) for a in accumulators)
         return self._create_accumulator(count, mean, spread / count)
 
     def extract(self, accumulator: Accumulator) -> dict[str, Any]:
-        """The variables' values by their names."""
+        """Return the variables' values by their names."""
         return accumulator._asdict()
 
     def restore(self, output: dict[str, Any]) -> Accumulator:
-        """The accumulator whose values variables have.
+        """Return the accumulator whose values variables have.
 
         Raises:
           RuntimeError: if there are a mean and a variance of no values.
@@ -70,12 +70,12 @@ class NormalizingCombiner(Combiner):
         return self._create_accumulator(count, mean, variance)
 
     def serialize(self, accumulator: Accumulator) -> bytes:
-        """An accumulator as JSON."""
+        """Return an accumulator as JSON."""
         lists = {name: value.tolist() for name, value in accumulator._asdict().items()}
         return json.dumps(lists).encode()
 
     def deserialize(self, encoded_accumulator: bytes) -> Accumulator:
-        """An accumulator out of JSON."""
+        """Return an accumulator out of JSON."""
         lists = json.loads(encoded_accumulator)
         return self._create_accumulator(**{name: np.array(lists[name]) for name in lists})
 
@@ -107,7 +107,7 @@ class Normalization(CombinerPreprocessingLayer):
         self.axis = axis
 
     def build(self, input_shape: Any) -> None:
-        """Makes `mean` and `variance` of the features' shape, and `count`."""
+        """Make `mean` and `variance` of the features' shape, and `count`."""
         several = isinstance(self.axis, (list, tuple))
         self._broadcast_shape = [1] * len(input_shape)
         for axis in self.axis if several else [self.axis]:
@@ -120,23 +120,23 @@ class Normalization(CombinerPreprocessingLayer):
         super().build(input_shape)
 
     def call(self, inputs: Any) -> Any:
-        """The normalized inputs."""
+        """Return the normalized inputs."""
         mean = tf.reshape(self.mean, self._broadcast_shape)
         variance = tf.reshape(self.variance, self._broadcast_shape)
         return (inputs - mean) / variance
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The input's."""
+        """Return the input's."""
         return input_shape
 
     def compute_output_signature(self, input_spec: Any) -> Any:
-        """The input's."""
+        """Return the input's."""
         return input_spec
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "axis": self.axis}
 
     def set_weights(self, weights: list[Any]) -> None:
-        """Sets mean, variance and count; two of them leave the count at 0."""
+        """Set mean, variance and count; two of them leave the count at 0."""
         super().set_weights([*weights, np.array(0)] if len(weights) == 2 else weights)

@@ -58,7 +58,7 @@ class RandomFourierFeatures(Layer):
         self.scale = scale
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Make the variables."""
         size = self._size(TensorShape(input_shape))
         self.input_spec = InputSpec(ndim=2, axes={1: size})
         unscaled = self.add_weight(
@@ -94,7 +94,7 @@ class RandomFourierFeatures(Layer):
         return size
 
     def _kind(self) -> Any:
-        """The name of the kernel, if it has one."""
+        """Return the name of the kernel, if it has one."""
         given = self.kernel_initializer
         return given.lower() if isinstance(given, str) else None
 
@@ -107,7 +107,7 @@ class RandomFourierFeatures(Layer):
         return self.kernel_initializer
 
     def call(self, inputs: Any) -> Any:  # type: ignore[override]
-        """The features, float32 [examples, output_dim]."""
+        """Return the features, float32 [examples, output_dim]."""
         inputs = tf.convert_to_tensor(inputs, dtype=self.dtype)
         inputs = tf.raw_ops.Cast(x=inputs, DstT=tf.float32)
         return tf.cos(tf.nn.bias_add(tf.matmul(inputs, self.kernel), self.bias))
@@ -126,7 +126,7 @@ class RandomFourierFeatures(Layer):
         return shape[:-1].concatenate(self.output_dim)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments with which it was made."""
+        """Return the arguments with which it was made."""
         kernel = self.kernel_initializer
         if isinstance(kernel, Initializer):
             kernel = initializers.serialize(kernel)

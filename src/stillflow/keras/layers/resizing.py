@@ -38,7 +38,7 @@ class _Resizing(Layer):
         raise NotImplementedError
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The new sizes."""
+        """Return the new sizes."""
         sizes = TensorShape(input_shape).as_list()
         for i in range(self._rank):
             size = sizes[self._first + i]
@@ -46,7 +46,7 @@ class _Resizing(Layer):
         return TensorShape(sizes)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {**super().get_config(), self._argument: getattr(self, self._argument)}
         return {**config, "data_format": self.data_format} if self._rank > 1 else config
 
@@ -74,7 +74,7 @@ class UpSampling1D(_UpSampling):
         self._take(int(size), None)
 
     def call(self, inputs: Any) -> Any:
-        """The longer sequences."""
+        """Return the longer sequences."""
         return shaping.repeat_elements(inputs, self.size, axis=1)
 
 
@@ -109,14 +109,14 @@ class UpSampling2D(_UpSampling):
         self.interpolation = interpolation
 
     def call(self, inputs: Any) -> Any:
-        """The larger images."""
+        """Return the larger images."""
         height, width = self.size
         return shaping.resize_images(
             inputs, height, width, self.data_format, interpolation=self.interpolation
         )
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "interpolation": self.interpolation}
 
 
@@ -139,7 +139,7 @@ class UpSampling3D(_UpSampling):
         self.input_spec = None  # as in TensorFlow, which forgets what it has set
 
     def call(self, inputs: Any) -> Any:
-        """The larger volumes."""
+        """Return the larger volumes."""
         depth, height, width = self.size
         return shaping.resize_volumes(inputs, depth, height, width, self.data_format)
 
@@ -196,7 +196,7 @@ class ZeroPadding1D(_ZeroPadding):
         self._take(normalize_tuple(padding, 2, "padding"), None)
 
     def call(self, inputs: Any) -> Any:
-        """The longer sequences."""
+        """Return the longer sequences."""
         return shaping.temporal_padding(inputs, padding=self.padding)
 
 
@@ -218,7 +218,7 @@ class ZeroPadding2D(_ZeroPadding):
         self._take(_sides(padding, 2, "padding", "pad"), data_format)
 
     def call(self, inputs: Any) -> Any:
-        """The larger images."""
+        """Return the larger images."""
         return shaping.spatial_2d_padding(
             inputs, padding=self.padding, data_format=self.data_format
         )
@@ -242,7 +242,7 @@ class ZeroPadding3D(_ZeroPadding):
         self._take(_sides(padding, 3, "padding", "pad"), data_format)
 
     def call(self, inputs: Any) -> Any:
-        """The larger volumes."""
+        """Return the larger volumes."""
         return shaping.spatial_3d_padding(
             inputs, padding=self.padding, data_format=self.data_format
         )
@@ -260,7 +260,7 @@ class _Cropping(_Resizing):
         return size - sum(self._cut[i])
 
     def call(self, inputs: Any) -> Any:
-        """What is left."""
+        """Return the cropped part."""
         full = [slice(None)] * self._first
         space = [slice(before, -after or None) for before, after in self._cut]
         back = [] if self.data_format == "channels_first" else [slice(None)]

@@ -62,7 +62,7 @@ class SeparableConv(Conv):
         self.pointwise_constraint = constraint_of(pointwise_constraint)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the kernels and `bias` [filters].
+        """Make the kernels and `bias` [filters].
 
         `depthwise_kernel` is [kernel size ..., input channels, multiplier], `pointwise_kernel`
         [1 ..., input channels * multiplier, filters].
@@ -79,7 +79,7 @@ class SeparableConv(Conv):
         self.built = True
 
     def _convolve(self, images: Any, kernels: Any, strides: tuple[int, ...], rate: Any) -> Any:
-        """The convolution of images, with the bias.
+        """Return the convolution of images, with the bias.
 
         Args:
           kernels: the depthwise one and the pointwise one.
@@ -96,7 +96,7 @@ class SeparableConv(Conv):
         return bias_add(outputs, self.bias, data_format=data_format) if self.use_bias else outputs
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {
             **super().get_config(),
             "depth_multiplier": self.depth_multiplier,
@@ -112,7 +112,7 @@ class SeparableConv1D(SeparableConv):
     takes_causal = True
 
     def call(self, inputs: Any) -> Any:
-        """The convolution of [batch, steps, channels] or [batch, channels, steps]."""
+        """Return the convolution of [batch, steps, channels] or [batch, channels, steps]."""
         axis = 2 if self._channels_first else 1
         images = expand_dims(self._pad_causally(inputs), axis)
         kernels = [expand_dims(k, 0) for k in (self.depthwise_kernel, self.pointwise_kernel)]
@@ -129,7 +129,7 @@ class SeparableConv2D(SeparableConv):
     __init__ = with_defaults(SeparableConv.__init__, strides=(1, 1), dilation_rate=(1, 1))
 
     def call(self, inputs: Any) -> Any:
-        """The convolution of [batch, height, width, channels], or channels second."""
+        """Return the convolution of [batch, height, width, channels], or channels second."""
         kernels = self.depthwise_kernel, self.pointwise_kernel
         outputs = self._convolve(inputs, kernels, self.strides, self.dilation_rate)
         return outputs if self.activation is None else self.activation(outputs)

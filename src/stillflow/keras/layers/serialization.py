@@ -45,7 +45,7 @@ def known_layers() -> dict[str, Any]:
 
 
 def layer_class(name: str) -> Any:
-    """The class of layers of a name, an older one maybe; None if Keras has none."""
+    """Return the class of layers of a name, an older one maybe; None if Keras has none."""
     return known_layers().get(_ALIASES.get(name, name))
 
 
@@ -57,7 +57,7 @@ def serialize(layer: Any) -> dict[str, Any]:
 
 @export("keras.layers.deserialize")
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """The layer that `serialize` made `config` of."""
+    """Return the layer that `serialize` made `config` of."""
     name = config["class_name"]
     config = {**config, "class_name": _ALIASES.get(name, name)}
     return deserialize_keras_object(config, known_layers(), custom_objects, "layer")

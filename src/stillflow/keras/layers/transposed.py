@@ -19,7 +19,7 @@ from stillflow.ops.nn.conv3d import conv3d_transpose
 
 
 class _Transposed(Conv):
-    """What transposed convolutions of any rank have in common.
+    """Base of transposed convolutions of any rank.
 
     Args:
       output_padding: what is added to the outputs' lengths, below the strides; without it they
@@ -64,7 +64,7 @@ class _Transposed(Conv):
                 )
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel` [kernel size ..., filters, input channels] and `bias` [filters]."""
+        """Make `kernel` [kernel size ..., filters, input channels] and `bias` [filters]."""
         input_shape = TensorShape(input_shape)
         if len(input_shape) != self.rank + 2:
             raise ValueError(*self._wrong_rank(input_shape))
@@ -83,7 +83,7 @@ class _Transposed(Conv):
         return range(first, first + self.rank)
 
     def _lengths(self, sizes: list[Any]) -> list[Any]:
-        """The outputs' lengths for those of the inputs: integers, None or tensors."""
+        """Return the outputs' lengths for those of the inputs: integers, None or tensors."""
         extra = self.output_padding or (None,) * self.rank
         return [
             utils.deconv_output_length(
@@ -99,7 +99,7 @@ class _Transposed(Conv):
         return [batch, *lengths, self.filters]
 
     def call(self, inputs: Any) -> Any:
-        """The transposed convolution of [batch, sizes ..., channels], or channels second."""
+        """Return the transposed convolution of [batch, sizes ..., channels], or channels second."""
         sizes = shape(inputs)
         batch = sizes[0]
         lengths = self._lengths([sizes[axis] for axis in self._space])
@@ -114,13 +114,13 @@ class _Transposed(Conv):
         raise NotImplementedError
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The input's shape with the lengths of the outputs and `filters` channels."""
+        """Return the input's shape with the lengths of the outputs and `filters` channels."""
         dims = TensorShape(input_shape).as_list()
         lengths = self._lengths([dims[axis] for axis in self._space])
         return TensorShape(self._with_channels(dims[0], lengths))
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "output_padding": self.output_padding}
 
 
@@ -170,7 +170,7 @@ class Conv3DTranspose(_Transposed, Conv3D):
         return (1, 1, *self.strides) if self._channels_first else (1, *self.strides, 1)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = super().get_config()
         del config["dilation_rate"]
         return config

@@ -36,24 +36,24 @@ class Wrapper(Layer):
         super().__init__(**kwargs)
 
     def build(self, input_shape: Any = None) -> None:
-        """Builds the other layer."""
+        """Build the other layer."""
         if not self.layer.built:
             self.layer.build(input_shape)
         self.built = True
 
     @property
     def activity_regularizer(self) -> Any:
-        """That of the other layer."""
+        """The regularizer of the other layer."""
         return getattr(self.layer, "activity_regularizer", None)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         layer = {"class_name": type(self.layer).__name__, "config": self.layer.get_config()}
         return {**super().get_config(), "layer": layer}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer with these constructor's arguments."""
+        """Return the layer with these constructor's arguments."""
         from stillflow.keras.layers.serialization import deserialize
 
         layer = deserialize(config.pop("layer"), custom_objects=custom_objects)
@@ -89,7 +89,7 @@ class TimeDistributed(Wrapper):
         self.__dict__["_input_map"] = {}
 
     def build(self, input_shape: Any = None) -> None:
-        """Builds the layer for one step."""
+        """Build the layer for one step."""
         sizes = TensorShape(input_shape).as_list()
         if len(sizes) < 3:
             raise ValueError(
@@ -108,7 +108,7 @@ class TimeDistributed(Wrapper):
         return TensorShape([inner[0], sizes[1], *inner[1:]])
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """The layer's outputs for all steps."""
+        """Return the layer's outputs for all steps."""
         kwargs = {"training": training} if takes(self.layer, "training") else {}
         sizes = int_shape(inputs) or ()
         if sizes[0] and not self._always_use_reshape:
@@ -126,7 +126,7 @@ class TimeDistributed(Wrapper):
         return tf.reshape(outputs, _sizes((-1, length), outputs, 1, known[2:]))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The layer's masks for all steps."""
+        """Return the layer's masks for all steps."""
         sizes = int_shape(inputs) or ()
         if sizes[0]:
             return mask
@@ -229,14 +229,14 @@ class Bidirectional(Wrapper):
                 )
 
     def build(self, input_shape: Any = None) -> None:
-        """Builds both layers."""
+        """Build both layers."""
         for layer in (self.forward_layer, self.backward_layer):
             with name_scope(layer.name):
                 layer.build(input_shape)
         self.built = True
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the merged outputs; a list with those of the states."""
+        """Return the shape of the merged outputs; a list with those of the states."""
         shapes = self.forward_layer.compute_output_shape(input_shape)
         states: list[Any] = []
         if self.return_state:
@@ -252,7 +252,7 @@ class Bidirectional(Wrapper):
     def __call__(
         self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any
     ) -> Any:
-        """Calls the layer.
+        """Return calls the layer.
 
         Args:
           inputs: [batch, time, features]; a list may have states and constants after it.
@@ -318,7 +318,7 @@ class Bidirectional(Wrapper):
         initial_state: Any = None,
         constants: Any = None,
     ) -> Any:
-        """The merged outputs; a list with the states of both directions."""
+        """Return the merged outputs; a list with the states of both directions."""
         given = {"training": training, "mask": mask, "constants": constants}
         kwargs = {key: value for key, value in given.items() if takes(self.layer, key)}
         forward, backward = inputs, inputs
@@ -359,12 +359,12 @@ class Bidirectional(Wrapper):
         return y * y_back if self.merge_mode == "mul" else [y, y_back]
 
     def reset_states(self) -> None:
-        """Lets both layers forget their states."""
+        """Reset the states of both layers."""
         self.forward_layer.reset_states()
         self.backward_layer.reset_states()
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the inputs, if all steps are given; none of the states."""
+        """Return the mask of the inputs, if all steps are given; none of the states."""
         mask = mask[0] if isinstance(mask, list) else mask
         mask = mask if self.return_sequences else None
         masks = [mask] if self.merge_mode else [mask, mask]
@@ -373,7 +373,7 @@ class Bidirectional(Wrapper):
         return masks[0] if self.merge_mode else masks
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {**super().get_config(), "merge_mode": self.merge_mode}
         if self._num_constants:
             config["num_constants"] = self._num_constants
@@ -386,7 +386,7 @@ class Bidirectional(Wrapper):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer with these constructor's arguments."""
+        """Return the layer with these constructor's arguments."""
         from stillflow.keras.layers.serialization import deserialize
 
         config = dict(config)
@@ -401,7 +401,7 @@ class Bidirectional(Wrapper):
 
 
 def _copy(layer: Any, go_backwards: bool = False) -> Any:
-    """A layer with the same arguments, in the other direction if that is asked for."""
+    """Return a layer with the same arguments, in the other direction if that is asked for."""
     config = layer.get_config()
     if go_backwards:
         config["go_backwards"] = not config["go_backwards"]

@@ -22,13 +22,13 @@ class CellWrapper(Wrapping, AbstractRNNCell):
         return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.call, **kwargs)
 
     def build(self, inputs_shape: Any) -> None:
-        """Builds the cell inside."""
+        """Build the cell inside."""
         self.cell.build(inputs_shape)
         self.built = True
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The wrapper with these arguments, around the cell that `cell` describes."""
+        """Return the wrapper with these arguments, around the cell that `cell` describes."""
         from stillflow.keras.layers.serialization import deserialize
 
         config = dict(config)

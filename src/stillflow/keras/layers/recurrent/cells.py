@@ -1,4 +1,4 @@
-"""What cells of recurrent layers have in common, and cells one after another."""
+"""Base of cells of recurrent layers, and stacked cells."""
 
 from __future__ import annotations
 
@@ -64,24 +64,24 @@ class DropoutRNNCellMixin:
     recurrent_dropout: float
 
     def reset_dropout_mask(self) -> None:
-        """Forgets the mask of inputs."""
+        """Forget the mask of inputs."""
         self._forget("_dropout_mask")
 
     def reset_recurrent_dropout_mask(self) -> None:
-        """Forgets the mask of states."""
+        """Forget the mask of states."""
         self._forget("_recurrent_dropout_mask")
 
     def _forget(self, name: str) -> None:
         self.__dict__[name] = self.__dict__[f"_eager{name}"] = None
 
     def get_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
-        """The mask of inputs, or a list of `count` of them; None for no dropout."""
+        """Return the mask of inputs, or a list of `count` of them; None for no dropout."""
         return self._mask("_dropout_mask", self.dropout, inputs, training, count)
 
     def get_recurrent_dropout_mask_for_cell(
         self, inputs: Any, training: Any, count: int = 1
     ) -> Any:
-        """The mask of states, or a list of `count` of them; None for no dropout."""
+        """Return the mask of states, or a list of `count` of them; None for no dropout."""
         return self._mask(
             "_recurrent_dropout_mask", self.recurrent_dropout, inputs, training, count
         )
@@ -126,7 +126,7 @@ class WithKernels(Layer):
             setattr(self, f"{role}_{kind}", _RESOLVE[kind](value))
 
     def _add(self, name: str, shape: tuple[Any, ...], initializer: Any = None) -> Any:
-        """A variable; its role is the first part of its name."""
+        """Return a variable; its role is the first part of its name."""
         role = name.removesuffix("_kernel")
         return self.add_weight(
             shape=shape, name=name, initializer=initializer or getattr(self, f"{role}_initializer"),
@@ -140,7 +140,7 @@ class WithKernels(Layer):
         self.recurrent_kernel = self._add("recurrent_kernel", (self.units, self.units * gates))
 
     def kernels_config(self) -> dict[str, Any]:
-        """The constructor's arguments that tell of the variables."""
+        """Return the constructor's arguments that tell of the variables."""
         names = [(f"{role}_{kind}", kind) for kind in _RESOLVE for role in _ROLES]
         return {name: serialized(f"{kind}s", getattr(self, name)) for name, kind in names}
 
@@ -180,11 +180,11 @@ class StandardCell(DropoutRNNCellMixin, WithKernels):
         """Zeros."""
         return zero_states_of(self, inputs, batch_size, dtype)
 
-    # The constructor's arguments beside those above.
+    # The constructor's arguments in addition to those above.
     _own_config: tuple[str, ...] = ()
 
     def cell_config(self) -> dict[str, Any]:
-        """The constructor's arguments, without those of every layer."""
+        """Return the constructor's arguments, without those of every layer."""
         config: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("units", "use_bias", "dropout", "recurrent_dropout", *self._own_config)
@@ -195,7 +195,7 @@ class StandardCell(DropoutRNNCellMixin, WithKernels):
         return {**config, **self.kernels_config()}
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), **self.cell_config()}
 
 
@@ -246,7 +246,7 @@ class StackedRNNCells(Layer):
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
     ) -> tuple[Any, ...]:
-        """The initial states of each cell."""
+        """Return the initial states of each cell."""
         states = []
         for cell in self._in_state_order:
             own = getattr(cell, "get_initial_state", None)
@@ -271,7 +271,7 @@ class StackedRNNCells(Layer):
         return inputs, nest.pack_sequence_as(sizes, nest.flatten(new_states))
 
     def build(self, input_shape: Any) -> None:
-        """Builds the cells."""
+        """Build the cells."""
         if isinstance(input_shape, list) and not all(
             size is None or isinstance(size, int) for size in input_shape
         ):
@@ -284,7 +284,7 @@ class StackedRNNCells(Layer):
         self.built = True
 
     def get_config(self) -> dict[str, Any]:
-        """The cells."""
+        """Return the cells."""
         cells = [
             {"class_name": type(cell).__name__, "config": cell.get_config()} for cell in self.cells
         ]
@@ -292,7 +292,7 @@ class StackedRNNCells(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The cells that `get_config` made `config` of."""
+        """Return the cells that `get_config` made `config` of."""
         from stillflow.keras.layers.serialization import deserialize
 
         rest = dict(config)

@@ -65,7 +65,7 @@ class ConvRNN2D(RNN):
         return self._image_shape(size)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the output; a list with those of the states if these are given."""
+        """Return the shape of the output; a list with those of the states if these are given."""
         if isinstance(input_shape, list):
             input_shape = input_shape[0]
         cell, (batch, time, *image) = self.cell, as_shape(input_shape).as_list()
@@ -166,7 +166,7 @@ class ConvLSTM2DCell(MemoryCell):
         self.state_size = NoDependency((filters, filters))
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel`, `recurrent_kernel` [height, width, channels, gates] and `bias`."""
+        """Make `kernel`, `recurrent_kernel` [height, width, channels, gates] and `bias`."""
         axis = 1 if self.data_format == "channels_first" else -1
         channels = as_shape(input_shape).as_list()[axis]
         if channels is None:
@@ -199,7 +199,7 @@ class ConvLSTM2DCell(MemoryCell):
         return h, [h, c]
 
     def input_conv(self, x: Any, w: Any, b: Any = None, padding: str = "valid") -> Any:
-        """The convolution of inputs, with a bias."""
+        """Return the convolution of inputs, with a bias."""
         y = conv2d(
             x, w, strides=self.strides, padding=padding, data_format=self.data_format,
             dilation_rate=self.dilation_rate,
@@ -207,11 +207,11 @@ class ConvLSTM2DCell(MemoryCell):
         return y if b is None else bias_add(y, b, data_format=self.data_format)
 
     def recurrent_conv(self, x: Any, w: Any) -> Any:
-        """The convolution of states, which stay as large as they are."""
+        """Return the convolution of states, which stay as large as they are."""
         return conv2d(x, w, strides=(1, 1), padding="same", data_format=self.data_format)
 
     def cell_config(self) -> dict[str, Any]:
-        """The constructor's arguments, without those of every layer."""
+        """Return the constructor's arguments, without those of every layer."""
         config = super().cell_config()
         del config["units"]
         return config

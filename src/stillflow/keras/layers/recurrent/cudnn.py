@@ -18,7 +18,7 @@ _OF_RNN = ("return_sequences", "return_state", "go_backwards", "stateful", "time
 
 
 class _Cell(NamedTuple):
-    """What is known of a cell that is part of an operation."""
+    """Description of a cell that is part of an operation."""
 
     state_size: Any
 
@@ -61,7 +61,7 @@ class _CuDNNRNN(RNN, WithKernels):
         return _Cell(self.units if self._states_count == 1 else (self.units,) * self._states_count)
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel`, `recurrent_kernel` and `bias`, which has one part for each kernel."""
+        """Make `kernel`, `recurrent_kernel` and `bias`, which has one part for each kernel."""
         super().build(input_shape)
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
         self._add_kernels(shape, gates=len(self._gates))
@@ -75,7 +75,7 @@ class _CuDNNRNN(RNN, WithKernels):
     def call(  # type: ignore[override]
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:
-        """The output; a list with the states if these are given.
+        """Return the output; a list with the states if these are given.
 
         Raises:
           ValueError: if a mask is given.
@@ -94,7 +94,7 @@ class _CuDNNRNN(RNN, WithKernels):
         return [output, *states] if self.return_state else output
 
     def _run(self, inputs: Any, initial_state: list[Any]) -> tuple[Any, list[Any]]:
-        """The output, and the last states."""
+        """Return the output, and the last states."""
         if not self.time_major:
             inputs = tf.transpose(inputs, perm=(1, 0, 2))
         count = self._states_count
@@ -122,11 +122,11 @@ class _CuDNNRNN(RNN, WithKernels):
         return tf.concat([tf.reshape(x, self._vector_shape) for x in weights + biases], axis=0)
 
     def _part(self, i: int, count: int) -> slice:
-        """The `i`-th of `count` parts of a dimension."""
+        """Return the `i`-th of `count` parts of a dimension."""
         return slice(self.units * i or None, None if i == count - 1 else self.units * (i + 1))
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config: dict[str, Any] = {name: getattr(self, name) for name in ("units", *_OF_RNN)}
         config["activity_regularizer"] = serialized("regularizers", self.activity_regularizer)
         # Not `RNN`'s, which tells of the cell.
@@ -134,7 +134,7 @@ class _CuDNNRNN(RNN, WithKernels):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer with these constructor's arguments."""
+        """Return the layer with these constructor's arguments."""
         return cls(**config)
 
 
@@ -224,5 +224,5 @@ class CuDNNLSTM(_CuDNNRNN):
         return tf.concat([make((size,), *args, **kwargs) for make, size in parts], axis=0)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "unit_forget_bias": self.unit_forget_bias}

@@ -100,7 +100,7 @@ class RNN(Layer):
     # ---- shapes
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the output; a list with those of the states if these are given."""
+        """Return the shape of the output; a list with those of the states if these are given."""
         if isinstance(input_shape, list):
             input_shape = input_shape[0]
         try:
@@ -127,14 +127,14 @@ class RNN(Layer):
         return outputs[0] if len(outputs) == 1 else outputs
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the output; none of the states."""
+        """Return the mask of the output; none of the states."""
         mask = nest.flatten(mask)[0] if self.return_sequences else None
         return [mask] + [None] * len(self.states) if self.return_state else mask
 
     # ---- building
 
     def build(self, input_shape: Any) -> None:
-        """Builds the cell."""
+        """Build the cell."""
         if isinstance(input_shape, list):
             input_shape = input_shape[0]
         structure: Any = input_shape
@@ -165,7 +165,7 @@ class RNN(Layer):
         self.built = True
 
     def _state_shape(self, size: Any) -> Any:
-        """The shape of a state of this size, without the batch."""
+        """Return the shape of a state of this size, without the batch."""
         return sizes_of(size)
 
     def _spec_of(self, shape: Any) -> InputSpec:
@@ -199,7 +199,7 @@ class RNN(Layer):
     def __call__(
         self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any
     ) -> Any:
-        """Calls the layer.
+        """Return calls the layer.
 
         Args:
           inputs: [batch, time, ...]; a list may have the initial states and constants after it.
@@ -251,7 +251,7 @@ class RNN(Layer):
         initial_state: Any = None,
         constants: Any = None,
     ) -> Any:
-        """The output; a list with the states if these are given."""
+        """Return the output; a list with the states if these are given."""
         inputs, initial_state, constants = self._process(inputs, initial_state, constants)
         mask = nest.flatten(mask)[0] if mask is not None else None
         shape = int_shape(nest.flatten(inputs)[0]) or ()
@@ -273,7 +273,7 @@ class RNN(Layer):
         return front + (list(states) if isinstance(states, (list, tuple)) else [states])
 
     def _most_steps(self, shape: Any) -> Any:
-        """A bound of the loop besides the length of inputs of this shape."""
+        """Return a bound of the loop besides the length of inputs of this shape."""
         return None
 
     def _step(self, training: Any, has_constants: bool) -> Any:
@@ -294,7 +294,7 @@ class RNN(Layer):
         return step
 
     def _process(self, inputs: Any, initial_state: Any, constants: Any) -> tuple[Any, Any, Any]:
-        """Inputs, first states and constants, taken from a list of inputs if they are there."""
+        """Return inputs, first states and constants, which a list of inputs may contain."""
         if isinstance(inputs, list):
             end = len(inputs) - self._num_constants
             initial_state = inputs[1:end] or None
@@ -310,7 +310,7 @@ class RNN(Layer):
         return inputs, initial_state, constants
 
     def get_initial_state(self, inputs: Any) -> list[Any]:
-        """The first states for inputs."""
+        """Return the first states for inputs."""
         inputs = nest.flatten(inputs)[0]
         batch = tf.shape(inputs)[1 if self.time_major else 0]
         own = getattr(self.cell, "get_initial_state", None)
@@ -321,7 +321,7 @@ class RNN(Layer):
         return list(state) if nest.is_sequence(state) else [state]
 
     def reset_states(self, states: Any = None) -> None:
-        """Sets the states that are kept between batches.
+        """Set the states that are kept between batches.
 
         Args:
           states: arrays; zeros by default.
@@ -344,7 +344,7 @@ class RNN(Layer):
             self._set_states(nest.flatten(states), states)
 
     def _kept_shapes(self) -> Callable[[Any], list[Any]]:
-        """Gives the shape of what is kept of a state, for its size."""
+        """Return a function from a state's size to the shape of its kept form."""
         shape = None if self.input_spec is None else nest.flatten(self.input_spec[0])[0].shape
         batch = None if shape is None else shape[1 if self.time_major else 0]
         if not batch:
@@ -352,7 +352,7 @@ class RNN(Layer):
         return lambda size: [batch, *sizes_of(size)]
 
     def _expected(self, state: Any) -> Any:
-        """What a message says that a value of a state should be like."""
+        """Return the expected form of a state's value, for messages."""
         return state.shape.as_list()[0], state
 
     def _set_states(self, values: list[Any], given: Any) -> None:
@@ -373,7 +373,7 @@ class RNN(Layer):
     # ---- configuration
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {name: getattr(self, name) for name in _CONFIG}
         if self._num_constants:
             config["num_constants"] = self._num_constants
@@ -384,7 +384,7 @@ class RNN(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer that `get_config` made `config` of."""
+        """Return the layer that `get_config` made `config` of."""
         from stillflow.keras.layers.serialization import deserialize
 
         cell = deserialize(config.pop("cell"), custom_objects=custom_objects)
@@ -401,7 +401,7 @@ def _spec(x: Any) -> InputSpec:
 def standardize_arguments(
     inputs: Any, initial_state: Any, constants: Any, num_constants: int
 ) -> tuple[Any, Any, Any]:
-    """Inputs, a list of first states or None, a list of constants or None.
+    """Return inputs, a list of first states or None, a list of constants or None.
 
     Args:
       inputs: may be a list that has the others after the inputs.

@@ -44,7 +44,7 @@ class SimpleRNNCell(StandardCell):
         super().__init__(**arguments(locals()))
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel`, `recurrent_kernel` and `bias`."""
+        """Make `kernel`, `recurrent_kernel` and `bias`."""
         self._add_kernels(input_shape)
         self.bias = self._add("bias", (self.units,)) if self.use_bias else None
         self.built = True
@@ -112,14 +112,14 @@ class GRUCell(StandardCell):
         self.implementation, self.reset_after = implementation, reset_after
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel`, `recurrent_kernel` and `bias`; gates are update, reset, new."""
+        """Make `kernel`, `recurrent_kernel` and `bias`; gates are update, reset, new."""
         self._add_kernels(input_shape, gates=3)
         shape = (2, 3 * self.units) if self.reset_after else (3 * self.units,)
         self.bias = self._add("bias", shape) if self.use_bias else None
         self.built = True
 
     def _gate(self, x: Any, i: int) -> Any:
-        """A gate's part of the last dimension."""
+        """Return a gate's part of the last dimension."""
         first, last = self.units * i, self.units * (i + 1)
         part = slice(first or None, None if i == 2 else last)
         return x[:, part] if x.shape.ndims == 2 else x[part]
@@ -210,7 +210,7 @@ class MemoryCell(StandardCell):
         return concatenate([make((size,), *args, **kwargs) for make, size in parts])
 
     def _carry_and_output(self, gate: Any, c: Any) -> tuple[Any, Any]:
-        """The new memory and the output gate, of what `gate(i)` gives for each gate."""
+        """Return the new memory and the output gate, of what `gate(i)` gives for each gate."""
         i = self.recurrent_activation(gate(0))
         f = self.recurrent_activation(gate(1))
         c = f * c + i * self.activation(gate(2))
@@ -260,7 +260,7 @@ class LSTMCell(MemoryCell):
         self.state_size = NoDependency([self.units, self.units])
 
     def build(self, input_shape: Any) -> None:
-        """Makes `kernel`, `recurrent_kernel` and `bias`; gates are input, forget, new, output."""
+        """Make `kernel`, `recurrent_kernel` and `bias`; gates are input, forget, new, output."""
         self._add_kernels(input_shape, gates=4)
         self._add_bias()
         self.built = True
@@ -292,7 +292,7 @@ class LSTMCell(MemoryCell):
         return h, [h, c]
 
     def _recurrent(self, h: Any, i: int) -> Any:
-        """A state's part of a gate."""
+        """Return a state's part of a gate."""
         units = self.units
         part = slice(units * i or None, None if i == 3 else units * (i + 1))
         return dot(h, self.recurrent_kernel[:, part])
@@ -313,7 +313,7 @@ class PeepholeLSTMCell(LSTMCell):
     output_gate_peephole_weights: Any
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables, three for the looks at the memory among them."""
+        """Make the variables, including three for the peepholes."""
         super().build(input_shape)
         for gate in ("input", "forget", "output"):
             name = f"{gate}_gate_peephole_weights"

@@ -46,7 +46,7 @@ class StandardRNN(RNN):
     def call(  # type: ignore[override]
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:
-        """The output; a list with the states if these are given."""
+        """Return the output; a list with the states if these are given."""
         self.cell.reset_dropout_mask()
         self.cell.reset_recurrent_dropout_mask()
         return super().call(inputs, mask=mask, training=training, initial_state=initial_state)
@@ -67,7 +67,7 @@ class StandardRNN(RNN):
     recurrent_dropout = of_cell("recurrent_dropout")
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         config = {**super().get_config(), **self.cell.cell_config()}
         config["activity_regularizer"] = serialized("regularizers", self.activity_regularizer)
         del config["cell"]
@@ -75,7 +75,7 @@ class StandardRNN(RNN):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer with these constructor's arguments."""
+        """Return the layer with these constructor's arguments."""
         return cls(**config)
 
 
@@ -107,7 +107,7 @@ class _GatedRNN(StandardRNN):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer with these constructor's arguments."""
+        """Return the layer with these constructor's arguments."""
         if config.get("implementation") == 0:
             config["implementation"] = 1
         return super().from_config(config, custom_objects)

@@ -11,18 +11,18 @@ from stillflow.util import tf_inspect
 
 
 def is_multiple(state_size: Any) -> bool:
-    """Whether a cell has several states."""
+    """Return True if a cell has several states."""
     return hasattr(state_size, "__len__") and not isinstance(state_size, TensorShape)
 
 
 def sizes_of(size: Any) -> list[Any]:
-    """The sizes of a state: an integer or a shape as a list."""
+    """Return the sizes of a state: an integer or a shape as a list."""
     sizes: list[Any] = as_shape(size).as_list()
     return sizes
 
 
 def output_size_of(cell: Any) -> Any:
-    """The size of a cell's output; that of its first state unless it says another."""
+    """Return the size of a cell's output; that of its first state unless it says another."""
     if getattr(cell, "output_size", None) is not None:
         return cell.output_size
     return cell.state_size[0] if is_multiple(cell.state_size) else cell.state_size
@@ -45,12 +45,12 @@ def zero_states(batch_size: Any, state_size: Any, dtype: Any) -> Any:
 
 
 def zero_states_of(cell: Any, inputs: Any, batch_size: Any, dtype: Any) -> Any:
-    """The zero states of a cell; the inputs tell batch size and dtype, if they are given."""
+    """Return the zero states of a cell; the inputs tell batch size and dtype, if they are given."""
     if inputs is not None:
         batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
     return zero_states(batch_size, cell.state_size, dtype)
 
 
 def takes(cell: Any, argument: str) -> bool:
-    """Whether a cell's `call` takes an argument."""
+    """Return True if a cell's `call` takes an argument."""
     return argument in tf_inspect.getfullargspec(cell.call).args

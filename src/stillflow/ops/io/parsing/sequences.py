@@ -339,7 +339,7 @@ def _check_counts(feature: Dense, block: wire.Block, default: Any, names: list[s
     wrong = np.flatnonzero(present & (counts != feature.size))
     most = int(counts.max(initial=0))
     if most != feature.size and (most or not int(np.prod(default.shape))) and len(counts):
-        # TensorFlow ends the sentence with 1, of whatever shape the feature is.
+        # TensorFlow ends the sentence with 1, for any shape of the feature.
         raise refuse(f"Inconsistent number of elements for feature {feature.key}: {most} vs 1")
     if len(wrong):
         raise refuse(f"Unexpected number of elements in example {names[wrong[0]]}")
