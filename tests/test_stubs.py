@@ -70,7 +70,7 @@ def test_every_public_name_is_in_a_stub(build_stubs: ModuleType) -> None:
 
 
 def written_out(stub: str) -> dict[str, str]:
-    """The parameters of the functions and constructors of a stub, without annotations."""
+    """Return the parameters of the functions and constructors of a stub, without annotations."""
     found = {}
     for node in ast.parse(stub).body:
         function = node.body[0] if isinstance(node, ast.ClassDef) else node
@@ -83,7 +83,7 @@ def written_out(stub: str) -> dict[str, str]:
 
 
 def as_written(function: Any) -> str:
-    """The parameters of a function in that form; objects stand as "..."."""
+    """Return the parameters of a function in that form; objects stand as "..."."""
     texts = []
     for parameter in inspect.signature(function).parameters.values():
         text = "**" * (parameter.kind is parameter.VAR_KEYWORD) + parameter.name

@@ -75,7 +75,7 @@ def read_rules(path: Path = WORDS) -> list[Rule]:
 
 def texts(source: str) -> Iterator[Text]:
     """Yield the docstrings of a module, then its comments; neighbouring lines are one comment."""
-    for node in ast.walk(ast.parse(source)):
+    for node in _statements(ast.parse(source)):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
             constant = node.body[0].value  # type: ignore[attr-defined]
             yield Text(constant.lineno, constant.value, True)
@@ -93,6 +93,15 @@ def texts(source: str) -> Iterator[Text]:
         last = line, column
     if block:
         yield Text(start, "\n".join(block), False)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a module's statements, with those inside of others; expressions hold no docstrings."""
+    yield node
+    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+        children = getattr(node, part, ())
+        for child in children if isinstance(children, list) else ():
+            yield from _statements(child)
 
 
 def hits(source: str, file: str, rules: list[Rule]) -> Iterator[Hit]:

@@ -36,7 +36,7 @@ _LAYERS = ("layers.", "keras.layers.", "contrib.layers.")
 
 
 def _load(name: str) -> Any:
-    """A module of the package that imports the standard library only."""
+    """Return a module of the package that imports the standard library only."""
     spec = importlib.util.spec_from_file_location(name, PACKAGE / "layers" / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -60,7 +60,7 @@ class Derived(NamedTuple):
     doc: str = ""
 
     def text(self) -> str:
-        """The parameters, as a stub has them."""
+        """Return the parameters, as a stub has them."""
         texts = []
         for x in self.parameters:
             text = _starred(x) + ("" if x.annotation is x.empty else f": {x.annotation}")
@@ -68,7 +68,7 @@ class Derived(NamedTuple):
         return ", ".join(texts)
 
     def call(self) -> tuple[str, ...]:
-        """The parameters that a caller gives, without annotations."""
+        """Return the parameters that a caller gives, without annotations."""
         given = self.parameters[self.kind == "class" :]
         return tuple(
             _starred(x) + ("" if x.default is x.empty else f"={x.default!r}") for x in given
@@ -98,7 +98,7 @@ class Source:
                 self.bound[node.targets[0].id] = node.value
 
     def find(self, node: ast.expr) -> tuple[Source, ast.ClassDef] | None:
-        """The class that an expression names, and its module."""
+        """Return the class that an expression names, and its module."""
         path = ast.unparse(node)
         if isinstance(found := self.bound.get(path), ast.ClassDef):
             return self, found
@@ -111,7 +111,7 @@ class Source:
         return source(module).find(ast.Name(name))
 
     def value(self, node: ast.expr) -> Any:
-        """The value of an expression of constants, and of names that are bound to such."""
+        """Return the value of an expression of constants and of names bound to constants."""
         if isinstance(node, ast.Name):
             bound = self.bound.get(node.id)
             return self.value(bound) if isinstance(bound, ast.expr) else getattr(rules, node.id)
@@ -126,12 +126,12 @@ class Source:
 
 @functools.cache
 def source(module: str) -> Source:
-    """A module of the package, read once."""
+    """Return a module of the package, read once."""
     return Source(module)
 
 
 def derived(target: str) -> Derived | None:
-    """The signature of a public name, None if it does not derive from another one.
+    """Return the signature of a public name, None if it does not derive from another one.
 
     Args:
       target: the name's home, as in "layers.convolutional:conv2d".
@@ -155,7 +155,7 @@ def derived(target: str) -> Derived | None:
 
 
 def _handed_on(home: Source, call: ast.Call) -> Derived:
-    """The function that a call of `handed_on` makes."""
+    """Return the function of a call of `handed_on`."""
     function = ast.parse(f"def f({home.value(call.args[0])}): ...").body[0]
     assert isinstance(function, ast.FunctionDef)
     name = ast.literal_eval(call.args[2])
@@ -163,7 +163,7 @@ def _handed_on(home: Source, call: ast.Call) -> Derived:
 
 
 def _with_fixed(home: Source, call: ast.Call) -> Derived:
-    """The function that a call of `with_fixed` makes."""
+    """Return the function of a call of `with_fixed`."""
     function = home.bound[ast.unparse(call.args[0])]
     assert isinstance(function, ast.FunctionDef)
     fixed = {x.arg for x in call.keywords}
@@ -177,7 +177,7 @@ def _with_fixed(home: Source, call: ast.Call) -> Derived:
 
 
 def _layer_function(home: Source, call: ast.Call) -> Derived:
-    """The function that a call of `layer_function` makes."""
+    """Return the function of a call of `layer_function`."""
     found = home.find(call.args[0])
     assert found, ast.unparse(call)
     given = {str(x.arg): ast.literal_eval(x.value) for x in call.keywords}
@@ -189,7 +189,7 @@ def _layer_function(home: Source, call: ast.Call) -> Derived:
 
 
 def _constructor(home: Source, node: ast.ClassDef) -> tuple[list[Parameter], bool]:
-    """The parameters of a class's constructor, and whether they derive from others."""
+    """Return the parameters of a class's constructor, and True if they are derived."""
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             return _written(statement.args), False
@@ -205,7 +205,7 @@ def _constructor(home: Source, node: ast.ClassDef) -> tuple[list[Parameter], boo
 
 
 def _by_rule(home: Source, call: ast.Call) -> list[Parameter]:
-    """The parameters of a constructor that a call derives from another one."""
+    """Return the parameters of a constructor that a call derives from another one."""
     init, *rest = call.args
     assert isinstance(init, ast.Attribute), ast.unparse(call)
     found = home.find(init.value)
@@ -224,7 +224,7 @@ def _by_rule(home: Source, call: ast.Call) -> list[Parameter]:
 
 
 def _written(arguments: ast.arguments) -> list[Parameter]:
-    """The parameters of a function that is written out."""
+    """Return the parameters of a function that is written out."""
     kind = Parameter.POSITIONAL_OR_KEYWORD
     values: list[Any] = [_default(node) for node in arguments.defaults]
     values = [Parameter.empty] * (len(arguments.args) - len(values)) + values

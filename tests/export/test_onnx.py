@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture
 def network() -> Any:
-    """A convolutional network, and its session."""
+    """Yield a convolutional network, and its session."""
     with tf.Graph().as_default():
         tf.set_random_seed(4)
         x = tf.placeholder(tf.float32, [None, 12, 12, 3], "images/x")

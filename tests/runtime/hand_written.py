@@ -20,7 +20,7 @@ KERNELS: dict[str, Any] = {
 
 
 def call(kind: str, output: str, *arguments: Any, guard: Guard = (), **fields: Any) -> Step:
-    """A call of an operation's kernel; arguments that are texts are names of values."""
+    """Return a call of an operation's kernel; arguments that are texts are names of values."""
     op: Any = SimpleNamespace(type=kind, name=output, card=cards.get(kind), attrs={}, _outputs=[])
     given = [Name(each) if isinstance(each, str) else each for each in arguments]
     names = [str(each) for each in given if isinstance(each, Name)]
@@ -31,10 +31,10 @@ def call(kind: str, output: str, *arguments: Any, guard: Guard = (), **fields: A
 
 
 def other(kind: str, output: str, *inputs: str, guard: Guard = ()) -> Step:
-    """A step of another kind: a "read" of a variable, a "bool" of a predicate."""
+    """Return a step of another kind: a "read" of a variable, a "bool" of a predicate."""
     return Step(kind, None, [output], list(inputs), guard, arguments=[Name(n) for n in inputs])
 
 
 def outputs(steps: Any) -> list[str]:
-    """The names that steps make, in order."""
+    """Return the names that steps make, in order."""
     return [name for step in steps for name in step.outputs]

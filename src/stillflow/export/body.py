@@ -38,7 +38,7 @@ _OPERATORS = {
 
 
 class Names:
-    """Hands out names that are not in use."""
+    """Generator of unused names."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._numbers = dict.fromkeys(taken, 1)
@@ -306,7 +306,7 @@ class Body:
     def _callee(
         self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[str, Sequence[Any], dict[str, Any]]:
-        """The name of a function, and the arguments that it is not written for."""
+        """Return the name of a function, and the arguments that it is not written for."""
         functions = self.model.functions
         if isinstance(function, functools.partial) and takes_ours(
             (*function.args, *function.keywords.values())

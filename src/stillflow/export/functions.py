@@ -168,7 +168,7 @@ class FunctionWriter:
         return self._instance(value)
 
     def _type(self, dtype: DType) -> str:
-        """A type of TensorFlow as an object with what functions ask of it."""
+        """Return a type of TensorFlow as an object with the attributes that functions use."""
         name = f"_{dtype.name}"
         if name not in self.definitions:
             self.definitions.setdefault("_Type", _TYPE)
@@ -178,7 +178,7 @@ class FunctionWriter:
         return name
 
     def _instance(self, value: Any) -> str:
-        """An object of one of Stillflow's classes, from its attributes."""
+        """Return an object of one of Stillflow's classes, from its attributes."""
         kind = type(value)
         if not kind.__module__.startswith("stillflow.") or not hasattr(value, "__dict__"):
             return self.name_of(value)

@@ -58,7 +58,7 @@ class Found:
 
 
 class LayerFinder:
-    """Finds the layers of a program."""
+    """Finder of a program's layers."""
 
     def __init__(self, program: Program) -> None:
         self.program, self.found = program, Found()
@@ -101,16 +101,19 @@ class LayerFinder:
     # ---- what steps take
 
     def name(self, tensor: Tensor) -> str:
-        """The name of a tensor's value in the plan."""
+        """Return the name of a tensor's value in the plan."""
         return self.tracer.values[tensor].name
 
     def parameter(self, tensor: Tensor, times: int = 1) -> Parameter | None:
-        """The parameter that a tensor is, if as many steps as that take it."""
+        """Return the parameter behind a tensor, if it has that many consumers."""
         found = self.program.parameters.get(self.name(tensor))
         return found if found is not None and self.held[found.name] == times else None
 
     def _bias(self, step: Step, count: int) -> tuple[Step, Parameter | None]:
-        """The step that adds a bias to a step's result, with the bias; else the step itself."""
+        """Return the step that adds a bias to a step's result, with the bias.
+
+        Else the step itself.
+        """
         output = step.outputs[0]
         after = self.consumers.get(output)
         if after is None or after.op is None or self.uses[output] != 1:
@@ -126,7 +129,7 @@ class LayerFinder:
         return step, None
 
     def _key(self, parameters: Sequence[Parameter]) -> str | None:
-        """The name scope that holds these parameters and no other; None if there is none."""
+        """Return the name scope that holds these parameters and no other; None if there is none."""
         scopes = {parameter.name.rpartition("/")[0] for parameter in parameters}
         scope = scopes.pop()
         if scopes or not scope or self.scopes[scope] != len(parameters):
@@ -302,7 +305,7 @@ def _weights(weight: Parameter, order: tuple[int, ...], bias: Parameter | None) 
 
 
 def _momentum(graph: Any, name: str) -> float | None:
-    """The share of a batch in a moving average, from the operation that updates it."""
+    """Return the share of a batch in a moving average, from the operation that updates it."""
     for op in graph.get_operations():
         if not op.type.startswith("AssignSub") or not op._inputs:
             continue

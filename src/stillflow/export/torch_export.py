@@ -90,7 +90,7 @@ def capture_of(
 
 
 def _ranks(inputs: Sequence[Tensor], samples: Mapping[str, Any]) -> dict[Tensor, int]:
-    """The ranks of samples, of inputs that have one."""
+    """Return the ranks of samples, of inputs that have one."""
     found = {}
     for tensor in inputs:
         sample = samples.get(tensor.name, samples.get(tensor.op.name))

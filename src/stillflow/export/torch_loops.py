@@ -45,7 +45,7 @@ def write_loop(body: Body, step: Step) -> None:
 
 
 def _starts(code: LoopCode, arguments: Sequence[Any]) -> dict[LoopVariable, str | None]:
-    """The names, outside, of the values that variables start with; None for constants."""
+    """Return the names, outside, of the values that variables start with; None for constants."""
     names = iter(arguments[len(code.tracer.parameters) :])
     return {
         variable: None if variable in code.constants else str(next(names))
@@ -75,7 +75,7 @@ def _is_counted(inner: Body, code: LoopCode, variable: LoopVariable) -> bool:
 def _written(
     body: Body, code: LoopCode, arguments: Sequence[Any], counters: frozenset[LoopVariable]
 ) -> tuple[Body, list[str]]:
-    """The lines of a loop, and the body that they were written by."""
+    """Return the lines of a loop, and the body that wrote them."""
     from stillflow.export.body import Body
 
     tracer = code.tracer
@@ -131,7 +131,7 @@ def _part(inner: Body, code: LoopCode, part: str) -> list[str]:
 
 
 def _next(inner: Body, current: str, name: str) -> str:
-    """The next value of a variable; of a counter, a number."""
+    """Return the next value of a variable; of a counter, a number."""
     if current in inner.hosts:
         return str(inner.hosts[name].texts)
     return inner.expression(name)

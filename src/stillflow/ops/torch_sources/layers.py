@@ -261,5 +261,5 @@ def fused_batch_norm_source(
 
 
 def _unbiased(x: Any, axes: Any) -> Any:
-    """The variance of a batch; of single values it is 0."""
+    """Return the variance of a batch; of single values it is 0."""
     return x.var(axes, unbiased=x.numel() > x.shape[1 if axes[1] == 2 else -1])

@@ -10,7 +10,7 @@ from stillflow.ops.torch_sources.parts import Text, source_of
 
 
 def _versions(name: str) -> list[str]:
-    """The operations of all versions of tensor arrays."""
+    """Return the operations of all versions of tensor arrays."""
     return [f"TensorArray{name}{version}" for version in ("", "V2", "V3")]
 
 

@@ -57,7 +57,7 @@ DEAD = _Dead()
 def dataflow_plan(
     facts: Facts, ops: Sequence[Operation], request: PlanRequest
 ) -> Callable[..., list[Any]]:
-    """A plan that runs operations when their inputs arrive, as TensorFlow's executor does.
+    """Return a plan that runs operations when their inputs arrive, as TensorFlow's executor does.
 
     Args:
       facts: known facts about the operations.

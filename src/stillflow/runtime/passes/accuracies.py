@@ -29,7 +29,7 @@ def fuse_accuracies(graph: StepGraph) -> None:
 
 
 def _with_places(graph: StepGraph, found: list[Step]) -> list[Step] | None:
-    """The steps of an accuracy with one or two ArgMax at its beginning; None without any."""
+    """Return the steps of an accuracy that starts with one or two ArgMax; None without any."""
     equal = found[-1]
     if len(equal.arguments) != 2:
         return None

@@ -39,7 +39,7 @@ def is_relu_grad(step: Step) -> bool:
 
 
 def _after_addition(graph: StepGraph, addition: Step, step: Step) -> Step | None:
-    """An addition and the ReLU, or the gradient of one, that it is made for."""
+    """Return an addition and its only consumer: a ReLU, or the gradient of one."""
     if addition.op is None or len(addition.arguments) != 2:
         return None
     if step.function is torch.relu:
@@ -58,7 +58,10 @@ def _after_addition(graph: StepGraph, addition: Step, step: Step) -> Step | None
 
 
 def _image_and_bias(step: Step) -> list[Any] | None:
-    """The arguments of an addition of a vector, the vector last; None for another addition."""
+    """Return the arguments of an addition of a vector, the vector last.
+
+    None for another addition.
+    """
     assert step.op is not None
     dims = [tensor._dims for tensor in step.op._inputs]
     for image, vector in ((0, 1), (1, 0)):

@@ -25,7 +25,10 @@ def fuse_restores(graph: StepGraph) -> None:
 
 
 def _assigns(graph: StepGraph, restore: Step) -> list[Step]:
-    """The steps that assign the outputs of a RestoreV2, in their order; none if that is not all."""
+    """Return the assignments of a RestoreV2's outputs, in their order.
+
+    Empty if there are others.
+    """
     found = [graph.consumers(name)[0] for name in restore.outputs if graph.uses(name) == 1]
     if len(found) != len(set(map(id, found))) or len(found) != len(restore.outputs):
         return []

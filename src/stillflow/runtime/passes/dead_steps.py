@@ -23,7 +23,7 @@ def remove_dead_steps(graph: StepGraph) -> None:
 
 
 def live_steps(steps: list[Step], results: Collection[str]) -> list[Step]:
-    """The steps without dead ones; `results` are taken after them."""
+    """Return the steps without dead ones; `results` are taken after them."""
     graph = StepGraph(steps, results=list(results))
     remove_dead_steps(graph)
     return graph.steps

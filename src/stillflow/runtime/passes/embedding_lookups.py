@@ -57,7 +57,7 @@ def _can_wait(graph: StepGraph, name: str, step: Step, besides: Step) -> bool:
 
 
 def _integers(graph: StepGraph, step: Step, argument: int) -> list[int] | int | None:
-    """An argument that is a constant of integers."""
+    """Return an argument that is a constant of integers."""
     value = graph.constants.get(str(step.arguments[argument]))
     if value is None or isinstance(value, np.ndarray) or value.is_floating_point():
         return None
@@ -143,7 +143,7 @@ def _own(graph: StepGraph, before: Sequence[Step], last: Step) -> list[Step]:
 
 
 def _not_negative(graph: StepGraph, gathered: Sequence[Step | None]) -> list[Step] | None:
-    """The steps that find which ids are not negative, if rows are taken by what they find."""
+    """Return the steps that select the non-negative ids, if rows are gathered by their result."""
     first, second = gathered
     if first is None or second is None or first.arguments[1:] != second.arguments[1:]:
         return None
@@ -179,7 +179,7 @@ def _are_int32(step: Step, output: int) -> bool:
 
 
 def _added_up(graph: StepGraph, total: Step) -> _Fused | None:
-    """The gradients of rows, of which some come several times, and the numbers of the rows."""
+    """Return gradients of rows, some of them repeated, and the numbers of the rows."""
     if len(total.arguments) != 3:
         return None  # it takes a shortcut
     values, places, _ = total.arguments
@@ -215,7 +215,7 @@ def _added_up(graph: StepGraph, total: Step) -> _Fused | None:
 
 
 def _rows_looked_up(graph: StepGraph, select: Step) -> _Fused | None:
-    """The rows of a table, reduced to one for each example; zeros where it had no id."""
+    """Return the rows of a table, reduced to one for each example; zeros where it had no id."""
     if not isinstance(select.function, RowsUnless) or select.arguments[1] != select.arguments[2]:
         return None
     flags, _, reduced = select.arguments
@@ -251,7 +251,7 @@ _REDUCTIONS = {
 
 
 def _gradient_spread(graph: StepGraph, spread: Step) -> _Fused | None:
-    """The gradients of the rows of a table, from those of examples that had an id."""
+    """Return the gradients of the rows of a table, from those of examples that had an id."""
     if len(spread.arguments) != 4:
         return None
     _, places, segments, size = spread.arguments
@@ -262,7 +262,7 @@ def _gradient_spread(graph: StepGraph, spread: Step) -> _Fused | None:
 
 
 def _gradient_added_up(graph: StepGraph, total: Step) -> _Fused | None:
-    """The same where rows were added up."""
+    """Return the same where rows were added up."""
     if len(total.arguments) != 3:
         return None
     _, places, size = total.arguments

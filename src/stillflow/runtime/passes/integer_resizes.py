@@ -26,7 +26,7 @@ def resize_integers(graph: StepGraph) -> None:
 
 
 def _path(graph: StepGraph, step: Step) -> list[Step]:
-    """The steps that nobody else needs by which an image came, back to one that is no view."""
+    """Return the steps with no other consumer by which an image came, back to a non-view."""
     found: list[Step] = []
     while True:
         name = step.arguments[0] if step.arguments else None  # none where it is bound to fail

@@ -24,7 +24,7 @@ def fuse_normalizations(graph: StepGraph) -> None:
 
 
 def _norm_of(graph: StepGraph, step: Step, argument: int) -> Step | None:
-    """The normalization that gives an argument for `step` alone."""
+    """Return the normalization whose only consumer is `step`."""
     norm = graph.sole_producer(step, argument, batch_norm.train)
     return norm if norm is not None and norm.outputs[0] == step.arguments[argument] else None
 

@@ -27,7 +27,7 @@ class Call:
 
 
 def match(pattern: Call, graph: StepGraph, step: Step) -> list[Step] | None:
-    """The steps of a pattern that ends in `step`, from the last to the first; None without one."""
+    """Return the steps of a pattern that ends in `step`, last one first; None without one."""
     if not is_call_of(step, pattern.called):
         return None
     found = [step]
@@ -40,7 +40,7 @@ def match(pattern: Call, graph: StepGraph, step: Step) -> list[Step] | None:
 
 
 def match_argument(pattern: Call, graph: StepGraph, step: Step, argument: int) -> list[Step] | None:
-    """The steps of a pattern that ends in an argument made for `step` alone, the last one first."""
+    """Return the steps of a pattern that ends in an argument of `step` alone, last one first."""
     producer = graph.sole_producer(step, argument, pattern.called)
     if producer is not None:
         return match(pattern, graph, producer)

@@ -115,7 +115,7 @@ def run(graph: StepGraph, traced: bool, report: PlanReport | None = None) -> Non
 
 
 def in_loop(steps: list[Step], results: Sequence[str]) -> list[Step]:
-    """The steps of one part of a loop after the passes that are for loops.
+    """Return the steps of one part of a loop after the passes that are for loops.
 
     Args:
       steps: in the order in which they run.

@@ -83,7 +83,7 @@ def _input(argument: Any, merge: Step, graph: StepGraph) -> _Input:
 
 
 def _known_summary(argument: Any, content: Any) -> _Input:
-    """A summary of constants."""
+    """Return a summary of constants."""
     try:
         summary = Summary.FromString(content.item())
     except (DecodeError, ValueError):  # more than one, or none
@@ -208,7 +208,7 @@ def _fused(
 
 
 def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> list[Step]:
-    """Steps that count on a device, and bring the counts to the host."""
+    """Return steps that count on a device, and copy the counts to the host."""
     first = group[0]
     counts, brought = f"{first.outputs[0]}_counts", f"{first.outputs[0]}_brought"
     arguments = [Name(name) for name in shown]
@@ -223,7 +223,7 @@ def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> 
 
 
 def _of_counts(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[..., Any]:
-    """A function of counts of a device that gives messages, one for each tag."""
+    """Return a function from counts of a device to messages, one for each tag."""
     histograms = TaggedHistograms(tags)
 
     def summarize(counted: Any) -> Any:

@@ -147,7 +147,7 @@ def share_maxima(graph: StepGraph) -> None:
 
 
 def _pool(graph: StepGraph, gradient: Step, image: Any, geometry: Any) -> Step | None:
-    """The last maximum pool of an image with this geometry before a gradient."""
+    """Return the last maximum pool of an image with this geometry before a gradient."""
     kernels = (pool_kernels.max_pool, pool_kernels.max_pool_with_places)
     pools = [step for step in graph.consumers(image) if step.function in kernels]
     for step in reversed(pools):

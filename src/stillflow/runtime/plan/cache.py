@@ -35,11 +35,11 @@ class PlanCache(Generic[Plan]):
         return len(self._plans)
 
     def find(self, shapes: Shapes) -> Plan | None:
-        """The plan for exactly these shapes, if there is one."""
+        """Return the plan of exactly these shapes, if there is one."""
         return self._plans.get(shapes)
 
     def get(self, shapes: Shapes, make: Callable[[Shapes], Plan]) -> Plan:
-        """The plan to run these shapes.
+        """Return the plan for these shapes.
 
         Args:
           shapes: of all that is fed, without unknown sizes.

@@ -65,7 +65,7 @@ def make_plan(resources: Resources, request: PlanRequest) -> Callable[..., list[
 
 
 def _needed(request: PlanRequest) -> tuple[list[Operation], PlanRequest]:
-    """The operations to run, and the request in terms of them: calls of functions are inlined."""
+    """Return the operations to run, and the request in terms of them, with calls inlined."""
     outputs = [*request.tensors, *request.raw]
     targets = [*request.targets, *request.effects]
     needed = needed_ops(outputs, targets, request.feeds)
@@ -90,7 +90,7 @@ def _straight_plan(
     request: PlanRequest,
     report: PlanReport | None,
 ) -> Callable[..., list[Any]]:
-    """A plan as one straight function.
+    """Return a plan as one straight function.
 
     Raises:
       LateEntry, Unstructured, _FetchedInLoop: if it takes the dataflow executor.
@@ -137,7 +137,7 @@ def _traced(
 def _placed(
     graph: StepGraph, tracer: Tracer, fetched: list[Value], segments: Segments | None
 ) -> list[Step]:
-    """The steps in their final order and memory, those of a CUDA device captured together."""
+    """Return the steps in their final order and memory, with CUDA's captured together."""
     steps = graph.steps
     if segments is not None:
         steps = segments.in_order(steps, tracer.buffer_number)

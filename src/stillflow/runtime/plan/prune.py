@@ -27,7 +27,7 @@ def needed_ops(
 def reachable(
     tensors: Iterable[Tensor], targets: Iterable[Operation], fed: Collection[Tensor]
 ) -> set[Operation]:
-    """The operations that `tensors` and `targets` depend on, not looking behind fed tensors."""
+    """Return the operations that `tensors` and `targets` depend on, up to fed tensors."""
     makers = {tensor.op for tensor in fed}  # quicker to look up than the tensors
     stack = [t.op for t in tensors if t not in fed] + list(targets)
     found: set[Operation] = set(stack)

@@ -114,7 +114,7 @@ class StepGraph:
                 yield step
 
     def place(self, step: Step) -> int:
-        """The position of a step; compared with others, it tells which runs first."""
+        """Return the position of a step, comparable with others."""
         return self._places[id(step)]
 
     def producer(self, name: Any) -> Step | None:
@@ -122,7 +122,7 @@ class StepGraph:
         return self._producers.get(str(name))
 
     def consumers(self, name: Any) -> list[Step]:
-        """The steps that take a value, once for each time that they take it."""
+        """Return the consumers of a value, once for each use."""
         return self._consumers.get(str(name), [])
 
     def uses(self, name: Any) -> int:
@@ -130,7 +130,7 @@ class StepGraph:
         return len(self.consumers(name)) + self._returned[str(name)]
 
     def sole_producer(self, step: Step, argument: int, called: Called) -> Step | None:
-        """The plain call that makes an argument for this step alone, under the same condition."""
+        """Return the plain call of the same guard that makes an argument for this step alone."""
         if argument >= len(step.arguments):
             return None
         producer = self.shared_producer(step, argument, called)
@@ -139,14 +139,14 @@ class StepGraph:
         )
 
     def shared_producer(self, step: Step, argument: int, called: Called) -> Step | None:
-        """The plain call that makes an argument under the same condition; others may take it."""
+        """Return the plain call of the same guard that makes an argument, with any consumers."""
         producer = self._producers.get(str(step.arguments[argument]))
         if producer is None or producer.guard != step.guard or not is_call_of(producer, called):
             return None
         return producer
 
     def sole_consumer(self, step: Step, output: int, called: Called) -> Step | None:
-        """The only step that takes an output, if it is such a call under the same condition."""
+        """Return the only consumer of an output, if it is such a call of the same guard."""
         name = step.outputs[output]
         consumers = self.consumers(name)
         if self.uses(name) != 1 or not consumers or consumers[0].guard != step.guard:
@@ -172,22 +172,22 @@ class StepGraph:
         return not step.op.card.view or all(map(self.is_stable, step.inputs))
 
     def writers(self, first: Step, last: Step) -> list[Step]:
-        """The steps that may change a variable, from the first step on, before the last."""
+        """Return the steps that may change a variable, from the first step on, before the last."""
         begin = bisect_left(self._writers, self.place(first))
         end = bisect_left(self._writers, self.place(last))
         found = [step for number in self._writers[begin:end] for step in self._slots[number]]
         return [step for step in found if has_write(step)]
 
     def constant(self, name: Any) -> Any:
-        """The constant of this name; None for another value, and for what is no name."""
+        """Return the constant of this name; None for other values and other texts."""
         return self.constants.get(name) if isinstance(name, Name) else None
 
     def device_of(self, op: Operation) -> Any:
-        """The torch device that an operation computes on; None if all compute on the CPU."""
+        """Return the torch device of an operation; None if all compute on the CPU."""
         return None if self.moves is None else self.moves.device_of(op)
 
     def place_of(self, name: str) -> Any:
-        """The torch device that a value is on; None if it is not known, or all are on the CPU."""
+        """Return the torch device of a value; None if unknown, or if all are on the CPU."""
         return None if self.moves is None else self.moves.place(name)
 
     # ---- edits

@@ -67,7 +67,7 @@ def _conditions(graph: StepGraph) -> dict[str, Guard]:
 
 
 def _widened(guard: Guard, conditions: dict[str, Guard]) -> Guard:
-    """A condition with those of the flags in it."""
+    """Return a condition together with those of its flags."""
     more = [pair for flag, value in guard or () if value for pair in conditions.get(flag) or ()]
     return guard if not more else (*(guard or ()), *more)
 

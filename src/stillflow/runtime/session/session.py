@@ -417,7 +417,7 @@ class BaseSession:
             return self._traced
 
     def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
-        """The plan for these feed shapes, or one for any of those that were fed so far."""
+        """Return the plan for these feed shapes, or one for any of the shapes so far."""
 
         def make(shapes: Shapes) -> Any:
             self._placement.place_pruned(handler.tensors, handler.targets, feeds)

@@ -43,7 +43,7 @@ def _puts(op: Operation) -> bool:
 def sources_of(
     tensors: Sequence[Tensor], targets: Sequence[Operation], feeds: dict[Tensor, Dims]
 ) -> list[Operation]:
-    """The operations that a run may do first; none where nothing would be gained, or one cannot."""
+    """Return the operations that a run may do first; empty if there is no gain, or one cannot."""
     if not any(map(_takes, reachable(tensors, targets, feeds))):
         return []
     needed = needed_ops(tensors, targets, feeds)

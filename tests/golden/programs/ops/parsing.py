@@ -137,7 +137,7 @@ def sequence_examples(tf):
 
 
 def listed(tf, key, *lists):
-    """The bytes of a SequenceExample: a list of features, each a pair of a kind and its values."""
+    """Return the bytes of a SequenceExample: a list of features, pairs of a kind and values."""
     made = tf.train.SequenceExample()
     found = made.feature_lists.feature_list[key]
     for feature in lists:
@@ -150,7 +150,7 @@ def listed(tf, key, *lists):
 
 
 def in_context(tf, key, kind=None, values=()):
-    """The bytes of a SequenceExample whose context has one feature, of no kind if it is None."""
+    """Return the bytes of a SequenceExample with one context feature, without a kind if None."""
     made = tf.train.SequenceExample()
     feature = made.context.feature[key]
     if kind is not None:
