@@ -26,7 +26,7 @@ def network() -> Any:
         x = tf.placeholder(tf.float32, [None, 12, 12, 3], "images/x")
         y = tf.layers.conv2d(x, 4, 3, 2, "same", activation=tf.nn.relu, name="conv")
         y = tf.layers.max_pooling2d(y, 3, 2, "same")
-        y = tf.reshape(y, [tf.shape(y)[0], -1])
+        y = tf.reshape(y, [tf.shape(y)[0], 3 * 3 * 4])
         tf.nn.softmax(tf.layers.dense(y, 5, name="dense"), name="answer")
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())

@@ -336,3 +336,18 @@ def test_models_of_keras_go_out(tmp_path: Path) -> None:
         tf.keras.Sequential(layers).save(str(tmp_path / "model.h5"))
     arguments = [str(tmp_path / "model.h5"), "--to", "torch", "-o", str(tmp_path / "model")]
     assert export.main(arguments) == 0
+
+
+def test_layers_hold_the_scopes_inside_of_theirs() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 6, 6, 2], "x")
+        y = tf.contrib.layers.conv2d(
+            x, 3, 3, normalizer_fn=tf.contrib.layers.batch_norm,
+            normalizer_params={"is_training": False, "scale": True}, scope="block/conv",
+        )  # fmt: skip
+    with started(graph) as session:
+        model = to_torch(session, [x], [y])
+    assert isinstance(model.block.conv, torch.nn.Conv2d)
+    assert sorted(dict(model.named_parameters())) == [
+        "block.conv.BatchNorm.beta", "block.conv.BatchNorm.gamma", "block.conv.weight",
+    ]  # fmt: skip

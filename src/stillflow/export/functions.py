@@ -355,9 +355,6 @@ def _bases(kind: type) -> tuple[Any, ...]:
     return tuple(base for base in bases if base is not object)
 
 
-_MISSING = LazyModule("a module that is not imported")
-
-
 # ---- where functions stand
 
 
@@ -427,5 +424,7 @@ def _imported_inside(node: ast.AST) -> dict[str, Any]:
                 found[alias.asname or alias.name] = getattr(module, alias.name)
         elif isinstance(each, ast.Import):
             for alias in each.names:
-                found[alias.asname or alias.name] = sys.modules.get(alias.name, _MISSING)
+                if alias.name not in sys.modules:
+                    raise UnwritableError(f"the module {alias.name}")
+                found[alias.asname or alias.name] = sys.modules[alias.name]
     return found

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 _HWIO_TO_OIHW = (3, 2, 0, 1)
 _ADDITIONS = ("BiasAdd", "Add", "AddV2", "BiasAddV1")
+# Names that layers have for themselves.
+_ATTRIBUTES = frozenset({
+    "weight", "bias", "stride", "padding", "dilation", "groups", "in_channels", "out_channels",
+    "kernel_size", "transposed", "output_padding", "padding_mode", "in_features", "out_features",
+    "eps", "momentum", "affine", "track_running_stats", "num_features", "running_mean",
+    "running_var", "num_batches_tracked",
+})  # fmt: skip
 _LOOKUPS = ("Gather", "GatherV2", "ResourceGather")
 _NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
@@ -134,7 +141,9 @@ class LayerFinder:
         scope = scopes.pop()
         if scopes or not scope or self.scopes[scope] != len(parameters):
             return None
-        inner = any(other.startswith(f"{scope}/") for other in self.scopes)
+        start = f"{scope}/"
+        below = {each[len(start) :].split("/")[0] for each in self.scopes if each.startswith(start)}
+        inner = not below.isdisjoint(_ATTRIBUTES)  # others are modules inside of the layer
         key = naming.key_of(scope)
         return None if inner or key in self.keys or self._is_parameter(scope) else key
 

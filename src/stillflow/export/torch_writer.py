@@ -166,11 +166,12 @@ class ModelWriter:
         """Return the lines that make parameters, buffers, and the scopes around them."""
         lines: list[str] = []
         scopes: set[str] = set()
-        for key, made in self.members.items():
+        outer_first = sorted(self.members.items(), key=lambda item: item[0].count("."))
+        for key, made in outer_first:
             *path, name = key.split(".")
             for end in range(1, len(path) + 1):
                 scope = ".".join(path[:end])
-                if scope not in scopes:
+                if scope not in scopes and scope not in self.members:
                     scopes.add(scope)
                     lines.append(f"        self.{scope} = Scope()")
             home = ".".join(["self", *path])

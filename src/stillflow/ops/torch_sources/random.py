@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.torch_sources.parts import source_of, torch_name
+from stillflow.ops.torch_sources.parts import Text, source_of, torch_name
 
 
 def _options(node: Node) -> str:
@@ -31,8 +31,15 @@ def truncated_normal_source(node: Node, shape: Any) -> Any:
 
 @source_of("RandomUniformInt")
 def random_uniform_int_source(node: Node, shape: Any, least: Any, limit: Any) -> Any:
-    first, last = (each.number or f"int({each})" for each in (least, limit))
-    return f"torch.randint({first}, {last}, {shape.sizes}, {_options(node)})"
+    first, last = (Text(each.number or f"int({each})") for each in (least, limit))
+    dtype = Text(torch_name(node.outputs[0].dtype))
+    return node.call(_integers, first, last, Text(shape.sizes), dtype, Text("self.device"))
+
+
+def _integers(first: int, last: int, shape: Any, dtype: Any, device: Any) -> Any:
+    if 0 in shape:
+        return torch.empty(shape, dtype=dtype, device=device)
+    return torch.randint(first, last, shape, dtype=dtype, device=device)
 
 
 @source_of("RandomShuffle")
@@ -46,9 +53,15 @@ def _shuffled(x: Any) -> Any:
 
 @source_of("Multinomial")
 def multinomial_source(node: Node, logits: Any, count: Any) -> Any:
-    wanted = count.number or f"int({count})"
-    text = f"torch.multinomial(torch.softmax({logits}, -1), {wanted}, replacement=True)"
-    return text if node.output_dtype.name == "int64" else f"{text}.to(torch.int32)"
+    wanted = Text(count.number or f"int({count})")
+    return node.call(_classes, logits, wanted, Text(torch_name(node.output_dtype)))
+
+
+def _classes(logits: Any, count: int, dtype: Any) -> Any:
+    if not count:
+        return torch.empty((logits.shape[0], 0), dtype=dtype, device=logits.device)
+    found = torch.multinomial(torch.softmax(logits, -1), count, replacement=True)
+    return found.to(dtype)
 
 
 @source_of("RandomGamma")
