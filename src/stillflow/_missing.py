@@ -86,14 +86,14 @@ class _StandIn(type):
     def _decorate(cls, decorated: Any) -> Any:
         if isinstance(decorated, type):
             return decorated
-        return _refusing(decorated, cls._message)
+        return _raising(decorated, cls._message)
 
 
 def _setting_up(frame: FrameType) -> bool:
     return not frame.f_code.co_flags & _CO_OPTIMIZED
 
 
-def _refusing(function: Callable[..., Any], message: str) -> Callable[..., Any]:
+def _raising(function: Callable[..., Any], message: str) -> Callable[..., Any]:
     import functools
 
     @functools.wraps(function)

@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         print("\n".join(_lines(report, flags.all)))
     if report["unreadable"] and len(report["unreadable"]) == len(report["files"]):
         return 2
-    return int(any(not entry["optional"] for entry in _lacking(report)))
+    return int(any(not entry["optional"] for entry in _missing(report)))
 
 
 def check(files: list[str]) -> dict[str, Any]:
@@ -104,12 +104,12 @@ def check(files: list[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _lacking(report: dict[str, Any]) -> list[dict[str, Any]]:
+def _missing(report: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in report["names"] if entry["status"] != SUPPORTED]
 
 
 def _lines(report: dict[str, Any], everything: bool) -> list[str]:
-    entries, lacking = report["names"], _lacking(report)
+    entries, lacking = report["names"], _missing(report)
     counted = f"{_count(report['files'], 'file')}, {_count(entries, 'name')} of TensorFlow"
     lines = [f"{counted}, {len(entries) - len(lacking)} supported"]
     width = max((len(entry["name"]) for entry in (entries if everything else lacking)), default=0)

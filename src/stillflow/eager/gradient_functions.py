@@ -18,7 +18,7 @@ from stillflow.variables.resource_variable import is_resource_variable
 Function = Callable[..., Any]
 
 
-def _refuse_nothing(result: Any, f: Function) -> None:
+def _reject_none(result: Any, f: Function) -> None:
     if result is None:
         name = getattr(f, "__name__", repr(f))
         raise ValueError(
@@ -49,7 +49,7 @@ def implicit_val_and_grad(f: Function) -> Function:
     def grad_fn(*args: Any, **kwds: Any) -> Any:
         with tapes.recording(tapes.Tape()) as tape:
             value = f(*args, **kwds)
-            _refuse_nothing(value, f)
+            _reject_none(value, f)
         variables = tape.watched_variables()
         if not variables:
             raise ValueError(
@@ -133,7 +133,7 @@ def make_vjp(f: Function, params: Any = None, persistent: bool = True) -> Functi
             for source in sources:
                 tape.watch(source)
             result = f(*given)
-            _refuse_nothing(result, f)
+            _reject_none(result, f)
             result = nest.map_structure(identity, result)
 
         def vjp(dy: Any = None) -> Any:

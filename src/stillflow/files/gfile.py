@@ -147,7 +147,7 @@ def recursive_create_dir(dirname: Any) -> None:
     recursive_create_dir_v2(dirname)
 
 
-def _refuse_existing(name: str, overwrite: bool) -> None:
+def _check_new(name: str, overwrite: bool) -> None:
     if not overwrite and file_exists_v2(name):
         raise errors.already_exists("file already exists")
 
@@ -165,7 +165,7 @@ def copy_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
       AlreadyExistsError: If there is one and `overwrite` is false.
     """
     source, target = name_of(src), name_of(dst)
-    _refuse_existing(target, overwrite)
+    _check_new(target, overwrite)
     origin, destination = file_system(source), file_system(target)
     entry = origin.entry(source)
     if entry.is_directory:
@@ -199,7 +199,7 @@ def rename_v2(src: Any, dst: Any, overwrite: bool = False) -> None:
       UnimplementedError: If the names lead to different file systems.
     """
     source, target = name_of(src), name_of(dst)
-    _refuse_existing(target, overwrite)
+    _check_new(target, overwrite)
     system, other = file_system(source), file_system(target)
     if getattr(system, "scheme", "") != getattr(other, "scheme", ""):
         raise errors.unimplemented(f"Renaming {source} to {target} not implemented")

@@ -115,7 +115,7 @@ def graph_of(values: Sequence[Any]) -> Graph:
                 continue
             if item.op.graph is not default:
                 if default.runs_at_once:
-                    _refuse_outside(item)
+                    _check_eager(item)
                 if default._building_function:
                     return default
                 if first is not None:
@@ -136,7 +136,7 @@ def has_symbolic(values: Sequence[Any]) -> bool:
     return False
 
 
-def _refuse_outside(tensor: Tensor) -> None:
+def _check_eager(tensor: Tensor) -> None:
     """Raise an error for a symbolic tensor in eager execution, except in a Keras graph."""
     if getattr(tensor.op.graph, "name", None) != "keras_graph":
         raise TypeError(

@@ -112,15 +112,15 @@ def _of_numpy(value: Any, dtype: DType | None) -> Array:
     kind = value.dtype.kind
     if kind in "mM":
         name = "NPY_DATETIME" if kind == "M" else "NPY_TIMEDELTA"
-        _refuse_array(f"numpy type: {name}")
+        _reject_array(f"numpy type: {name}")
     if kind == "O" or dtype is dtypes.string:
         strange = next((x for x in np.ravel(value).tolist() if not isinstance(x, (str, bytes))), "")
         if strange != "":
-            _refuse_array(f"object type {type(strange).__name__}")
+            _reject_array(f"object type {type(strange).__name__}")
     return as_array(value, dtype)
 
 
-def _refuse_array(what: str) -> NoReturn:
+def _reject_array(what: str) -> NoReturn:
     raise ValueError(f"Failed to convert a NumPy array to a Tensor (Unsupported {what}).")
 
 
@@ -132,19 +132,19 @@ def _flat(value: Any) -> tuple[list[int], list[Any]]:
         if any(isinstance(row, Tensor) for row in level):
             raise TypeError("List of Tensors when single Tensor expected")
         if not all(map(_is_sequence, level)):
-            _refuse_ragged()
+            _reject_ragged()
         rows = [_members(row) for row in level]
         if not rows[0]:  # the others are not looked at
             return [*dims, 0], []
         if len(set(map(len, rows))) > 1:
-            _refuse_ragged()
+            _reject_ragged()
         dims.append(len(rows[0]))
         level = list(chain.from_iterable(rows))
     return dims, [leaf[()] if isinstance(leaf, np.ndarray) and not leaf.ndim else leaf
                   for leaf in level]  # fmt: skip
 
 
-def _refuse_ragged() -> NoReturn:
+def _reject_ragged() -> NoReturn:
     raise ValueError("Can't convert non-rectangular Python sequence to Tensor.")
 
 
@@ -169,13 +169,13 @@ def _members(row: Any) -> list[Any]:
     # A series of pandas iterates over numbers of Python, where TensorFlow looks at NumPy's.
     members = [*(row.to_numpy() if hasattr(row, "to_numpy") and row.ndim == 1 else row)]
     if len(members) != len(row):
-        _refuse_ragged()
-    if _lacks_first(row):  # then TensorFlow does not see the type, but numbers only
+        _reject_ragged()
+    if _has_no_first(row):  # then TensorFlow does not see the type, but numbers only
         return [float(x) if isinstance(x, np.floating) else x for x in members]
     return members
 
 
-def _lacks_first(row: Any) -> bool:
+def _has_no_first(row: Any) -> bool:
     """Return True if a pandas series has no label 0, by which numbers are found."""
     index: Any = getattr(row, "index", None)
     return getattr(index, "inferred_type", None) == "integer" and 0 not in index

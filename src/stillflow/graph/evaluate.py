@@ -75,7 +75,7 @@ def _evaluate(op: Operation, visited: set[Operation]) -> None:
         if _settled(top) or top in visited:
             stack.pop()
             continue
-        waiting = [] if _told_by_shapes(top) else _unsettled_inputs(top, visited)
+        waiting = [] if _known_by_shapes(top) else _unsettled_inputs(top, visited)
         if waiting is None:
             visited.add(stack.pop())
         elif waiting:
@@ -117,7 +117,7 @@ def _is_small(tensor: Tensor) -> bool:
     return count is None or count <= MAX_ELEMENTS
 
 
-def _told_by_shapes(op: Operation) -> bool:
+def _known_by_shapes(op: Operation) -> bool:
     """Return True if static shapes alone determine the values of the op."""
     return op.type in _OF_SHAPES and all(
         tensor._dims is not None and None not in tensor._dims for tensor in op._inputs

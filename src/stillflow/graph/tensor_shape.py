@@ -47,7 +47,7 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     return Dimension(None) if shape._dims is None else Dimension(shape._dims[index])
 
 
-def _refuse_true_division(left: str, right: str) -> TypeError:
+def _reject_true_division(left: str, right: str) -> TypeError:
     return TypeError(
         f"unsupported operand type(s) for /: '{left}' and '{right}', please use // instead"
     )
@@ -199,13 +199,13 @@ class Dimension:
     __div__ = __floordiv__
 
     def __rdiv__(self, other: Any) -> Dimension:
-        raise _refuse_true_division(type(other).__name__, "Dimension")
+        raise _reject_true_division(type(other).__name__, "Dimension")
 
     def __truediv__(self, other: Any) -> Dimension:
-        raise _refuse_true_division("Dimension", type(other).__name__)
+        raise _reject_true_division("Dimension", type(other).__name__)
 
     def __rtruediv__(self, other: Any) -> Dimension:
-        raise _refuse_true_division(type(other).__name__, "Dimension")
+        raise _reject_true_division(type(other).__name__, "Dimension")
 
     def __mod__(self, other: Any) -> Dimension:
         value = as_dimension(other)._value

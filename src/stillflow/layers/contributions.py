@@ -62,7 +62,7 @@ _REGULARIZED = (
 )
 
 
-def _refuse_in_branch(tensor: Any, method: str) -> None:
+def _check_not_in_branch(tensor: Any, method: str) -> None:
     """Raise an error for a tensor of a branch or loop, which nothing outside of it can use.
 
     Raises:
@@ -138,7 +138,7 @@ class Contributions:
         ]
         for loss in found:
             if loss is not None and not callable(loss):
-                _refuse_in_branch(loss, "add_loss")
+                _check_not_in_branch(loss, "add_loss")
                 loss = _tagged(loss, inputs)
                 of_this_call = in_function() or not is_symbolic(loss)
                 if of_this_call and not call_context.in_call:
@@ -206,7 +206,7 @@ class Contributions:
                 "inputs), name='mean_activation', aggregation='mean')`"
             )
         name = name if made_by is None else made_by.name
-        _refuse_in_branch(value, "add_metric")
+        _check_not_in_branch(value, "add_metric")
         symbolic = is_symbolic(value)
         if call_context.in_call and (in_function() or not symbolic):
             self._add_metric_at_once(value, made_by, name)
@@ -248,7 +248,7 @@ class Contributions:
             return
         with name_scope("ActivityRegularizer"):
             for output in nest.flatten(outputs):
-                _refuse_in_branch(output, "activity_regularizer")
+                _check_not_in_branch(output, "activity_regularizer")
                 loss = self._activity_regularizer(output)
                 batch_size = cast(shape(output)[0], loss.dtype)
                 self.add_loss(loss / batch_size, inputs=inputs)

@@ -37,7 +37,7 @@ def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda y, x: function(x, y)
 
 
-def _refuse_bool(x: RaggedTensor) -> bool:
+def _reject_bool(x: RaggedTensor) -> bool:
     raise TypeError("RaggedTensor may not be used as a boolean.")
 
 
@@ -48,4 +48,4 @@ def attach() -> None:
     for operator, function in _BINARY.items():
         setattr(RaggedTensor, f"__r{operator}__", _reflected(function))
     for name in ("__bool__", "__nonzero__"):
-        setattr(RaggedTensor, name, _refuse_bool)
+        setattr(RaggedTensor, name, _reject_bool)

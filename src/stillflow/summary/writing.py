@@ -257,7 +257,7 @@ def summary_scope(
         yield f"{outer}/{name}" if outer else name, scope
 
 
-def _step_or_refuse(step: Any) -> Any:
+def _required_step(step: Any) -> Any:
     step = recording.get_step() if step is None else step
     if step is None:
         raise ValueError("No step set via 'step' argument or tf.summary.experimental.set_step()")
@@ -269,7 +269,7 @@ def _write_v2(default_name: str, name: str | None, step: Any, operation: Callabl
         writer = state.writer
         if writer is None:
             return tf.constant(False)
-        step = _step_or_refuse(step)
+        step = _required_step(step)
 
         def record() -> Any:
             with tf.device("cpu:0"):

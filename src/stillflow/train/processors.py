@@ -33,7 +33,7 @@ class _OptimizableVariable:
         with get_default_graph().control_dependencies([update_op]):
             return variable.assign(variable.constraint(variable))
 
-    def _refuse_constraint(self) -> None:
+    def _reject_constraint(self) -> None:
         if self._v.constraint is not None:
             raise RuntimeError("Cannot use a constraint function on a sparse variable.")
 
@@ -52,7 +52,7 @@ class _RefVariableProcessor(_OptimizableVariable):
             return self._constrained(optimizer._apply_dense(g, self._v))
         if not isinstance(g, IndexedSlices):
             raise AssertionError("Gradient ", g, " is neither a tensor nor IndexedSlices.")
-        self._refuse_constraint()
+        self._reject_constraint()
         return optimizer._apply_sparse_duplicate_indices(g, self._v)
 
 
@@ -61,7 +61,7 @@ class _DenseResourceVariableProcessor(_OptimizableVariable):
 
     def update_op(self, optimizer: Any, g: Any) -> Any:
         if isinstance(g, IndexedSlices):
-            self._refuse_constraint()
+            self._reject_constraint()
             return optimizer._resource_apply_sparse_duplicate_indices(g.values, self._v, g.indices)
         return self._constrained(optimizer._resource_apply_dense(g, self._v))
 

@@ -275,7 +275,7 @@ class HookedSession(WrappedSession):
             if request.fetches is not None:
                 wanted[hook] = request.fetches
             if request.feed_dict:
-                _refuse_both(hook_feeds, request.feed_dict, "Same tensor is fed by two hooks.")
+                _check_disjoint(hook_feeds, request.feed_dict, "Same tensor is fed by two hooks.")
                 hook_feeds.update(request.feed_dict)
             if request.options:
                 _merge_options(options, request.options)
@@ -283,12 +283,12 @@ class HookedSession(WrappedSession):
             return feeds
         if not feeds:
             return hook_feeds
-        _refuse_both(feeds, hook_feeds, "Same tensor is fed by a SessionRunHook and user.")
+        _check_disjoint(feeds, hook_feeds, "Same tensor is fed by a SessionRunHook and user.")
         hook_feeds.update(feeds)
         return hook_feeds
 
 
-def _refuse_both(one: dict[Any, Any], other: dict[Any, Any], message: str) -> None:
+def _check_disjoint(one: dict[Any, Any], other: dict[Any, Any], message: str) -> None:
     both = set(one) & set(other)
     if both:
         raise RuntimeError(f"{message} Conflict(s): {list(both)}")

@@ -575,7 +575,7 @@ def _refuse(operator: str, advice: str) -> Any:
     return in_place
 
 
-def _refuse_in_place_operators(kind: Any) -> None:
+def _reject_in_place_operators(kind: Any) -> None:
     for symbol, name, verb in (("+", "iadd", "add"), ("-", "isub", "sub")):
         advice = (
             f"variable.assign_{verb}(value) to modify the variable value and variable = variable "
@@ -590,6 +590,6 @@ def _refuse_in_place_operators(kind: Any) -> None:
         setattr(kind, f"__{name}__", _refuse(symbol, advice))
 
 
-_refuse_in_place_operators(BaseResourceVariable)
+_reject_in_place_operators(BaseResourceVariable)
 register_tensor_conversion_function(BaseResourceVariable, _convert)
 casts.resource_variable_types = (ResourceVariable,)

@@ -126,7 +126,7 @@ class Network(Layer):
         outer = parent._scope if parent else self._default_parent_variable_scope
         with tf.variable_scope(outer) as opened:
             if f"{opened.name}/{self._name}" in self._variable_scope_counts_on_init:
-                self._refuse_name()
+                self._reject_name()
             with tf.variable_scope(None, use_resource=True, default_name=self._name) as own:
                 self._scope = own
                 self._check_scope(parent)
@@ -136,7 +136,7 @@ class Network(Layer):
     def _check_scope(self, parent: Any) -> None:
         prefix, slash, name = self._scope.name.rpartition("/")
         if name != self._name:
-            self._refuse_name()
+            self._reject_name()
         if parent and prefix != parent.scope_name:
             raise ValueError(
                 "Network variable names must match a nesting of sub-Network names. Expected "
@@ -147,7 +147,7 @@ class Network(Layer):
         if not parent and slash:
             self._name = self._scope.name
 
-    def _refuse_name(self) -> NoReturn:
+    def _reject_name(self) -> NoReturn:
         raise ValueError(
             f"A Network named '{self._name}' already exists (or a variable_scope was created with "
             "this name). Names must be unique."

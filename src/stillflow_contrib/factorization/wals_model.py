@@ -252,7 +252,7 @@ class WALSModel:
     ) -> tuple[Any, Any, Any, Any, Any]:
         """Solves for factors of the left side; `weights`, if given, replace those of the model."""
         assert isinstance(sp_input, tf.SparseTensor)
-        observed, factors = _numbered_anew(sp_input, transposed, right)
+        observed, factors = _renumbered(sp_input, transposed, right)
         gramian = right.gramian_cache
         new, row_weights, col_weights = self._solve(
             left, right, observed, factors, gramian, weights
@@ -346,7 +346,7 @@ class WALSModel:
         return loss, regularization, sum_weights
 
 
-def _numbered_anew(sp_input: Any, transposed: bool, right: Side) -> tuple[_Observed, Any]:
+def _renumbered(sp_input: Any, transposed: bool, right: Side) -> tuple[_Observed, Any]:
     """Return the entries with consecutive numbers of rows and columns, and their factors."""
     row_ids, col_ids = tf.split(value=sp_input.indices, num_or_size_splits=2, axis=1)
     rows, row_places = tf.unique(row_ids[:, 0])

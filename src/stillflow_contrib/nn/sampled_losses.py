@@ -100,7 +100,7 @@ def rank_sampled_softmax_loss(
                 true_classes=labels, num_true=num_true, num_sampled=num_sampled, unique=True,
                 range_max=num_classes,
             )  # fmt: skip
-        kept = _likeliest(
+        kept = _most_likely(
             weights, biases, inputs, sampled_values, num_resampled, resampling_temperature,
             partition_strategy,
         )  # fmt: skip
@@ -112,7 +112,7 @@ def rank_sampled_softmax_loss(
         )  # fmt: skip
 
 
-def _likeliest(
+def _most_likely(
     weights: Any, biases: Any, inputs: Any, sampled_values: Any, count: int, temperature: Any,
     partition_strategy: str,
 ) -> tuple[Any, Any, Any]:  # fmt: skip

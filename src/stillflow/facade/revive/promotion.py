@@ -35,7 +35,7 @@ def fitted(value: Any, other: Any) -> Any:
     if not _CHANGED or (isinstance(value, np.ndarray) and value.ndim):
         return value
     if isinstance(other, np.ndarray) and other.ndim:
-        return _beside_array(value, other.dtype)
+        return _with_array(value, other.dtype)
     if type(value) in _PYTHON and _is_number(other):
         return _as_number(value)
     return value
@@ -79,7 +79,7 @@ def _as_number(value: Any) -> Any:
     return _PYTHON[type(value)](value)
 
 
-def _beside_array(value: Any, dtype: np.dtype[Any]) -> Any:
+def _with_array(value: Any, dtype: np.dtype[Any]) -> Any:
     """Convert a number that is combined with an array of a type."""
     own = type(value) in _PYTHON
     if dtype.kind not in _RANK or not (own or _is_number(value)):

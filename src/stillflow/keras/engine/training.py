@@ -101,7 +101,7 @@ class Training:
             "initial_epoch": initial_epoch, "validation_freq": validation_freq,
             "steps_name": "steps_per_epoch",
         }  # fmt: skip
-        _refuse_iterators(x)
+        _reject_iterators(x)
         if self._distribution_strategy:
             return distributed.fit(self, x, y, given)
         x, y, sample_weight, validation_data = held_values((x, y, sample_weight, validation_data))
@@ -111,7 +111,7 @@ class Training:
             source: Source = self._generator_source(
                 x, steps_per_epoch, TRAIN, class_weight, shuffle=shuffle, **reading
             )
-            validation = self._validation_beside(
+            validation = self._validation_during_training(
                 source, validation_data, validation_steps, reading, verbose
             )
             return self._loop(TRAIN, source, validation=validation, **run)
@@ -158,7 +158,7 @@ class Training:
         """
         self._check_compiled()
         self._check_call_arguments("evaluate")
-        _refuse_iterators(x)
+        _reject_iterators(x)
         if self._distribution_strategy:
             given = {
                 "batch_size": batch_size, "steps": steps, "sample_weight": sample_weight,
@@ -198,7 +198,7 @@ class Training:
           See `fit`.
         """
         self._check_call_arguments("predict")
-        _refuse_iterators(x)
+        _reject_iterators(x)
         if self._distribution_strategy:
             given = {
                 "batch_size": batch_size, "steps": steps, "verbose": verbose,
@@ -353,7 +353,7 @@ class Training:
         held_out = self._standardize_user_data(*parts, batch_size=batch_size)
         return functools.partial(self._validate_arrays, held_out, batch_size, steps)
 
-    def _validation_beside(
+    def _validation_during_training(
         self, source: Any, data: Any, steps: Any, reading: Any, verbose: int
     ) -> Any:
         """Return validation during training on a generator: it is shown too, without shuffling."""
@@ -372,9 +372,9 @@ class Training:
         """Return the same over a dataset, whose nodes are added once and not after every epoch."""
         data, batch_size, steps = validation.args
         source = self._source(data, batch_size, steps, TEST, steps_name="validation_steps")
-        return functools.partial(self._validate_anew, source, itertools.count())
+        return functools.partial(self._validate_again, source, itertools.count())
 
-    def _validate_anew(self, source: Any, counter: Iterator[int], callbacks: Any) -> Any:
+    def _validate_again(self, source: Any, counter: Iterator[int], callbacks: Any) -> Any:
         if next(counter):
             source.begin_anew()
         return self._loop(TEST, source, callbacks=callbacks, steps_name="validation_steps")
@@ -427,7 +427,7 @@ def _is_one_batch(x: Any) -> bool:
     return tf.is_tensor(x) and not (composites.is_composite(x) and tf.executing_eagerly())
 
 
-def _refuse_iterators(x: Any) -> None:
+def _reject_iterators(x: Any) -> None:
     if datasets.is_iterator(x):
         raise ValueError(
             "For performance reasons Keras `fit`, `evaluate` and`predict` accept tf.data `Datasets`"

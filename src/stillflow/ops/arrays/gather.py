@@ -237,7 +237,7 @@ def _take_handles(params: Any, indices: Any, axis: int) -> Any:
     return taken if taken.ndim else taken.item()
 
 
-def _taker(dtype: DType) -> Callable[..., Any]:
+def _gather_kernel(dtype: DType) -> Callable[..., Any]:
     if is_handle(dtype):
         return _take_handles
     return take_strings if dtype == dtypes.string else moving(dtype, take)
@@ -245,7 +245,7 @@ def _taker(dtype: DType) -> Callable[..., Any]:
 
 @gather_op.kernel
 def gather_kernel(node: Node) -> Any:
-    return node.call(_taker(node.Tparams), *node.inputs, 0)
+    return node.call(_gather_kernel(node.Tparams), *node.inputs, 0)
 
 
 @gather_v2_op.kernel
@@ -253,7 +253,7 @@ def gather_v2_kernel(node: Node) -> Any:
     value, batch_dims = node.value(2), node.batch_dims
     params, indices = node.inputs[0], node.inputs[1]
     ranks = [dims_lib.rank(node.dims(index)) for index in (0, 1)]
-    one = _taker(node.Tparams)
+    one = _gather_kernel(node.Tparams)
     if value is not None and None not in ranks:
         axis, batch_dims = _check_axes(ranks[0], ranks[1], int(value), batch_dims)  # type: ignore[arg-type]
         if batch_dims:
@@ -275,7 +275,7 @@ def resource_gather_kernel(node: Node) -> Any:
     batch_dims = node.batch_dims
     dtype = node.op.attrs["dtype"]
     if not batch_dims:
-        one = _taker(dtype)
+        one = _gather_kernel(dtype)
         return lambda handle, indices: one(handle.read(), indices, 0)
     batched = moving(dtype, take_in_batches)
     return lambda handle, indices: batched(handle.read(), indices, batch_dims, batch_dims)
@@ -300,7 +300,7 @@ def reshape_quietly(tensor: Any, to: Any) -> Tensor:
         return reshape(tensor, to)
 
 
-def _shape_beside(params: Tensor) -> Tensor:
+def _shape_in_place(params: Tensor) -> Tensor:
     """Return the shape of a table, made where the table is.
 
     It may exceed 32 bits until it is cast.
@@ -314,7 +314,7 @@ def _shape_beside(params: Tensor) -> Tensor:
 @gather_op.gradient
 def gather_gradient(node: Node, grad: Any) -> Any:
     params, indices = node.inputs
-    return [_rows_gradient(grad, indices, _shape_beside(params)), None]
+    return [_rows_gradient(grad, indices, _shape_in_place(params)), None]
 
 
 @resource_gather_op.gradient
@@ -328,7 +328,7 @@ def resource_gather_gradient(node: Node, grad: Any) -> Any:
 @gather_v2_op.gradient
 def gather_v2_gradient(node: Node, grad: Any) -> Any:
     params, indices, axis = node.inputs
-    params_shape = _shape_beside(params)
+    params_shape = _shape_in_place(params)
     count = expand_dims(size(indices), 0)
     batch_dims = node.batch_dims
     if batch_dims < 0:

@@ -219,7 +219,7 @@ def _read_all(reader: Any, names: list[bytes], specs: list[str], numbers: list[i
         entries = reader.entries(names)
         stored = [entry.number for entry in entries]
         if stored != numbers:
-            _refuse_types(names, stored, numbers)
+            _check_types(names, stored, numbers)
         largest = max(entry.size for entry in entries)
         found = reader.lookup_small([name for name, spec in zip(names, specs) if not spec])
 
@@ -238,7 +238,7 @@ def _read_all(reader: Any, names: list[bytes], specs: list[str], numbers: list[i
     return arrays
 
 
-def _refuse_types(names: list[bytes], stored: list[int], expected: list[int]) -> None:
+def _check_types(names: list[bytes], stored: list[int], expected: list[int]) -> None:
     """Says which tensors are of other types, all in one message."""
     wrong = [
         f"tensor_name = {name.decode(errors='replace')}; expected dtype "

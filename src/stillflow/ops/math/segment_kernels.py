@@ -185,11 +185,11 @@ def check_sorted(ids: Any, rows: int | None = None) -> int:
     if rows <= 0:
         raise invalid("segment ids must be >= 0")
     if ids[0] < 0 or last > rows or torch.any(ids[1:] < ids[:-1]):
-        _refuse_unsorted(ids.tolist(), rows)
+        _check_sorted(ids.tolist(), rows)
     return rows
 
 
-def _refuse_unsorted(ids: list[int], rows: int) -> None:
+def _check_sorted(ids: list[int], rows: int) -> None:
     """Raise TF's error for the first unsorted segment."""
     for current, following in zip(ids, [*ids[1:], None]):
         if following == current:

@@ -105,7 +105,7 @@ def sparse_column(
     starts = np.searchsorted(ascending, np.arange(count + 1))
     used = features[: starts[-1]]
     places = _places(used, indices)
-    _refuse_twice(ascending[: starts[-1]], places)
+    _check_distinct(ascending[: starts[-1]], places)
     if values is None:
         values = np.ones(len(used), np.float32)
     weights = weights.reshape(-1)
@@ -128,7 +128,7 @@ def _places(features: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return order[places]
 
 
-def _refuse_twice(examples: np.ndarray, places: np.ndarray) -> None:
+def _check_distinct(examples: np.ndarray, places: np.ndarray) -> None:
     if not len(places):
         return
     pairs = examples * (places.max() + 1)
