@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from stillflow.runtime.resources import Resources
 
 # Functions of libraries: how they are compiled, and how their random streams begin again.
-compile_function: Hook[Callable[..., Any]] = Hook("runtime.facts.compile_function")
-restart_functions: Hook[Callable[..., None]] = Hook("runtime.facts.restart_functions")
+compile_function: Hook[Callable[..., Any]] = Hook("runtime.plan.facts.compile_function")
+restart_functions: Hook[Callable[..., None]] = Hook("runtime.plan.facts.restart_functions")
 
 
 class Facts:
