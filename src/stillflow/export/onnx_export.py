@@ -108,8 +108,22 @@ def _converted(
         logging.getLogger("torch.onnx").setLevel(level)
     assert made is not None
     message = made.model_proto
+    _name_dimensions(message, dynamic or {})
     message.producer_name, message.producer_version = "stillflow", __stillflow_version__
     return message
+
+
+def _name_dimensions(message: Any, names: Names) -> None:
+    """Give the sizes that may change the names that were asked for."""
+    new: dict[str, str] = {}
+    for each in message.graph.input:
+        for place, name in names.get(each.name, {}).items():
+            new[each.type.tensor_type.shape.dim[place].dim_param] = name
+    graph = message.graph
+    for each in (*graph.input, *graph.output, *graph.value_info):
+        for dim in each.type.tensor_type.shape.dim:
+            if dim.dim_param in new:
+                dim.dim_param = new[dim.dim_param]
 
 
 def _runner(message: Any, inputs: Sequence[Any]) -> Any:
