@@ -351,3 +351,14 @@ def test_layers_hold_the_scopes_inside_of_theirs() -> None:
     assert sorted(dict(model.named_parameters())) == [
         "block.conv.BatchNorm.beta", "block.conv.BatchNorm.gamma", "block.conv.weight",
     ]  # fmt: skip
+
+
+def test_random_numbers_are_named_where_outputs_differ() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [100], "x")
+        y = tf.add(x, tf.random_normal([100], seed=1), name="y")
+    with tf.Session(graph=graph) as session:
+        with pytest.raises(ExportError, match="random_normal/RandomStandardNormal draws random"):
+            to_torch(session, [x], [y])
+        model = to_torch(session, [x], [y], verify=False)
+    assert 0.5 < model(torch.zeros(100)).std() < 1.5

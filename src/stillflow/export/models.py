@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -110,7 +111,13 @@ def _load_meta_graph(model: OpenModel, meta: str, prefix: str) -> None:
     saver = import_meta_graph(meta, clear_devices=True)
     if saver is None:
         saver = Saver()
-    saver.restore(model.session, prefix)
+    saver.restore(model.session, _sharded(prefix))
+
+
+def _sharded(prefix: str) -> str:
+    """Return a checkpoint's name; of old ones in several files, the pattern of these."""
+    shards = glob.glob(f"{glob.escape(prefix)}-00000-of-?????")
+    return f"{prefix}-?????-of-{shards[0][-5:]}" if shards else prefix
 
 
 def _load_saved_model(model: OpenModel, path: str, tags: Sequence[str], signature: str) -> None:

@@ -27,12 +27,14 @@ class Comparison:
       differences: the largest difference of each output, over the larger of 1 and its largest
         value.
       problems: why outputs cannot be compared.
+      draws: an operation that draws random numbers, if there is one.
     """
 
     inputs: dict[str, np.ndarray]
     outputs: dict[str, np.ndarray]
     differences: dict[str, float] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    draws: str = ""
 
     @property
     def largest(self) -> float:
@@ -50,9 +52,10 @@ class Comparison:
         if self.problems:
             return f"the exported model differs: {'; '.join(self.problems)}"
         verdict = "agrees with" if self.equal else "differs from"
+        reason = f"; {self.draws} draws random numbers, which differ from run to run"
         return (
             f"the exported model {verdict} the session: largest difference {self.largest:.3g}"
-            f" (tolerance {TOLERANCE:g})"
+            f" (tolerance {TOLERANCE:g}){reason if self.draws and not self.equal else ''}"
         )
 
 
@@ -138,6 +141,7 @@ def compare(
         {tensor.name: array for tensor, array in fed.items()},
         {tensor.name: np.asarray(value) for tensor, value in zip(fetched, expected, strict=True)},
     )
+    comparison.draws = _random_operation(program)
     try:
         with torch.no_grad():
             given = run(*[_as_torch(array) for array in fed.values()])
@@ -148,6 +152,17 @@ def compare(
     for (name, wanted), value in zip(comparison.outputs.items(), results, strict=True):
         _compare_one(comparison, name, wanted, as_array(value))
     return comparison
+
+
+def _random_operation(program: Program) -> str:
+    """Return the name of an operation that draws random numbers while the model rests, or ""."""
+    for step in program.steps:
+        card = None if step.op is None else step.op.card
+        if card is None or not card.signature.is_stateful or card.handle or card.gives:
+            continue
+        if step.op is not None and step.kind == "call" and not step.guard:
+            return step.op.name
+    return ""
 
 
 def _as_torch(array: np.ndarray) -> Any:
