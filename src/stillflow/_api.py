@@ -2709,6 +2709,7 @@ TABLE = {
     "executing_eagerly": "graph.eager_mode:executing_eagerly",
     "exp": "ops.math.unary:exp",
     "expand_dims": "ops.arrays.shape:expand_dims",
+    "experimental.function_executor_type": "functional.executors:function_executor_type",
     "experimental.output_all_intermediates": "ops.functional.intermediates:output_all_intermediates",
     "expm1": "ops.math.unary:expm1",
     "extract_image_patches": "ops.image.patches:extract_image_patches",

@@ -18,6 +18,7 @@ from stillflow.eager.devices_and_modes import (
     set_execution_mode,
 )
 from stillflow.eager.placement_log import get_log_device_placement, set_log_device_placement
+from stillflow.functional.executors import function_executor_type
 from stillflow.graph.eager_mode import (
     ASYNC,
     DEVICE_PLACEMENT_EXPLICIT,
@@ -33,8 +34,9 @@ from stillflow.graph.eager_mode import (
 __all__ = [
     "ASYNC", "DEVICE_PLACEMENT_EXPLICIT", "DEVICE_PLACEMENT_SILENT",
     "DEVICE_PLACEMENT_SILENT_FOR_INT32", "DEVICE_PLACEMENT_WARN", "SYNC", "async_clear_error",
-    "async_wait", "eager_mode", "executing_eagerly", "execution_mode", "get_log_device_placement",
-    "graph_mode", "num_gpus", "set_execution_mode", "set_log_device_placement",
+    "async_wait", "eager_mode", "executing_eagerly", "execution_mode", "function_executor_type",
+    "get_log_device_placement", "graph_mode", "num_gpus", "set_execution_mode",
+    "set_log_device_placement",
 ]  # fmt: skip
 
 GRAPH_MODE, EAGER_MODE = 0, 1

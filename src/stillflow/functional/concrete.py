@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.errors import invalid_argument
+from stillflow.functional.executors import wanted_executor
 from stillflow.functional.placeholders import passed, placeholders, signature_of
 from stillflow.graph import tapes
 from stillflow.graph.dims import merge
@@ -378,6 +379,7 @@ def partitioned_call(
         Tout=[tensor.dtype for tensor in outputs],
         f=function.attribute(),
         config_proto=call_config() if config is None else config,
+        executor_type=wanted_executor(),
         name=None if outputs else "PartitionedFunctionCall",
     )
     op: Operation = made if isinstance(made, Operation) else made[0].op

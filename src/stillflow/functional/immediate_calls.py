@@ -9,6 +9,7 @@ from stillflow.eager import callbacks
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.eager.immediate import context, held_by, unshare
 from stillflow.functional.backward import Extended
+from stillflow.functional.executors import check_executor
 from stillflow.functional.recorded_calls import RecordedCalls
 from stillflow.graph import tapes
 from stillflow.graph.operation import Tensor
@@ -66,6 +67,7 @@ class ImmediateCalls:
 
     def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
         """Return the results for these arguments and captured tensors."""
+        check_executor(self.name)
         for variable in self._graph.watched_variables:
             tapes.variable_accessed(variable)
         recording = [tape for tape in tapes.active.tapes if tape.should_record(inputs)]

@@ -26,6 +26,9 @@ from stillflow.ops.control_flow.gradients import zeros_dtype
 from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.protos import NameAttrList
 
+# Kinds of executors that calls may ask for; all of them run alike.
+EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
+
 _PARTITIONED = """
     {}(args: [Tin]) -> output: [Tout]
     Tin: list(type) >= 0

@@ -29,6 +29,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.constants import const_op
 from stillflow.ops.control_flow.identity_and_group import identity_op
+from stillflow.ops.functional.cards import EXECUTORS
 from stillflow.ops.functional.nodes import disabled_rewriter_config
 from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.runtime.failures import as_op_error
@@ -45,9 +46,6 @@ _LOWERED = "_lower_using_switch_merge"
 
 # Take references: they are read in the branch that is taken.
 _BRANCHES = frozenset({"If", "StatelessIf", "Case"})
-
-# Kinds of executors that calls may ask for; plans run them all alike.
-_EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 
 
 class Scope:
@@ -427,7 +425,7 @@ def _call(inliner: Inliner, call: Call) -> Any:
 def _call_attribute(inliner: Inliner, call: Call) -> Any:
     """Return a node that names the function in its attribute `f`."""
     executor = call.op.attrs.get("executor_type", b"").decode()
-    if executor not in _EXECUTORS:
+    if executor not in EXECUTORS:
         raise errors.NotFoundError(
             call.op.node_def,
             call.op,
