@@ -53,7 +53,7 @@ def test_walks_through_trees():
     ("nodes", "width", "match"),
     [
         ([split(0, 1), leaf()], 1, "has a cycle"),
-        ([split(1, 9), leaf()], 1, "not there"),
+        ([split(1, 9), leaf()], 1, "missing node"),
         ([split(1, 2, feature=3), leaf(), leaf()], 1, "uses? feature 3"),
         ([split(1, 2, kind="dense_split"), leaf(), leaf()], 1, "dense_split are not supported"),
         ([split(1, 2), leaf(), {"leaf": {"vector": {"value": [1.0, 2.0]}}}], 1, "different"),

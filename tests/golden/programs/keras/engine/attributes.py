@@ -108,7 +108,7 @@ def hooks_of_lists_of_callbacks(tf):
 
 @program
 def weights_of_integers_and_masks(tf):
-    from .eager_keras import each_way
+    from .eager_steps import each_way
 
     def build(how):
         layers = tf.keras.layers
