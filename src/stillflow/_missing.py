@@ -25,7 +25,7 @@ def missing(message: str, module: ModuleType, name: str) -> Any:
     """Raise for a missing name, or return a stand-in; call it from the module's ``__getattr__``.
 
     Args:
-      message: what to tell the program.
+      message: the text.
       module: the module that was asked.
       name: the name it was asked for.
 

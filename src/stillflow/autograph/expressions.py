@@ -22,7 +22,7 @@ class Expressions(ast.NodeTransformer):
     """Rewrites the expressions of one function.
 
     Args:
-      options: what is asked for.
+      options: the requested options.
       scope: the name of the function's scope, which calls are made through.
       first: the function's first parameter, for `super()`.
       is_builtin: whether a name is one of Python's own here.

@@ -40,7 +40,7 @@ class MultilineMessageKeyError(KeyError):
     """A KeyError whose message may have several lines.
 
     Args:
-      message: what is told.
+      message: the text.
       key: its only argument.
     """
 

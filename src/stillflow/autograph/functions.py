@@ -24,7 +24,7 @@ def convert_tree(node: FunctionNode, options: ConversionOptions, is_builtin: IsB
 
     Args:
       node: of a `def` or a `lambda`.
-      options: what is asked for.
+      options: the requested options.
       is_builtin: whether a name is, outside of the function, one of Python's own.
 
     Raises:

@@ -107,8 +107,8 @@ def convert(
     """Write the tensors of one file into another.
 
     Args:
-      source: what to read.
-      target: what to write.
+      source: the file to read.
+      target: the file to write.
       force: True to replace existing files.
       is_wanted: tells by its name whether a tensor is to be written.
       salvage: whether to leave out what cannot be read of a checkpoint.

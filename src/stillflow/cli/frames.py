@@ -23,7 +23,7 @@ def failing_line(error: BaseException, *, within_libraries: bool) -> tuple[str, 
     """Return path and number of the line of the program's own code that failed.
 
     Args:
-      error: what ended the program.
+      error: the error that ended the program.
       within_libraries: also for an error that a library raised, which this line calls.
 
     Returns:

@@ -38,7 +38,7 @@ def hint(error: BaseException) -> str | None:
     """Return a hint for an error that is typical of Python 2's code in Python 3.
 
     Args:
-      error: what ended the program.
+      error: the error that ended the program.
 
     Returns:
       A sentence; None if nothing speaks for Python 2, or the lines are taken for Python 2 already.

@@ -10,7 +10,7 @@ def hint(error: BaseException) -> str | None:
     """Return a sentence that offers ``--tf0``.
 
     Args:
-      error: what ended the program.
+      error: the error that ended the program.
 
     Returns:
       None if the line of the program that failed does not look like 0.x, or is served 0.x already.

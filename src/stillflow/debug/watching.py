@@ -15,8 +15,8 @@ class WatchOptions:
     """Watch options of a run: tensors that match all the given patterns.
 
     Args:
-      debug_ops: what to record of each: "DebugIdentity" (its value, the default),
-        "DebugNanCount", "DebugNumericSummary"; one or a list.
+      debug_ops: debug ops: "DebugIdentity" (its value, the default), "DebugNanCount",
+        "DebugNumericSummary"; one or a list.
       node_name_regex_whitelist: matches the names of operations.
       op_type_regex_whitelist: matches their types.
       tensor_dtype_regex_whitelist: matches the names of dtypes, as "float32" or "float32_ref".
@@ -57,7 +57,7 @@ def add_debug_tensor_watch(
       run_options: the `RunOptions` to change.
       node_name: the operation; "*" with slot -1 for all there are.
       output_slot: which of its outputs.
-      debug_ops: what to record.
+      debug_ops: debug ops.
       debug_urls: folders to write it into, as "file:///tmp/dump".
       tolerate_debug_op_creation_failures: whether to leave out what debug ops do not know.
       global_step: is recorded as well; -1 for none.

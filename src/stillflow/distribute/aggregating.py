@@ -138,7 +138,7 @@ def create_aggregating_variable(
     Args:
       strategy: whose variable it is.
       next_creator: `next_creator(**kwargs)` makes the variable itself.
-      kwargs: what `tf.Variable` was called with.
+      kwargs: the arguments of `tf.Variable`.
 
     Raises:
       ValueError: if its aggregation is none that there is.

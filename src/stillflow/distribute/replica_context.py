@@ -80,7 +80,7 @@ class ReplicaContext:
           args, kwargs: of `merge_fn`.
 
         Returns:
-          What `merge_fn` gives, of values with parts the replica's own.
+          The result of `merge_fn`, of values with parts the replica's own.
         """
         require_replica_context(self)
         return self._merge_call(merge_fn, args, kwargs or {})

@@ -36,7 +36,7 @@ def call_for_each_replica(
       args, kwargs: its arguments; values with a part for each replica are given as that part.
 
     Returns:
-      What `fn` gives, as values with a part for each replica.
+      The result of `fn`, as values with a part for each replica.
 
     Raises:
       RuntimeError: if some replicas meet the others more often than others.

@@ -69,7 +69,7 @@ class StrategyV2:
         """Build `fn(*args, **kwargs)` for each replica.
 
         Returns:
-          What `fn` gives, each tensor as a value that has a part in each replica.
+          The result of `fn`, each tensor as a value that has a part in each replica.
         """
         with self.scope():
             return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
@@ -85,7 +85,7 @@ class StrategyV2:
 
         Args:
           reduce_op: a `ReduceOp`.
-          value: what `experimental_run_v2` gave.
+          value: the result of `experimental_run_v2`.
           axis: a dimension to reduce too, of which replicas may have different sizes, or None.
 
         Raises:

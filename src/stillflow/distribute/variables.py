@@ -246,7 +246,7 @@ def assign_in_all(
       part: the part of the variable on a device.
       change: `change(part, *args, **kwargs)` changes one part.
       args, kwargs: of `change`; the first is one value, or one for each replica.
-      kind: what errors call the variable.
+      kind: its name in errors.
 
     Raises:
       ValueError: in a replica, if it is not said how values of replicas become one.
@@ -413,7 +413,7 @@ def create_mirrored_variable(
       strategy: whose variable it is.
       device_map, logical_device: the devices.
       make_parts: `make_parts(devices, **kwargs)` makes the parts.
-      kwargs: what `tf.Variable` was called with.
+      kwargs: the arguments of `tf.Variable`.
 
     Raises:
       ValueError: if its synchronization or aggregation is none that there is.

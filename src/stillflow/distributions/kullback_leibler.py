@@ -83,7 +83,7 @@ class RegisterKL:
     """A decorator that registers the divergence of two classes of distributions.
 
     Raises:
-      TypeError: if what is decorated is not callable.
+      TypeError: if the decorated object is not callable.
       ValueError: if the classes have a divergence already.
     """
 

@@ -152,7 +152,7 @@ def pad(
       axis: an integer scalar.
       front: whether to pad there.
       back: whether to pad there.
-      value: what to pad with.
+      value: the padding value.
       count: how many.
 
     Raises:

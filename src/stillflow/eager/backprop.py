@@ -168,7 +168,7 @@ class GradientTape:
           target: a tensor or variable, or a structure of them.
           sources: a tensor or variable, or a structure of them.
           output_gradients: the gradient of each target, ones by default.
-          unconnected_gradients: what to give for sources that the targets do not depend on.
+          unconnected_gradients: the result for sources that the targets do not depend on.
 
         Returns:
           A Tensor, IndexedSlices or None for each source, in the sources' structure.
@@ -252,7 +252,7 @@ class GradientTape:
         Args:
           target: a tensor.
           sources: a tensor or variable, or a structure of them.
-          unconnected_gradients: what to give for sources that the target does not depend on.
+          unconnected_gradients: the result for sources that the target does not depend on.
           parallel_iterations: of the loop over the target's elements.
           experimental_use_pfor: makes no difference to the result; there is always a loop.
 
@@ -277,7 +277,7 @@ class GradientTape:
         Args:
           target: `[batch, ...]`.
           source: `[batch, ...]`.
-          unconnected_gradients: what to give if the target does not depend on the source.
+          unconnected_gradients: the result if the target does not depend on the source.
           parallel_iterations: of the loop over an example's elements.
           experimental_use_pfor: makes no difference to the result, as for `jacobian`.
 

@@ -222,7 +222,7 @@ def save(logdir: str, result: bytes) -> None:
     Args:
       logdir: the directory that TensorBoard reads; the profile is written below it, as
         `plugins/profile/TIME/local.trace`.
-      result: what `stop` gave.
+      result: the result of `stop`.
     """
     folder = os.path.join(logdir, "plugins", "profile", time.strftime("%Y-%m-%d_%H-%M-%S"))
     gfile.recursive_create_dir(folder)

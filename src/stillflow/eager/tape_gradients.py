@@ -158,7 +158,7 @@ def tape_gradients(
 
     Args:
       tape: holds the operations.
-      targets: what to differentiate.
+      targets: the tensors to differentiate.
       sources: by what; the handles of variables.
       raw_sources: the variables themselves, for the shape of zeros.
       output_gradients: one gradient or None for each target, ones by default.

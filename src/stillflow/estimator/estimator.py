@@ -231,7 +231,7 @@ class Estimator:
           input_fn: as in `train`.
           steps: over how many batches; None for all.
           hooks: `SessionRunHook`s.
-          checkpoint_path: what to evaluate; the latest checkpoint if None.
+          checkpoint_path: the checkpoint to evaluate; the latest checkpoint if None.
           name: of this evaluation, where there are several.
 
         Returns:
@@ -312,7 +312,7 @@ class Estimator:
           input_fn: gives features; labels are left aside.
           predict_keys: which of the predictions, if they are a dict.
           hooks: `SessionRunHook`s.
-          checkpoint_path: what to restore; the latest checkpoint if None.
+          checkpoint_path: the checkpoint to restore; the latest checkpoint if None.
           yield_single_examples: whether batches are taken apart.
 
         Raises:
@@ -351,7 +351,7 @@ class Estimator:
 
         Args:
           export_dir_base: the folder it is made in.
-          serving_input_receiver_fn: gives the features and what they are made from.
+          serving_input_receiver_fn: gives the features and their inputs.
           assets_extra: {path below `assets.extra`: file} of more files.
           as_text: whether the message is written as text.
           checkpoint_path: the values; the latest checkpoint if None.

@@ -68,7 +68,7 @@ def write_results(output_dir: str, results: dict[str, Any], checkpoint_path: Any
     Args:
       output_dir: the folder of the event file.
       results: {name: value}, including the global step.
-      checkpoint_path: what was evaluated; None if variables were initialized.
+      checkpoint_path: the evaluated checkpoint; None if variables were initialized.
     """
     step = results[GraphKeys.GLOBAL_STEP]
     shown = ", ".join(

@@ -36,7 +36,7 @@ class Exporter:
         Args:
           estimator: the `Estimator`.
           export_path: the folder to export into.
-          checkpoint_path: what was evaluated.
+          checkpoint_path: the evaluated checkpoint.
           eval_result: {metric: value}.
           is_the_final_export: whether training has ended.
 
@@ -96,7 +96,7 @@ class LatestExporter(_SavedModelExporter):
 
     Args:
       name: the folder below `export` in the model's.
-      serving_input_receiver_fn: gives the features and what they are made from.
+      serving_input_receiver_fn: gives the features and their inputs.
       assets_extra: {path below `assets.extra`: file} of more files.
       as_text: whether messages are written as text.
       exports_to_keep: how many exports stay; all if None.

@@ -18,7 +18,7 @@ class NotOkStatusException(Exception):
     """An error of TensorFlow's compiled part, before it is made one of ``tf.errors``.
 
     Args:
-      message: What it says.
+      message: The text.
       code: The number of its kind.
     """
 

@@ -28,7 +28,7 @@ class FeatureTransformationCache:
 
         Args:
           key: the key of a feature, or a column.
-          state_manager: what keeps the variables of columns.
+          state_manager: keeps the variables of columns.
 
         Raises:
           ValueError: if there is no such feature, it is a scalar, or the column gives nothing.

@@ -86,7 +86,7 @@ def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None
     Args:
       keys: two or more keys of features, or categorical columns that do not hash.
       hash_bucket_size: the number of ids.
-      hash_key: what the hashes start from.
+      hash_key: the key of the hashes.
 
     Raises:
       ValueError: for another size, too few keys, or other columns.

@@ -119,7 +119,7 @@ def sequence_numeric_column(
     Args:
       key: the feature's key, which is the column's name.
       shape: the shape of one step.
-      default_value: what sequences are padded with.
+      default_value: the padding value.
       dtype: the type of numbers in examples.
       normalizer_fn: `f(sparse_tensor)` gives the SparseTensor to use.
 

@@ -28,7 +28,7 @@ def transform_features_v2(
     Args:
       features: tensors or SparseTensors by key.
       feature_columns: columns.
-      state_manager: what keeps their variables and tables.
+      state_manager: keeps their variables and tables.
     """
     columns = as_columns(feature_columns, FeatureColumn)
     return _transformed(FeatureTransformationCache(features), columns, state_manager)

@@ -14,7 +14,7 @@ def decode(data: bytes, channels: int = 0) -> np.ndarray[Any, Any]:
     """Return the image as uint8 [height, width, channels].
 
     Args:
-      channels: 1, 3 or 4, or 0: what the file has.
+      channels: 1, 3 or 4, or 0: as in the file.
 
     Raises:
       ValueError: the file is something else, or not complete; in TensorFlow's words.

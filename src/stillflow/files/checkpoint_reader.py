@@ -42,7 +42,7 @@ class CheckpointReader:
     """The tensors in a checkpoint of either format, by name.
 
     Args:
-      prefix: What `Saver.save` has given back.
+      prefix: The result of `Saver.save`.
     """
 
     def __init__(self, prefix: str | bytes | os.PathLike[str]) -> None:

@@ -25,7 +25,7 @@ class EventsWriter:
     """Writer of an event file, which is created with the first event.
 
     Args:
-      file_prefix: what the file's name begins with, its directory included.
+      file_prefix: the prefix of the file names, its directory included.
     """
 
     def __init__(self, file_prefix: Any) -> None:

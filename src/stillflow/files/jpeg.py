@@ -155,8 +155,8 @@ def decode(
     """Return the image as uint8 [height, width, channels].
 
     Args:
-      channels: 1 (grey), 3 (RGB), or 0: what the file has; CMYK becomes RGB.
-      ratio: 1, 2, 4 or 8: by what the size is divided while decoding.
+      channels: 1 (grey), 3 (RGB), or 0: as in the file; CMYK becomes RGB.
+      ratio: 1, 2, 4 or 8: divisor of the size while decoding.
       fancy_upscaling: whether chroma is interpolated.
       recover_truncated: whether rows that are missing are made up.
       fast: whether the inverse transform is the fast one.

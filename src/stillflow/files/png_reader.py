@@ -109,7 +109,7 @@ def decode(data: bytes, channels: int = 0, bits: int = 8) -> np.ndarray[Any, Any
     """Return the image, [height, width, channels], as uint8 or uint16.
 
     Args:
-      channels: 1 (grey), 2 (and alpha), 3 (RGB), 4 (and alpha), or 0: what the file has.
+      channels: 1 (grey), 2 (and alpha), 3 (RGB), 4 (and alpha), or 0: as in the file.
       bits: 8 or 16.
 
     Raises:

@@ -17,7 +17,7 @@ def encode(samples: np.ndarray[Any, Any], sample_rate: int) -> bytes:
     """Return sound as a WAV file.
 
     Args:
-      samples: float32 [frames, channels] between -1 and 1; what is beyond is cut off.
+      samples: float32 [frames, channels] between -1 and 1; other values are clipped.
       sample_rate: frames a second.
 
     Raises:

@@ -104,7 +104,7 @@ class ConcreteFunction:
 
     Attributes:
       graph: its body.
-      name: what the library calls it.
+      name: its name.
     """
 
     def __init__(self, graph: TracedGraph, attrs: dict[str, Any] | None = None) -> None:

@@ -176,10 +176,10 @@ class DefinedFunction:
     """A function for given types of arguments; calling it adds a node that calls it.
 
     Attributes:
-      name: what the library calls it.
+      name: its name.
       definition: its `FunctionDef`.
       grad_func_name: the function that computes its gradient, if there is one.
-      python_grad_func: what builds its gradient, if given.
+      python_grad_func: builds its gradient, if given.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ def placeholders(graph: TracedGraph, value: Any, name: str) -> Any:
     Args:
       graph: the body, which is the default graph.
       value: the argument.
-      name: what it is called, unless the `TensorSpec`s in it have names.
+      name: its name, unless the `TensorSpec`s in it have names.
 
     Raises:
       ValueError: if some of several `TensorSpec`s have names, and others do not.

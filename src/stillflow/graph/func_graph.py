@@ -43,7 +43,7 @@ class FuncGraph(Graph):
     """Body of a function. Tensors of other graphs that it uses become inputs of its own.
 
     Args:
-      name: what the function is called.
+      name: the name of the function.
       outer: the graph that calls it, by default the one that is the default now.
       capture_by_value: True if the producers of another graph's tensors are copied into the body.
       stateful_allowed: stateful operations that may be copied nevertheless.

@@ -47,10 +47,10 @@ class LibraryFunction:
     """A function by name.
 
     Attributes:
-      name: what graphs call it.
+      name: its name.
       definition: its `FunctionDef`.
       grad_func_name: the function that computes its gradient, if the library says which.
-      python_grad_func: what builds its gradient, if the program says so.
+      python_grad_func: builds its gradient, if the program says so.
       trust: the policy of a function that was loaded from outside, wherever it is called; None
         for that of the graph that calls it.
     """
@@ -118,7 +118,7 @@ def define(
 
     Args:
       body: what it does.
-      name: what it is called, by default as its body.
+      name: its name, by default as its body.
       graph: the graph whose library it is added to, if any.
       output_names: names of the results, by default those of the operations.
       description: what it is for.

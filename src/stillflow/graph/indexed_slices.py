@@ -108,7 +108,7 @@ def convert_to_tensor_or_indexed_slices_public(
     """Convert `value` to a tensor, unless it is an `IndexedSlices` or `SparseTensor`.
 
     Args:
-      value: such an object, or what `tf.convert_to_tensor` takes.
+      value: such an object, or an argument of `tf.convert_to_tensor`.
       dtype: the element type it must have.
       name: of the op made, if one is made.
 

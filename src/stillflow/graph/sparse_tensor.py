@@ -136,7 +136,7 @@ def convert_to_tensor_or_sparse_tensor(
     """Convert `value` to a `SparseTensor` if it is sparse, else to a `Tensor`.
 
     Args:
-      value: a `SparseTensor`, `SparseTensorValue`, or what `tf.convert_to_tensor` takes.
+      value: a `SparseTensor`, `SparseTensorValue`, or an argument of `tf.convert_to_tensor`.
       dtype: the element type it must have.
       name: of the op made, if one is made.
 

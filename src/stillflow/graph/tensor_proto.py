@@ -61,7 +61,7 @@ def to_proto(array: Any, dtype: Any = None) -> Any:
     """Return an array as a `TensorProto`, written the way TensorFlow writes it.
 
     Args:
-      array: What `as_array` returns, or any array of a type that tensors have.
+      array: The result of `as_array`, or any array of a type that tensors have.
       dtype: The type, if the array alone does not tell it (an integer array for a quantized type).
 
     Raises:

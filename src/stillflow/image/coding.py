@@ -97,7 +97,7 @@ def decode_image(
 
     Args:
       contents: a scalar string.
-      channels: 1, 3 or 4, as far as the format has them, or 0 or None: what the file has.
+      channels: 1, 3 or 4, as far as the format has them, or 0 or None: as in the file.
       dtype: of the result, to which values are scaled.
       name: of the operation.
       expand_animations: whether GIF files give `[frames, height, width, 3]`; if not, the first

@@ -103,7 +103,7 @@ class _Register:
     """A decorator that registers a function for classes of operators.
 
     Raises:
-      TypeError: if what is decorated is not callable.
+      TypeError: if the decorated object is not callable.
       ValueError: if the classes have a function already.
     """
 

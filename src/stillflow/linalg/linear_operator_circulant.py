@@ -241,7 +241,7 @@ class _OfDepth(_BaseLinearOperatorCirculant):
 
     Args:
       spectrum: `[..., sizes of the nested blocks]`, the eigenvalues.
-      input_output_dtype: of what this is applied to.
+      input_output_dtype: of the operands.
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
       name: of the operator.
 

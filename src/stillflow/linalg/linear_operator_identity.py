@@ -91,7 +91,7 @@ class LinearOperatorIdentity(_Identity):
     Args:
       num_rows: how many rows and columns.
       batch_shape: by default `[]`.
-      dtype: of what this is applied to, float32 by default.
+      dtype: of the operands, float32 by default.
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: must all be true.
       assert_proper_shapes: whether the graph checks sizes.
       name: of the operator.

@@ -24,7 +24,7 @@ class LinearOperatorZeros(LinearOperator):
       num_rows: how many rows.
       num_columns: how many columns, by default as many.
       batch_shape: by default `[]`.
-      dtype: of what this is applied to, float32 by default.
+      dtype: of the operands, float32 by default.
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
       assert_proper_shapes: whether the graph checks sizes.
       name: of the operator.

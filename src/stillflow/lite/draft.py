@@ -27,8 +27,8 @@ class Step:
 
     Attributes:
       kind: "CONV_2D".
-      inputs: what it reads.
-      outputs: what it writes.
+      inputs: its inputs.
+      outputs: its results.
       options_kind: the name of its table of options, "" if it has none.
       options: the content of that table.
       version: of the operator, the least one that does this.

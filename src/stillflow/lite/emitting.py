@@ -20,8 +20,8 @@ class Emission:
     Attributes:
       op: the operation.
       draft: the draft.
-      inputs: the names of what it reads.
-      outputs: the names of what it writes.
+      inputs: the names of its inputs.
+      outputs: the names of its results.
       values: of its inputs those that are known.
     """
 

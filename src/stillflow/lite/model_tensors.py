@@ -40,7 +40,7 @@ class ModelTensor(NamedTuple):
     """A tensor of a model.
 
     Attributes:
-      name: what it is called.
+      name: its name.
       shape: its dimensions, as the file has them.
       dtype: of its elements; `object` for strings.
       quantization: None if its elements are values themselves.

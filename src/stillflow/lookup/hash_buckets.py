@@ -219,7 +219,7 @@ class StaticVocabularyTable(Bucketed):
     """A table of ids that is filled once, and buckets for keys that are not there.
 
     Args:
-      initializer: what fills it, with int64 values; None for buckets only.
+      initializer: fills it, with int64 values; None for buckets only.
       num_oov_buckets: the number of buckets.
       lookup_key_dtype: the type of keys; that of the initializer by default.
       name: of the table.

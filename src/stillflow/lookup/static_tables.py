@@ -26,7 +26,7 @@ class FilledTable(LookupInterface):
 
     Args:
       default_value: the value of keys that are not there.
-      initializer: what fills it.
+      initializer: fills it.
     """
 
     def __init__(self, default_value: Any, initializer: Any) -> None:
@@ -92,7 +92,7 @@ class Hashed(FilledTable):
     """A table that a HashTable keeps.
 
     Args:
-      initializer: what fills it.
+      initializer: fills it.
       default_value: the value of keys that are not there.
       shared_name: by which sessions share it.
       name: of the table.
@@ -138,7 +138,7 @@ class StaticHashTable(Hashed, InitializableLookupTableBaseV1):
     """A table that is filled once.
 
     Args:
-      initializer: what fills it.
+      initializer: fills it.
       default_value: the value of keys that are not there.
       name: of the table.
     """

@@ -161,7 +161,7 @@ class TextFileInitializer(TableInitializerBase):
       key_dtype, value_dtype: types.
       key_index, value_index: which column of a line, or one of `TextFileIndex`.
       vocab_size: the number of lines, if it is known.
-      delimiter: what is between columns.
+      delimiter: the delimiter of columns.
       name: a name scope.
 
     Raises:

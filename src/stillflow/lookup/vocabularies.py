@@ -70,7 +70,7 @@ def index_table_from_file(
       key_dtype: the type of words: strings or integers.
       name: a name scope.
       key_column_index, value_column_index: which column of a line, or one of `TextFileIndex`.
-      delimiter: what is between columns.
+      delimiter: the delimiter of columns.
 
     Raises:
       ValueError: for a missing name or another number.

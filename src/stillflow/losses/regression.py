@@ -212,7 +212,7 @@ def log_loss(
       labels: 0 or 1, or a probability.
       predictions: probabilities, of the shape of `labels`.
       weights: a scalar, or of the rank of `labels`, each dimension 1 or equal.
-      epsilon: what is added to probabilities before their logarithm is taken.
+      epsilon: added to probabilities before their logarithm is taken.
       scope: a name for the operations.
       loss_collection: where the result is added.
       reduction: a value of `tf.losses.Reduction`.

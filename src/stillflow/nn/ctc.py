@@ -78,7 +78,7 @@ def ctc_loss_v2(
       label_length: int [batch], how many labels each row has; not used for sparse labels.
       logit_length: int [batch], how many steps each sequence has.
       logits_time_major: whether logits are [time, batch, ...].
-      unique: what `ctc_unique_labels` gave for dense labels, or None.
+      unique: the result of `ctc_unique_labels` for dense labels, or None.
       blank_index: the class of the blank; negative ones count from the last. For dense labels it
         is 0 by default.
       name: of the scope, for dense labels.

@@ -32,7 +32,7 @@ def loss_and_gradient(
       labels: int [batch, labels].
       label_length: int [batch], how many labels each row has.
       logit_length: int [batch], how many steps each row has.
-      unique: what `ctc_unique_labels` gave for the labels, or None.
+      unique: the result of `ctc_unique_labels` for the labels, or None.
 
     Returns:
       [batch], and [time, batch, classes].

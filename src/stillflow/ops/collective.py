@@ -119,7 +119,7 @@ def broadcast_send(
 
     Args:
       t: a tensor on a device by name.
-      shape, dtype: what it is of.
+      shape, dtype: its shape and type.
       group_size: how many there are, this one included.
       group_key, instance_key, communication_hint: as in `all_reduce`.
 

@@ -20,7 +20,7 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None =
       argv: the arguments, program name first; by default `sys.argv`.
 
     Raises:
-      SystemExit: always, with what `main` returns.
+      SystemExit: always, with the result of `main`.
     """
     from absl import app
 

@@ -27,7 +27,7 @@ def convert_to_tensor_or_ragged_tensor(
     """Convert `value` to a `RaggedTensor` if it is ragged, else to a `Tensor`.
 
     Args:
-      value: a `RaggedTensor`, `RaggedTensorValue`, or what `tf.convert_to_tensor` takes.
+      value: a `RaggedTensor`, `RaggedTensorValue`, or an argument of `tf.convert_to_tensor`.
       dtype: the element type it must have.
       preferred_dtype: the element type it gets where `value` leaves a choice.
       name: of the op made, if one is made.

@@ -133,8 +133,8 @@ def _reduced(
     """Reduces dimensions, from the innermost on.
 
     Args:
-      reduce: what reduces dense tensors.
-      combine: what combines rows with the same number.
+      reduce: reduces dense tensors.
+      combine: combines rows with the same number.
       x: dense or ragged.
       axis: a Python int, several, or a tensor of known value.
       keepdims: must be false.

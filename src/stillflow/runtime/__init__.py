@@ -1,4 +1,4 @@
-"""From a graph to running code.
+"""Plans: from a graph to running code.
 
     session -> PlanRequest -> prune -> trace -> StepGraph -> passes -> memory -> emit -> run
 

@@ -31,7 +31,7 @@ class Bounds:
         """Take the policy of a graph, or else of the context that the session was made in.
 
         Args:
-          graph: what the session runs.
+          graph: the graph of the session.
           policy: that of the context.
           alone: False where tasks of a cluster share the run.
 

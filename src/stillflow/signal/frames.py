@@ -93,7 +93,7 @@ def frame(
       frame_length: samples in a frame.
       frame_step: samples from one frame's begin to the next one's.
       pad_end: whether frames that begin inside but end outside are padded; else they are left out.
-      pad_value: what to pad with.
+      pad_value: the padding value.
       axis: the dimension.
 
     Returns:

@@ -36,7 +36,7 @@ def unicode_encode(
       input: int32, dense or ragged, of known rank, at least 1; the last dimension is joined.
       output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
       errors: "replace" or "ignore" what is no code point, or "strict": raise an error.
-      replacement_char: the code point that stands for what is replaced.
+      replacement_char: the code point of replacements.
       name: of the scope.
 
     Raises:
@@ -91,7 +91,7 @@ def unicode_decode(
       input: strings of any known rank, dense or ragged.
       input_encoding: any that Python knows.
       errors: "replace" or "ignore" malformed bytes, or "strict": raise an error.
-      replacement_char: the code point that stands for what is replaced.
+      replacement_char: the code point of replacements.
       replace_control_characters: whether U+0000 to U+001F count as malformed.
       name: of the scope.
 

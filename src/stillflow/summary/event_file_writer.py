@@ -30,7 +30,7 @@ class EventFileWriter:
       logdir: the directory; made if it is not there.
       max_queue: number of events that may wait, of any size.
       flush_secs: how long events may wait to be seen by others, in seconds.
-      filename_suffix: what the file's name ends with.
+      filename_suffix: the suffix of the file name.
     """
 
     def __init__(

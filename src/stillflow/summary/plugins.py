@@ -34,7 +34,7 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
       name: the summary's name.
       data: a number of any type that can be cast to float32.
       step: an int64; by default that of `set_step`.
-      description: what TensorBoard says of it, in Markdown.
+      description: text in TensorBoard, in Markdown.
 
     Returns:
       A bool tensor: whether it was written.
@@ -61,7 +61,7 @@ def histogram(
       data: numbers, of any shape.
       step: an int64; by default that of `set_step`.
       buckets: how many ranges, 30 by default; if all values are the same there is one.
-      description: what TensorBoard says of it, in Markdown.
+      description: text in TensorBoard, in Markdown.
 
     Returns:
       A bool tensor: whether it was written.
@@ -120,7 +120,7 @@ def image(
       data: [pictures, height, width, channels]; numbers from 0 to 1, or uint8.
       step: an int64; by default that of `set_step`.
       max_outputs: how many pictures are written at most.
-      description: what TensorBoard says of them, in Markdown.
+      description: text in TensorBoard, in Markdown.
 
     Returns:
       A bool tensor: whether they were written.
@@ -157,7 +157,7 @@ def audio(
       step: an int64; by default that of `set_step`.
       max_outputs: how many sounds are written at most.
       encoding: "wav".
-      description: what TensorBoard says of them, in Markdown.
+      description: text in TensorBoard, in Markdown.
 
     Returns:
       A bool tensor: whether they were written.
@@ -195,7 +195,7 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
       name: the summary's name.
       data: strings, of any shape.
       step: an int64; by default that of `set_step`.
-      description: what TensorBoard says of them, in Markdown.
+      description: text in TensorBoard, in Markdown.
 
     Returns:
       A bool tensor: whether they were written.

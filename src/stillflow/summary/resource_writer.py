@@ -166,7 +166,7 @@ def create_file_writer(
       logdir: the directory; a writer that writes nothing if None.
       max_queue: how many events may wait, 10 by default.
       flush_millis: how long they may wait, in milliseconds, two minutes by default.
-      filename_suffix: what the file's name ends with, ".v2" by default.
+      filename_suffix: the suffix of the file name, ".v2" by default.
       name: name of the writer in the session, by default "logdir:" and the directory. An existing
         writer of that name is used, and the other arguments have no effect.
     """
@@ -217,7 +217,7 @@ def create_file_writer_v2(
       logdir: the directory, a string or a tensor.
       max_queue: how many events may wait, 10 by default.
       flush_millis: how long they may wait, in milliseconds, two minutes by default.
-      filename_suffix: what the file's name ends with, ".v2" by default.
+      filename_suffix: the suffix of the file name, ".v2" by default.
       name: of the operation.
 
     Raises:
@@ -250,7 +250,7 @@ def create_db_writer(
     """Make the node of a writer to a database; running it is not supported.
 
     Args:
-      db_uri: what SQLite calls the database.
+      db_uri: SQLite's name of the database.
       experiment_name: by default the date.
       run_name: by default the time.
       user_name: by default who runs the program.

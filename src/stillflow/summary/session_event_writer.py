@@ -19,7 +19,7 @@ class EventFileWriterV2:
       logdir: the directory; made if it is not there.
       max_queue: how many events may wait.
       flush_secs: how long they may wait, in seconds.
-      filename_suffix: what the file's name ends with; ".v2" if None.
+      filename_suffix: the suffix of the file name; ".v2" if None.
     """
 
     def __init__(

@@ -155,7 +155,7 @@ class FileWriter(SummaryToEventTransformer):
       max_queue: number of events that may wait, of any size.
       flush_secs: how long events may wait to be seen by others, in seconds.
       graph_def: an old form of `graph`.
-      filename_suffix: what the file's name ends with; ".v2" by default where a session writes.
+      filename_suffix: the suffix of the file name; ".v2" by default where a session writes.
       session: a session whose operations write, into the file that `tf.contrib.summary` may
         write to as well; by default a thread writes.
     """

@@ -70,7 +70,7 @@ def generic(
       name: with its scopes it is the tag.
       tensor: any tensor.
       metadata: a `SummaryMetadata`, or one serialized, also as a tensor.
-      family: what the tag begins with.
+      family: the prefix of the tag.
       step: by default the graph's global step.
 
     Returns:
@@ -96,7 +96,7 @@ def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) 
     Args:
       name: with its scopes it is the tag.
       tensor: a real number.
-      family: what the tag begins with.
+      family: the prefix of the tag.
       step: by default the graph's global step.
 
     Returns:
@@ -117,7 +117,7 @@ def histogram(name: str, tensor: Any, family: str | None = None, step: Any = Non
     Args:
       name: with its scopes it is the tag.
       tensor: real numbers, any shape; finite ones.
-      family: what the tag begins with.
+      family: the prefix of the tag.
       step: by default the graph's global step.
 
     Returns:
@@ -139,11 +139,11 @@ def image(
     """Write pictures.
 
     Args:
-      name: with its scopes it is what the tags begin with.
+      name: with its scopes it is the prefix of the tags.
       tensor: uint8, or floating-point numbers which are scaled, [batch, height, width, channels].
       bad_color: uint8, a vector: how pixels look that are not finite; red by default.
       max_images: how many of the batch to take.
-      family: what the tags begin with.
+      family: the prefix of the tags.
       step: by default the graph's global step.
 
     Returns:
@@ -170,11 +170,11 @@ def audio(
     """Write sounds.
 
     Args:
-      name: with its scopes it is what the tags begin with.
+      name: with its scopes it is the prefix of the tags.
       tensor: float32 [batch, frames, channels] or [batch, frames], between -1 and 1.
       sample_rate: frames a second.
       max_outputs: how many of the batch to take.
-      family: what the tags begin with.
+      family: the prefix of the tags.
       step: by default the graph's global step.
 
     Returns:

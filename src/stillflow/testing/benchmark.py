@@ -97,7 +97,7 @@ class TensorFlowBenchmark(Benchmark):
         Args:
           sess: the session.
           op_or_tensor: what to run.
-          feed_dict: what to feed.
+          feed_dict: the feeds.
           burn_iters: how many runs to make beforehand.
           min_iters: how many runs to measure.
           store_trace: whether to make another run for a trace, in Chrome's format; it is not

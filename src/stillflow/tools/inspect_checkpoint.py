@@ -40,7 +40,7 @@ def print_tensors_in_checkpoint_file(
     """Print the content of a checkpoint, or, in one line, the reason why it cannot be read.
 
     Args:
-      file_name: the checkpoint; of one of several files, what their names begin with.
+      file_name: the checkpoint; of one of several files, the prefix of the file names.
       tensor_name: the tensor to print; if empty, names, types and shapes of all.
       all_tensors: whether to print the values of all.
       all_tensor_names: whether to print the names of all.

@@ -21,7 +21,7 @@ class AdagradOptimizer(Optimizer):
 
     Args:
       learning_rate: a float, a tensor or a function of no arguments.
-      initial_accumulator_value: what the sums start with.
+      initial_accumulator_value: the initial sums.
       use_locking: whether updates hold the variable's lock.
       name: of the operations and slots.
 

@@ -22,7 +22,7 @@ class AdagradDAOptimizer(Optimizer):
     Args:
       learning_rate: a float or tensor.
       global_step: the variable that counts steps.
-      initial_gradient_squared_accumulator_value: what the sums of squares start with.
+      initial_gradient_squared_accumulator_value: the initial sums.
       l1_regularization_strength: how much is shrunk towards zero, at least 0.
       l2_regularization_strength: likewise, of the squares.
       use_locking: whether updates hold the variable's lock.

@@ -256,7 +256,7 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Return True if there is a checkpoint of either format.
 
     Args:
-      checkpoint_prefix: What `Saver.save` has given back.
+      checkpoint_prefix: The result of `Saver.save`.
     """
     return checkpoint_exists_internal(checkpoint_prefix)
 
@@ -343,7 +343,7 @@ class CheckpointManager:
       directory: Where; its file `checkpoint` is this manager's.
       max_to_keep: How many are kept; None for all.
       keep_checkpoint_every_n_hours: If given, of those that would go, one in so many hours stays.
-      checkpoint_name: What their names begin with.
+      checkpoint_name: The prefix of the file names.
 
     Raises:
       ValueError: If `max_to_keep` is not above 0.

@@ -32,7 +32,7 @@ def new_checkpoint_reader(filepattern: Any) -> CheckpointReader:
     """Open a checkpoint of either format to read single tensors from it.
 
     Args:
-      filepattern: What `Saver.save` has given back.
+      filepattern: The result of `Saver.save`.
 
     Raises:
       NotFoundError: If there is no such checkpoint.

@@ -85,18 +85,19 @@ def evaluate_once(
     """Restores a checkpoint, runs `eval_ops` until a hook or the input ends it, then `final_ops`.
 
     Args:
-      checkpoint_path: what to restore; variables are initialized if None.
+      checkpoint_path: the checkpoint to restore; variables are initialized if None.
       master: the target of the session.
       scaffold: a `Scaffold`.
-      eval_ops: what a round runs: one thing, a list, or a dict (to which the counter is added).
+      eval_ops: the fetches of a round: one thing, a list, or a dict (to which the counter is
+        added).
       feed_dict: fed to it.
-      final_ops: what to run at the end, in any structure.
+      final_ops: the fetches at the end, in any structure.
       final_ops_feed_dict: fed to that.
       hooks: `SessionRunHook`s; a `StopAfterNEvalsHook` in it gets the counter.
       config: a `ConfigProto`.
 
     Returns:
-      What came of `final_ops`.
+      The results of `final_ops`.
     """
     eval_step = get_or_create_eval_step()
     hooks = list(hooks or [])

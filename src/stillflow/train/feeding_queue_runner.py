@@ -20,7 +20,7 @@ class FeedingQueueRunner(QueueRunner):
       queue: the queue to fill.
       enqueue_ops: operations that put something in.
       close_op: closes the queue when the last thread ends; made by default.
-      cancel_op: closes it and cancels what waits; made by default.
+      cancel_op: closes it and cancels waiting operations; made by default.
       feed_fns: a function for each operation that gives the `feed_dict` of one call, and raises
         `OutOfRangeError` at the end; None for operations that are fed nothing.
       queue_closed_exception_types: errors that end a thread in peace.

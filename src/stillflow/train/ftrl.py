@@ -21,7 +21,7 @@ class FtrlOptimizer(Optimizer):
     Args:
       learning_rate: a float or tensor.
       learning_rate_power: how the rate falls with the sum of squares, at most 0.
-      initial_accumulator_value: what the sums of squares start with, at least 0.
+      initial_accumulator_value: the initial sums, at least 0.
       l1_regularization_strength: how much is shrunk towards zero, at least 0.
       l2_regularization_strength: likewise, of the squares, to stabilize.
       use_locking: whether updates hold the variable's lock.

@@ -40,7 +40,7 @@ def saver_from_object_based_checkpoint(
       checkpoint_path: The checkpoint.
       var_list: The variables, by default all.
       builder: Has no effect.
-      names_to_keys: What `object_graph_key_mapping` gives, by default for this checkpoint.
+      names_to_keys: The result of `object_graph_key_mapping`, by default for this checkpoint.
       cached_saver: A saver that this has made before, for a checkpoint of the same kind.
 
     Raises:

@@ -20,7 +20,7 @@ class ProximalAdagradOptimizer(Optimizer):
 
     Args:
       learning_rate: a float or tensor.
-      initial_accumulator_value: what the sums of squares start with.
+      initial_accumulator_value: the initial sums.
       l1_regularization_strength: at least 0.
       l2_regularization_strength: at least 0.
       use_locking: whether updates hold the variable's lock.

@@ -31,7 +31,7 @@ class QueueRunner:
       queue: the queue to fill.
       enqueue_ops: operations that put something in.
       close_op: closes the queue when the last thread ends; made by default.
-      cancel_op: closes it and cancels what waits; made by default.
+      cancel_op: closes it and cancels waiting operations; made by default.
       queue_closed_exception_types: errors that end a thread in peace; `OutOfRangeError` by default.
       queue_runner_def: a `QueueRunnerDef` to read instead.
       import_scope: the scope its names are in.

@@ -65,8 +65,8 @@ class Saver:
     """Saver of variables: adds the operations to the default graph, and runs them.
 
     Args:
-      var_list: What to save: a list of variables and saveables, or a dict of these by the names
-        they get in the checkpoint; by default all global variables.
+      var_list: The objects to save: a list of variables and saveables, or a dict of these by the
+        names they get in the checkpoint; by default all global variables.
       reshape: Whether a variable may be restored from a tensor of another shape.
       sharded: Whether there is a file for each device.
       max_to_keep: How many checkpoints are kept; None or 0 for all.

@@ -49,7 +49,7 @@ class BaseSaverBuilder:
 
         Args:
           filename_tensor: The file (V1) or prefix (V2), a string.
-          saveables: What to save.
+          saveables: The objects to save.
 
         Raises:
           RuntimeError: If the format is neither.
@@ -209,7 +209,7 @@ class BaseSaverBuilder:
         """Add the save and restore operations to the default graph.
 
         Args:
-          names_to_saveables: What to save, by name; or a list.
+          names_to_saveables: The objects to save, by name; or a list.
           reshape: Whether tensors are given the shape of their variable when they are restored.
           sharded: Whether there is a file for each device.
           max_to_keep, keep_checkpoint_every_n_hours: Go into the result.

@@ -45,7 +45,7 @@ class CheckpointSaverHook(SessionRunHook):
       save_secs: how often, in seconds.
       save_steps: how often, in steps.
       saver: a `Saver`; that of the scaffold or graph if None.
-      checkpoint_basename: what their names begin with.
+      checkpoint_basename: the prefix of the file names.
       scaffold: a `Scaffold`.
       listeners: `CheckpointSaverListener`s.
 

@@ -63,8 +63,8 @@ class Scaffold:
       init_feed_dict: fed to `init_op`.
       init_fn: called with the scaffold and the session after `init_op`.
       ready_op: gives the names of variables that are not initialized.
-      ready_for_local_init_op: the same, of what `local_init_op` needs.
-      local_init_op: initializes what every process has for itself.
+      ready_for_local_init_op: the same, for the variables that `local_init_op` needs.
+      local_init_op: initializes the local variables of each process.
       summary_op: gives merged summaries.
       saver: a `Saver`, or a `Checkpoint`.
       copy_from_scaffold: a scaffold to take over from what is not given.

@@ -28,9 +28,9 @@ class SessionManager:
     """Manager that makes sessions ready to use.
 
     Args:
-      local_init_op: initializes what every process has for itself.
+      local_init_op: initializes the local variables of each process.
       ready_op: gives the names of variables that are not initialized: none, when all are ready.
-      ready_for_local_init_op: the same, of what `local_init_op` needs.
+      ready_for_local_init_op: the same, for the variables that `local_init_op` needs.
       graph: the graph; the default one if None.
       recovery_wait_secs: how long to wait between two looks.
       local_init_run_options: `RunOptions` for `local_init_op`.

@@ -76,11 +76,11 @@ class Supervisor:
     Args:
       graph: the graph; the default one if None. It is read-only afterwards.
       ready_op: gives the names of variables that are not initialized.
-      ready_for_local_init_op: the same, of what `local_init_op` needs.
+      ready_for_local_init_op: the same, for the variables that `local_init_op` needs.
       is_chief: whether this process initializes and saves; others wait for it.
       init_op: initializes variables.
       init_feed_dict: fed to `init_op`.
-      local_init_op: initializes what every process has for itself.
+      local_init_op: initializes the local variables of each process.
       logdir: where checkpoints and summaries go; nowhere if None.
       summary_op: gives merged summaries, or None.
       saver: a `Saver`, or None.
@@ -89,7 +89,7 @@ class Supervisor:
       save_model_secs: how often to save, 0 for never.
       recovery_wait_secs: how long to wait between two looks.
       stop_grace_secs: how long threads may take to end.
-      checkpoint_basename: what the names of checkpoints begin with.
+      checkpoint_basename: the prefix of the file names.
       session_manager: a `SessionManager`; one is made if None.
       summary_writer: writes summaries, or None.
       init_fn: called with the session after `init_op`.
@@ -351,7 +351,7 @@ class Supervisor:
           ignore_live_threads: whether threads that live on are only logged.
 
         Raises:
-          BaseException: what a thread has met.
+          BaseException: the error of a thread.
         """
         self._coord.request_stop()
         try:

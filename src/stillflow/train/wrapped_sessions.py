@@ -194,7 +194,7 @@ class CoordinatedSession(WrappedSession):
         """End the threads and close the session.
 
         Raises:
-          BaseException: what a thread has met.
+          BaseException: the error of a thread.
         """
         self._coord.request_stop()
         try:

@@ -24,7 +24,7 @@ def add_notice_to_docstring(
 
     Args:
       doc: the docstring; may be None.
-      instructions: what to do instead; the warning's last line.
+      instructions: the replacement to recommend; the warning's last line.
       no_doc_str: the first line where there is no docstring.
       suffix_str: what to add to the first line where there is one.
       notice: the lines of the warning.

@@ -31,7 +31,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 
     Args:
       date: when it will be removed ("2018-01-31"), None for some day.
-      instructions: what to do instead.
+      instructions: the replacement to recommend.
       warn_once: whether the first call alone warns.
     """
     _check(date, instructions)
@@ -72,7 +72,7 @@ def deprecated_args(
 
     Args:
       date: when they will be removed ("2018-01-31"), None for some day.
-      instructions: what to do instead.
+      instructions: the replacement to recommend.
       *deprecated_arg_names_or_tuples: names, or pairs of a name and a value that is still fine.
       **kwargs: `warn_once`, whether the first call alone warns.
 
@@ -127,7 +127,7 @@ def deprecated_arg_values(
 
     Args:
       date: when they will be removed ("2018-01-31"), None for some day.
-      instructions: what to do instead.
+      instructions: the replacement to recommend.
       warn_once: whether the first call alone warns.
       **deprecated_kwargs: the arguments with these values.
     """

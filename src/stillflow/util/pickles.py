@@ -75,7 +75,7 @@ def dumps(value: Any, known: Names, what: str) -> bytes:
     """Return a pickle that `loads` takes.
 
     Args:
-      value: what to write.
+      value: the value to write.
       known: (module, name) in the pickle -> the class or function that it stands for.
       what: what the pickle holds, for the error.
 

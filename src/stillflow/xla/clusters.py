@@ -29,7 +29,7 @@ class ClusterContext(XLAControlFlowContext):
 
     Args:
       name: what marks them.
-      pivot: what operations without inputs wait for.
+      pivot: control dependency of operations without inputs.
 
     Attributes:
       attribute: which attribute has the name.

@@ -56,7 +56,7 @@ def compile(computation: Callable[..., Any], inputs: Any = None) -> Any:
     Args:
       computation: gives tensors in any structure, or tensors followed by operations. Its variables
         must be resources.
-      inputs: a list of what it is called with, each converted to tensors.
+      inputs: a list of its operands, each converted to tensors.
 
     Returns:
       Its tensors, in the same structure (a list if it is flat); the op that runs its operations if

@@ -68,7 +68,7 @@ class QuantileAccumulator(Trackable):
 
     Args:
       init_stamp_token: the first stamp.
-      epsilon: what ranks may be wrong by, relative to the weight of all.
+      epsilon: the error of ranks, relative to the weight of all.
       num_quantiles: how many buckets are wanted.
       max_elements: how many values come at most.
       name: under which it is saved.

@@ -78,7 +78,7 @@ def image_summary(
     """Return a summary of pictures.
 
     Args:
-      tag: a string, what the tags begin with.
+      tag: a string, the prefix of the tags.
       tensor: uint8 or float32 [batch, height, width, channels].
       max_images: how many of the batch to take.
       collections: the graph collections to add the summary to, by default that of all summaries.
@@ -101,7 +101,7 @@ def audio_summary(
     """Return a summary of sounds.
 
     Args:
-      tag: a string, what the tags begin with.
+      tag: a string, the prefix of the tags.
       tensor: float32 [batch, frames, channels] or [batch, frames], between -1 and 1.
       sample_rate: frames a second.
       max_outputs: how many of the batch to take.

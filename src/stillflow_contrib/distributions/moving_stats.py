@@ -24,7 +24,7 @@ def assign_moving_mean_variance(
       mean_var: a floating-point variable, the mean.
       variance_var: a variable of the same type, the variance.
       value: of the shape of both.
-      decay: what stays of the former values, such as 0.99.
+      decay: the share of the former values that stays, such as 0.99.
       name: of the scope.
 
     Returns:
@@ -66,7 +66,7 @@ def assign_log_moving_mean_exp(
     Args:
       log_mean_exp_var: a floating-point variable.
       log_value: of its shape, the logarithm of a value.
-      decay: what stays of the former mean.
+      decay: the share of the former mean that stays.
       name: of the scope.
 
     Returns:
@@ -97,7 +97,7 @@ def moving_mean_variance(
 
     Args:
       value: a floating-point tensor.
-      decay: what stays of the former values.
+      decay: the share of the former values that stays.
       collections: those that the variables are added to; the global variables by default.
       name: of the variables' scope.
 

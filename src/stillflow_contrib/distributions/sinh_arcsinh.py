@@ -107,7 +107,7 @@ class SinhArcsinh(_Bent):
     """The distribution of `loc + c * sinh((arcsinh(z) + skewness) * tailweight)`.
 
     Args:
-      loc: what is added.
+      loc: the shift.
       scale: positive; c is such that z = 2 becomes loc + 2 scale without skewness.
       skewness: above 0 it leans to the right; 0 if None.
       tailweight: positive; above 1 tails are heavier; 1 if None.
@@ -158,7 +158,7 @@ class VectorSinhArcsinhDiag(_Bent):
     """`SinhArcsinh` of vectors, of a diagonal operator as scale.
 
     Args:
-      loc: what is added [..., n]; nothing if None.
+      loc: the shift [..., n]; nothing if None.
       scale_diag: scales [..., n]; one if None.
       scale_identity_multiplier: added to all scales; or all of them.
       skewness, tailweight, ...: as of `SinhArcsinh`.

@@ -49,8 +49,8 @@ class VectorDiffeomixture(Distribution):
       mix_loc: [..., 1], means of the normal distribution, times the temperature.
       temperature: broadcasts with the means; the smaller it is, the nearer the ends.
       distribution: of the numbers, with neither batch nor event dimensions.
-      loc: what is added at both ends, vectors or None.
-      scale: what multiplies, a `tf.linalg.LinearOperator` for each end.
+      loc: the shift at both ends, vectors or None.
+      scale: the scale, a `tf.linalg.LinearOperator` for each end.
       quadrature_size: how many points there are.
       quadrature_fn: of means, standard deviations, the number of points and `validate_args`;
         gives points and probabilities.

@@ -92,7 +92,7 @@ class VectorExponentialLinearOperator(_Vectors):
     """Exponential distributions of `loc + scale @ z`, where the numbers of z are independent.
 
     Args:
-      loc: what is added; nothing if None.
+      loc: the shift; nothing if None.
       scale, validate_args, ...: as of `VectorLaplaceLinearOperator`.
 
     Raises:
@@ -162,7 +162,7 @@ class VectorExponentialDiag(VectorExponentialLinearOperator):
     """Exponential distributions of vectors of independent numbers.
 
     Args:
-      loc: what is added [..., n]; nothing if None.
+      loc: the shift [..., n]; nothing if None.
       scale_diag, scale_identity_multiplier, ...: as of `VectorLaplaceDiag`.
 
     Raises:

@@ -120,7 +120,7 @@ def save_network_checkpoint(
 
     Args:
       network: the network, which was called before.
-      save_path: what names of files begin with, or a directory: then the network's name in it.
+      save_path: the prefix of the file names, or a directory: then the network's name in it.
       global_step: a number that is added; that of the graph if it is None.
       map_func: makes names in the checkpoint of full names of variables; by default that without
         the scope of the network.
@@ -156,7 +156,7 @@ def restore_network_checkpoint(
 
     Args:
       network: the network.
-      save_path: what `save_network_checkpoint` gave, or the directory.
+      save_path: the result of `save_network_checkpoint`, or the directory.
       map_func: the function that it was given.
 
     Raises:

@@ -34,7 +34,7 @@ class Saver:
         """Write a checkpoint.
 
         Args:
-          file_prefix: what the files' names begin with.
+          file_prefix: the prefix of the file names.
           global_step: a number that is added to it.
 
         Returns:

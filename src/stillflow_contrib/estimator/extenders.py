@@ -38,7 +38,7 @@ def clip_gradients_by_norm(optimizer: Any, clip_norm: Any) -> Optimizer:
     """Return an optimizer that scales gradients down to a norm of all of them together.
 
     Args:
-      optimizer: what applies them.
+      optimizer: applies the gradients.
       clip_norm: the norm.
     """
     return _ClippedByNorm(optimizer, clip_norm)

@@ -77,7 +77,7 @@ def regression_head(
 
     Args:
       label_dimension: how many numbers an example has.
-      inverse_link_fn: turns logits into what is predicted.
+      inverse_link_fn: turns logits into predictions.
       weight_column, loss_reduction, ...: as of `multi_class_head`.
 
     Raises:

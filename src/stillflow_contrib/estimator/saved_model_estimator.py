@@ -34,7 +34,7 @@ class SavedModelEstimator(Estimator):
     """Estimator with the graphs of a SavedModel, which starts from its variables.
 
     Args:
-      saved_model_dir: what `experimental_export_all_saved_models` has written.
+      saved_model_dir: the result of `experimental_export_all_saved_models`.
       model_dir: of checkpoints and events.
 
     Raises:

@@ -18,7 +18,7 @@ def detach_control_inputs(sgv: Any) -> None:
     """Remove control inputs of a view's operations from outside.
 
     Args:
-      sgv: The view, or what `make_view` takes.
+      sgv: The view, or an argument of `make_view`.
     """
     view = make_view(sgv)
     for op in view.ops:
@@ -33,7 +33,7 @@ def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
     """No operation outside of a view waits for one in it.
 
     Args:
-      sgv: The view, or what `make_view` takes.
+      sgv: The view, or an argument of `make_view`.
       control_outputs: A `ControlOutputs` of the graph.
 
     Raises:
@@ -54,7 +54,7 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView,
     """Replace a view's inputs by placeholders.
 
     Args:
-      sgv: The view, or what `make_view` takes.
+      sgv: The view, or an argument of `make_view`.
       control_inputs: Whether its operations stop to wait for those outside, too.
 
     Returns:
@@ -77,7 +77,7 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[SubGraphView,
     """Those who take a view's outputs take placeholders in their place.
 
     Args:
-      sgv: The view, or what `make_view` takes.
+      sgv: The view, or an argument of `make_view`.
       control_outputs: A `ControlOutputs`, if nobody is to wait for operations of the view either.
 
     Returns:
@@ -103,7 +103,7 @@ def detach(
     """Return a view is cut off from the graph, on both sides.
 
     Args:
-      sgv: The view, or what `make_view` takes.
+      sgv: The view, or an argument of `make_view`.
       control_inputs, control_outputs, control_ios: Whether edges of control are cut too; see
         `check_cios`.
 
@@ -125,7 +125,7 @@ def connect(
     """Return the second view takes the outputs of the first.
 
     Args:
-      sgv0, sgv1: The views, or what `make_view` takes.
+      sgv0, sgv1: The views, or an argument of `make_view`.
       disconnect_first: Whether nobody else takes them any more.
 
     Returns:
@@ -147,7 +147,7 @@ def bypass(sgv: Any) -> tuple[SubGraphView, list[Tensor]]:
     """Those who take a view's outputs take its inputs, and it takes placeholders.
 
     Args:
-      sgv: The view, or what `make_view` takes.
+      sgv: The view, or an argument of `make_view`.
 
     Returns:
       The view and the placeholders.

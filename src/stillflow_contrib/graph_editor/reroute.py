@@ -143,7 +143,7 @@ def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
     """Two views trade inputs.
 
     Args:
-      sgv0, sgv1: Views, or what `make_view` takes; views are changed.
+      sgv0, sgv1: Views, or an argument of `make_view`; views are changed.
 
     Returns:
       Both.

@@ -53,7 +53,7 @@ def filter_ts(ops: Any, positive_filter: Filter) -> list[Tensor]:
     """Return the inputs and outputs of operations that a filter lets pass.
 
     Args:
-      ops: What `make_list_of_op` takes.
+      ops: An argument of `make_list_of_op`.
       positive_filter: A function of a tensor; True for all.
     """
     ops = util.make_list_of_op(ops)
@@ -76,7 +76,7 @@ def filter_ops(ops: Any, positive_filter: Filter) -> list[Operation]:
     """Return the operations that a filter lets pass.
 
     Args:
-      ops: What `make_list_of_op` takes.
+      ops: An argument of `make_list_of_op`.
       positive_filter: A function of an operation; True for all.
     """
     return _filtered(util.make_list_of_op(ops), positive_filter)
@@ -130,7 +130,7 @@ def get_ops_ios(
     """Return the operations next to some others.
 
     Args:
-      ops: What `make_list_of_op` takes.
+      ops: An argument of `make_list_of_op`.
       control_inputs, control_outputs, control_ios: Whether edges of control count too; see
         `check_cios`.
     """

@@ -299,6 +299,6 @@ def make_view_from_scope(scope: str, graph: Any) -> SubGraphView:
 
     Args:
       scope: The scope.
-      graph: What `make_list_of_op` takes.
+      graph: An argument of `make_list_of_op`.
     """
     return SubGraphView(select.get_name_scope_ops(graph, scope))

@@ -20,7 +20,7 @@ def replace_t_with_placeholder_handler(info: Any, t: Tensor) -> Tensor:
     """Return a placeholder for a tensor, where the copy goes.
 
     Args:
-      info: What a `Transformer` knows while it copies.
+      info: The state of a `Transformer`.
       t: The tensor.
     """
     with info.graph_.as_default():
@@ -44,7 +44,7 @@ def assign_renamed_collections_handler(info: Any, elem: Any, elem_: Any) -> None
     """Put a copy into the collections of the original; those of one's own are renamed.
 
     Args:
-      info: What a `Transformer` knows while it copies.
+      info: The state of a `Transformer`.
       elem: An operation or tensor.
       elem_: Its copy.
     """
@@ -64,7 +64,7 @@ def transform_op_if_inside_handler(
     """Return the copy of an operation that is copied; else itself if it may stay, or None.
 
     Args:
-      info: What a `Transformer` knows while it copies.
+      info: The state of a `Transformer`.
       op: The operation.
       keep_if_possible: Whether it stays where the copy goes into its graph.
     """
@@ -84,7 +84,7 @@ def copy_op_handler(
     """Copy an operation.
 
     Args:
-      info: What a `Transformer` knows while it copies.
+      info: The state of a `Transformer`.
       op: The operation.
       new_inputs: The inputs of the copy.
       copy_shape: Whether its outputs get the static shapes of the original's.
@@ -247,14 +247,14 @@ class Transformer:
         """Copy a view.
 
         Args:
-          sgv: The view, or what `make_view` takes.
+          sgv: The view, or an argument of `make_view`.
           dst_graph: The graph of the copy.
           dst_scope: Its scope, made unique.
           src_scope: The scope of the original, taken off names.
           reuse_dst_scope: Whether the scope is taken as it is.
 
         Returns:
-          A view of the copy, and what has become of what.
+          A view of the copy, and the map from originals to copies.
 
         Raises:
           TypeError: If `dst_graph` is no graph.
@@ -344,12 +344,12 @@ def copy(
     """Copy a view, with placeholders for its inputs.
 
     Args:
-      sgv: The view, or what `make_view` takes.
+      sgv: The view, or an argument of `make_view`.
       dst_graph: The graph of the copy; by default that of the view.
       dst_scope, src_scope, reuse_dst_scope: As for `Transformer.__call__`.
 
     Returns:
-      A view of the copy, and what has become of what.
+      A view of the copy, and the map from originals to copies.
 
     Raises:
       TypeError: If `dst_graph` is no graph.
@@ -374,7 +374,7 @@ def copy_with_input_replacements(
     """Copy a view with other inputs.
 
     Args:
-      sgv: The view, or what `make_view` takes.
+      sgv: The view, or an argument of `make_view`.
       replacement_ts: For inputs of the view, what the copy takes; others stay.
       dst_graph, dst_scope, src_scope, reuse_dst_scope: As for `copy`.
 

@@ -139,7 +139,7 @@ class Axes(Mapping[str, Axis]):
     """Axes in their order, by name.
 
     Args:
-      axes: a list of what `as_axis` takes.
+      axes: a list of arguments of `as_axis`.
 
     Raises:
       ValueError: if a name is there twice.

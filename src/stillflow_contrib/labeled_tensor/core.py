@@ -59,7 +59,7 @@ class LabeledTensor:
 
     Raises:
       ValueError: if there are not as many axes as dimensions, or sizes differ.
-      TypeError: for what is no tensor.
+      TypeError: for values that are no tensor.
     """
 
     def __init__(self, tensor: Any, axes: Any) -> None:

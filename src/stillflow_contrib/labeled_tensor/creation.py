@@ -20,7 +20,7 @@ def constant(
     Args:
       value: an array, nested lists, or a scalar, which is repeated.
       dtype: its type.
-      axes: `Axes`, or names and what `as_axis` takes.
+      axes: `Axes`, or names and arguments of `as_axis`.
       name: of the operation.
     """
     with tf.name_scope(name, "lt_constant", [value]) as scope:
@@ -81,7 +81,7 @@ class FixedLenFeature:
     """Parsing of a feature of fixed length.
 
     Args:
-      axes: what `as_axis` takes, of known sizes.
+      axes: the arguments of `as_axis`, of known sizes.
       dtype: its type.
       default_value: value of a missing feature.
     """

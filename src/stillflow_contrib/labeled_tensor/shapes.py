@@ -61,7 +61,7 @@ def pack(
 
     Args:
       labeled_tensors: of the same axes.
-      new_axis: the name of the new axis, or what `as_axis` takes.
+      new_axis: the name of the new axis, or an argument of `as_axis`.
       axis_position: where it stands among the axes.
       name: of the operation.
 
@@ -108,7 +108,7 @@ def reshape(
     Args:
       labeled_tensor: the tensor.
       existing_axes: names of axes that stand side by side.
-      new_axes: names, of which one may be of unknown size, and what `as_axis` takes.
+      new_axes: names, of which one may be of unknown size, and arguments of `as_axis`.
       name: of the operation.
 
     Raises:

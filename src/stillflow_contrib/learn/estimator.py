@@ -198,7 +198,7 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
           steps: over how many batches; None for all.
           metrics: {name: `MetricSpec`}.
           name: of this evaluation, where there are several.
-          checkpoint_path: what to evaluate; the latest checkpoint if None.
+          checkpoint_path: the checkpoint to evaluate; the latest checkpoint if None.
           hooks: `SessionRunHook`s.
           log_progress: whether each round is logged.
 

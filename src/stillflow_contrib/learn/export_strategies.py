@@ -26,7 +26,7 @@ def make_export_strategy(
     """Return a strategy by which an `Experiment` exports its model for serving.
 
     Args:
-      serving_input_fn: gives the features and what they are made from.
+      serving_input_fn: gives the features and their inputs.
       default_output_alternative_key: which output is served by default; it has to be None for a
         `tf.estimator.Estimator`.
       assets_extra: {path below `assets.extra`: file} of more files.

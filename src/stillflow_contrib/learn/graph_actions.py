@@ -51,7 +51,7 @@ def run_feeds(
 
     Args:
       output_dict: {name: tensor}.
-      feed_dicts: what to feed; None for nothing.
+      feed_dicts: the feeds; None for nothing.
       restore_checkpoint_path: the values of variables; they are initialized if None.
 
     Returns:
@@ -101,7 +101,7 @@ def infer(
     Args:
       restore_checkpoint_path: the values of variables; they are initialized if None.
       output_dict: {name: tensor}.
-      feed_dict: what to feed.
+      feed_dict: the feeds.
 
     Returns:
       {name: value}.

@@ -32,7 +32,7 @@ def build_parsing_serving_input_fn(
     """Return an input function that parses serialized examples.
 
     Args:
-      feature_spec: {name: what `tf.parse_example` takes}.
+      feature_spec: {name: the arguments of `tf.parse_example`}.
       default_batch_size: how many examples; any number if None.
     """
 

@@ -38,7 +38,7 @@ def run(
       hparams: `HParams`, with `run_config`.
 
     Returns:
-      What the method returns.
+      The result of the method.
 
     Raises:
       ValueError: if not just one of folder and settings is given, or there is no such method.

@@ -78,7 +78,7 @@ class MetricSpec:
           predictions: a tensor, or tensors by name.
 
         Returns:
-          What the function returns.
+          The result of the function.
 
         Raises:
           ValueError: if a key is given where there is one tensor, or none where there are more.

@@ -133,7 +133,7 @@ class HashTable(Hashed, InitializableLookupTableBaseV1):
     """A table that is filled once.
 
     Args:
-      initializer: what fills it.
+      initializer: fills it.
       default_value: the value of keys that are not there.
       shared_name: by which sessions of a server share it.
       name: of the table.

@@ -65,7 +65,7 @@ def log_loss(
       predictions: probabilities, of any shape `[batch, ...]`.
       labels: 0 or 1, or a probability; of the shape of `predictions`.
       weights: a scalar, or of the first dimensions of `predictions`.
-      epsilon: what is added to probabilities before their logarithm is taken.
+      epsilon: added to probabilities before their logarithm is taken.
       scope: a name for the operations.
 
     Returns:

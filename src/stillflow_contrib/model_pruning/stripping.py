@@ -33,10 +33,10 @@ def strip_pruning_vars_fn(input_graph_def: Any, output_node_names: Sequence[str]
 
     Args:
       input_graph_def: a GraphDef whose variables are constants.
-      output_node_names: what is to be computed.
+      output_node_names: the nodes to compute.
 
     Returns:
-      A GraphDef of what these need.
+      A GraphDef of their dependencies.
     """
     weights = _masked_weights(input_graph_def)
     stripped = tf.GraphDef()
@@ -56,10 +56,10 @@ def graph_def_from_checkpoint(checkpoint_dir: str, output_node_names: Sequence[s
 
     Args:
       checkpoint_dir: the folder; the graph is imported into the default one.
-      output_node_names: what is to be computed.
+      output_node_names: the nodes to compute.
 
     Returns:
-      A GraphDef of what these need.
+      A GraphDef of their dependencies.
 
     Raises:
       ValueError: if there is no checkpoint.

@@ -31,9 +31,9 @@ class AGNOptimizer(Optimizer):
     """Optimizer of a worker's variables, with occasional updates of shared ones by averages.
 
     Args:
-      optimizer: what gradients are applied by.
+      optimizer: applies the gradients.
       num_worker: how many workers there are.
-      custom_getter: what the variables were made by.
+      custom_getter: made the variables.
       communication_period: after how many steps shared variables are trained and copied.
       use_locking: of no effect.
       name: of the optimizer.

@@ -43,7 +43,7 @@ class ElasticAverageOptimizer(Optimizer):
     Args:
       opt: the other optimizer.
       num_worker: how many workers there are.
-      ea_custom_getter: what the variables were made by.
+      ea_custom_getter: made the variables.
       communication_period: after how many steps a worker looks at the shared variables.
       moving_rate: by how much of their difference both move; 0.9 by period and worker if it is
         None.

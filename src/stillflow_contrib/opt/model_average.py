@@ -55,7 +55,7 @@ class ModelAverageOptimizer(Optimizer):
       opt: the other optimizer.
       num_worker: how many workers there are.
       is_chief: whether this one sets the shared variables.
-      ma_custom_getter: what the variables were made by.
+      ma_custom_getter: made the variables.
       interval_steps: after how many steps variables are averaged.
       use_locking: of no effect.
       name: of the optimizer.

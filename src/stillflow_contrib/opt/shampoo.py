@@ -49,10 +49,10 @@ class ShampooOptimizer(Optimizer):
     Args:
       global_step: the number of the step, a number, tensor or variable.
       max_matrix_size: dimensions larger than this have sums of squares instead of a matrix.
-      gbar_decay: what stays of the sum of gradients, a number or function.
-      gbar_weight: what a gradient adds to it, a number or function.
-      mat_gbar_decay: what stays of the sums of products, a number or function.
-      mat_gbar_weight: what a product adds to them, a number or function.
+      gbar_decay: the share of the sum that stays, a number or function.
+      gbar_weight: the weight of a gradient, a number or function.
+      mat_gbar_decay: the share of the sum that stays, a number or function.
+      mat_gbar_weight: the weight of a product, a number or function.
       learning_rate: a number or function.
       svd_interval: after how many steps powers are computed, a number or function.
       precond_update_interval: after how many steps products are added, a number or function.

@@ -94,7 +94,7 @@ class AddSignOptimizer(_SignOptimizer):
 
     Args:
       learning_rate: a float or tensor.
-      alpha: what the signs are added to.
+      alpha: added to the signs.
       beta: decay of `m`, the average of gradients.
       sign_decay_fn: `f(global_step)` gives a factor for the signs.
       use_locking: whether updates hold the variable's lock.

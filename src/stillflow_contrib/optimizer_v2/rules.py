@@ -119,7 +119,7 @@ class MomentumOptimizer(_RuleOptimizer):
 
     Args:
       learning_rate: a float, a tensor or a function of no arguments, as all hyperparameters.
-      momentum: what stays of the sum.
+      momentum: the share of the sum that stays.
       use_locking: whether updates hold the variable's lock.
       name: of the operations and slots.
       use_nesterov: whether gradients are taken where the sum leads (Nesterov, 1983).
@@ -149,7 +149,7 @@ class AdagradOptimizer(_RuleOptimizer):
 
     Args:
       learning_rate: a float, a tensor or a function of no arguments.
-      initial_accumulator_value: what sums begin with, positive.
+      initial_accumulator_value: the initial sums, positive.
       use_locking: whether updates hold the variable's lock.
       name: of the operations and slots.
 

@@ -50,7 +50,7 @@ class AttentionWrapperState(_State):
 
     Attributes:
       cell_state: of the cell inside.
-      attention: what attention gave in the step before.
+      attention: the result of attention in the step before.
       time: the number of steps done.
       alignments: the weights of the step before, one tensor per mechanism.
       alignment_history: TensorArrays of all weights, if they are kept.

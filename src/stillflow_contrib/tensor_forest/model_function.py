@@ -250,7 +250,7 @@ def get_combined_model_fn(model_fns: Sequence[Callable[..., Any]]) -> Callable[.
     """Return a model function of several forests, one for each column of the labels.
 
     Args:
-      model_fns: what `get_model_fn` gave.
+      model_fns: the result of `get_model_fn`.
 
     Returns:
       A model function whose probabilities stand side by side, those of the first forest first;

@@ -45,7 +45,7 @@ class TreeVariable(ForestResource):
 
     Args:
       params: with the message that operations carry as `serialized_params_proto`.
-      tree_config: what it begins with, a `Model` message; an empty one is for a single leaf.
+      tree_config: the initial state, a `Model` message; an empty one is for a single leaf.
       stats_handle: of its statistics.
       name: of the handle.
       container: of the resource.
@@ -98,7 +98,7 @@ def traverse_tree_v4(
       input_data: dense features, float32 [batch, features], or an empty vector.
       sparse_input_indices, sparse_input_values, sparse_input_shape: those of a sparse tensor of
         float32, or empty vectors.
-      input_spec: what `TensorForestDataSpec.SerializeToString` gives.
+      input_spec: the result of `TensorForestDataSpec.SerializeToString`.
       params: a `TensorForestParams` message, serialized.
       name: of the operation.
     """

@@ -18,7 +18,7 @@ class ForestResource(Trackable):
 
     Args:
       params: with the message that operations carry as `serialized_params_proto`.
-      config: what it begins with, a message.
+      config: the initial state, a message.
       name: of the handle.
       container: of the resource.
     """

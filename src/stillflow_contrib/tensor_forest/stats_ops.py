@@ -46,7 +46,7 @@ class FertileStatsVariable(ForestResource):
 
     Args:
       params: with the message that operations carry as `serialized_params_proto`.
-      stats_config: what they begin with, a `FertileStats` message, or an empty one.
+      stats_config: the initial state, a `FertileStats` message, or an empty one.
       name: of the handle.
       container: of the resource.
     """
@@ -91,7 +91,7 @@ def process_input_v4(
       input_weights: the weights, float32 [batch]; an empty vector is for 1.
       leaf_ids: the leaf of each example, int32 [batch].
       random_seed: of the tests that are drawn; 0 is for others at every step.
-      input_spec: what `TensorForestDataSpec.SerializeToString` gives.
+      input_spec: the result of `TensorForestDataSpec.SerializeToString`.
       params: a `TensorForestParams` message, serialized.
       name: of the operation.
 

@@ -47,7 +47,7 @@ class TreeVariables:
       params: a `ForestHParams` that is filled.
       tree_num: which tree of the forest it is.
       training: whether it will grow.
-      tree_config, tree_stat: what they begin with, messages.
+      tree_config, tree_stat: the initial state, messages.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ForestVariables:
       device_assigner: says where each tree is.
       training: whether they will grow.
       tree_variables_class: makes the variables of a tree.
-      tree_configs, tree_stats: what they begin with, messages for each tree.
+      tree_configs, tree_stats: the initial state, messages for each tree.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class RandomForestGraphs:
 
     Args:
       params: a `ForestHParams` that is filled.
-      tree_configs, tree_stats: what trees and their statistics begin with, messages for each.
+      tree_configs, tree_stats: the initial state, messages for each.
       device_assigner: says where each tree is.
       variables: a `ForestVariables`, if there is one already.
       tree_variables_class: makes the variables of a tree.

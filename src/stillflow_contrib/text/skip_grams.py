@@ -49,7 +49,7 @@ def skip_gram_sample(
       corpus_size: of how many words the text consists, for `vocab_subsampling`.
       batch_size: how many pairs are given at a time, by a queue; None is all of the words'.
       batch_capacity: of that queue; None is a hundred batches.
-      seed: of what is drawn.
+      seed: of the draws.
       name: of the scope.
 
     Returns:

@@ -22,8 +22,8 @@ class SequentialTimeSeriesModel(TimeSeriesModel):
     """Model with a state; subclasses define a step.
 
     Args:
-      train_output_names: keys of what `_filtering_step` gives besides "loss".
-      predict_output_names: keys of what `_prediction_step` gives.
+      train_output_names: keys of the result of `_filtering_step` besides "loss".
+      predict_output_names: keys of the result of `_prediction_step`.
       num_features: how many values there are at each time.
       normalize_features: whether values are scaled by the statistics of the series.
       dtype: the type in which it computes.

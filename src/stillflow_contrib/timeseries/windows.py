@@ -26,7 +26,7 @@ def predict_continuation_input_fn(
     """Return an input function of predictions after an evaluation.
 
     Args:
-      evaluation: what `evaluate` returned; there is a prediction for each of its windows.
+      evaluation: the result of `evaluate`; there is a prediction for each of its windows.
       steps: how many times are predicted, from the next one on.
       times: instead of steps: [batch, times], or [times], integers after those evaluated.
       exogenous_features: {name: array [batch, times, ...]}, features that are known.

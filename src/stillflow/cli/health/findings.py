@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     Attributes:
       topic: what it is about.
       level: GOOD, NOTE (it works, but one should know) or WRONG.
-      text: what was found.
+      text: the finding.
       remedy: what to do about it; empty if there is nothing to do.
     """
 

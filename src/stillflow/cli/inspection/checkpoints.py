@@ -17,7 +17,7 @@ def describe_checkpoint(prefix: str, verify: bool = True) -> Report:
     """Return the content of a checkpoint.
 
     Args:
-      prefix: what the names of its files begin with.
+      prefix: the prefix of the file names.
       verify: whether to read every tensor and compare its checksum.
     """
     reader = CheckpointReader(prefix)

@@ -15,7 +15,7 @@ def lines(report: dict[str, Any], limit: int | None = _ENTRIES, indent: str = ""
     Args:
       report: names and values; values may be reports and lists.
       limit: how many entries of each list to show; None for all.
-      indent: what lines begin with.
+      indent: prefix of lines.
     """
     shown = [(name, value) for name, value in report.items() if not _is_empty(value)]
     left_out = 0

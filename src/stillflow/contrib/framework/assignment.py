@@ -38,7 +38,7 @@ def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Any, dict[A
       var_names_to_values: {name of a variable: array}.
 
     Returns:
-      The operation, and what to feed when it runs.
+      The operation, and its feeds.
 
     Raises:
       ValueError: if there is no variable of a name.
@@ -108,7 +108,7 @@ def assign_from_checkpoint(
       ignore_missing_vars: True to skip variables that are missing in the checkpoint.
 
     Returns:
-      The operation, and what to feed when it runs.
+      The operation, and its feeds.
 
     Raises:
       ValueError: if a variable is missing in the checkpoint, or has another shape.

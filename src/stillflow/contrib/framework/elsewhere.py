@@ -62,7 +62,7 @@ def get_placeholders(graph: Graph) -> list[Any]:
     """Return the outputs of a graph's placeholders.
 
     Raises:
-      TypeError: for what is no graph.
+      TypeError: for values that are no graph.
     """
     if not isinstance(graph, Graph):
         raise TypeError(f"Input graph needs to be a Graph: {graph}")

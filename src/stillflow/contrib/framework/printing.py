@@ -76,7 +76,7 @@ def print_op(
     Args:
       input_: a Tensor, SparseTensor, TensorArray or Variable of any dtype.
       data: more of these to print.
-      message: what each line begins with.
+      message: prefix of lines.
       first_n: how often it prints; always if None or negative.
       summarize: how many elements of each are shown.
       print_tensor_name: whether names of tensors are printed.

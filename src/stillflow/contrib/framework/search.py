@@ -64,7 +64,7 @@ def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[A
       exclude: a list of scopes.
 
     Raises:
-      TypeError: for what is not a list or tuple.
+      TypeError: for values that are not a list or tuple.
     """
     wanted = get_variables() if include is None else _in_scopes(include, "include")
     unwanted = {id(v) for v in ([] if exclude is None else _in_scopes(exclude, "exclude"))}

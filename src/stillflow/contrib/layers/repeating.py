@@ -26,7 +26,7 @@ def repeat(inputs: Any, repetitions: int, layer: Any, *args: Any, **kwargs: Any)
       *args, **kwargs: its arguments.
 
     Returns:
-      What the last one gives.
+      The result of the last one.
     """
     scope = kwargs.pop("scope", None)
     with tf.variable_scope(scope, "Repeat", [inputs]):
@@ -48,7 +48,7 @@ def stack(inputs: Any, layer: Any, stack_args: Any, **kwargs: Any) -> Any:
       **kwargs: arguments that are the same each time.
 
     Returns:
-      What the last one gives.
+      The result of the last one.
 
     Raises:
       ValueError: if `stack_args` is no list or tuple.

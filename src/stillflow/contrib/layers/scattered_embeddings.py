@@ -27,7 +27,7 @@ def scattered_embedding_lookup(
       values: features of any rank, strings or whole numbers.
       dimension: of the vectors.
       name: a name scope.
-      hash_key: what the hashes start from.
+      hash_key: the key of the hashes.
 
     Returns:
       [*values, dimension].
@@ -57,7 +57,7 @@ def sampled_scattered_embedding_lookup(
       values: features of any rank, strings or whole numbers.
       dimension: of the vectors, if all numbers are wanted.
       sampled_candidates: [*values, k], which numbers are.
-      hash_key: what the hashes start from.
+      hash_key: the key of the hashes.
       name: a name scope.
 
     Raises:
@@ -135,7 +135,7 @@ def scattered_embedding_lookup_sparse(
       combiner: "mean", "sum" or "sqrtn".
       default_value: the feature of empty rows.
       name: a name scope.
-      hash_key: what the hashes start from.
+      hash_key: the key of the hashes.
 
     Returns:
       [batch, dimension].
@@ -178,7 +178,7 @@ def sampled_scattered_embedding_lookup_sparse(
       sp_values: SparseTensor [batch, features] of strings or whole numbers.
       dimension: of the vectors, if all numbers are wanted.
       sampled_candidates: [batch, k], which numbers are.
-      hash_key: what the hashes start from.
+      hash_key: the key of the hashes.
       with_sign_hash: whether hashes pick signs as well.
       name: a name scope.
 

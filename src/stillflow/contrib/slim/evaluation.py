@@ -70,11 +70,11 @@ def evaluate_once(
 
     Args:
       master: the target of the session.
-      checkpoint_path: what to restore.
+      checkpoint_path: the checkpoint to restore.
       logdir: where summaries go.
       num_evals: how often `eval_op` is run.
       initial_op, initial_op_feed_dict: run once at the start, and its feeds.
-      eval_op, eval_op_feed_dict: what a round runs.
+      eval_op, eval_op_feed_dict: the fetches of a round.
       final_op, final_op_feed_dict: run once at the end.
       summary_op, summary_op_feed_dict: written at the end; all summaries by default.
       variables_to_restore: which variables; all by default.
@@ -82,7 +82,7 @@ def evaluate_once(
       hooks: further `SessionRunHook`s.
 
     Returns:
-      What came of `final_op`.
+      The results of `final_op`.
     """
     return _evaluate_once(checkpoint_path, **_prepared(locals()))
 
@@ -123,7 +123,7 @@ def evaluation_loop(
         session_config, hooks: as of `evaluate_once`.
 
     Returns:
-      What came of `final_op` the last time; None if there was no evaluation.
+      The results of `final_op` the last time; None if there was no evaluation.
     """
     return evaluate_repeatedly(
         checkpoint_dir,

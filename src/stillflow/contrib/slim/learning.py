@@ -94,7 +94,7 @@ def train_step(
 
     Args:
       sess: the session.
-      train_op: what trains; its value is the loss.
+      train_op: the training op; its value is the loss.
       global_step: the counter.
       train_step_kwargs: tensors `should_stop`, `should_log` and `should_trace` say what to do;
         a trace is written to `logdir`, and to `summary_writer` if there is one.
@@ -230,7 +230,7 @@ def train(
     """Trains under a `tf.train.Supervisor`, until a step says to stop or the input ends.
 
     Args:
-      train_op: what trains; its value is the loss.
+      train_op: the training op; its value is the loss.
       logdir: where checkpoints and summaries go; None for none of either.
       train_step_fn: takes session, `train_op`, global step and `train_step_kwargs`; gives the
         loss, and whether to stop.

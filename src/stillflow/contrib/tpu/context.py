@@ -24,7 +24,7 @@ class TPUReplicateContext(ClusterContext):
     Args:
       name: of the computation.
       num_replicas: how many replicas there are.
-      pivot: what operations without inputs wait for.
+      pivot: control dependency of operations without inputs.
     """
 
     attribute = ATTRIBUTE
@@ -94,7 +94,7 @@ def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: A
       *args, **kwargs: its arguments.
 
     Returns:
-      What it returns.
+      Its result.
 
     Raises:
       NotImplementedError: if such parts are nested, or contexts differ at start and end.

@@ -32,7 +32,7 @@ class InfeedQueue:
     Raises:
       ValueError: if it is not clear how many there are, or lengths differ, or a shape cannot be
         cut so.
-      TypeError: for what is no type or shape.
+      TypeError: for values that are no type or shape.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class InfeedQueue:
 
         Raises:
           ValueError: if there are not so many, or others are kept.
-          TypeError: for what is no type.
+          TypeError: for values that are no type.
         """
         self._check_length("tuple_types", tuple_types)
         if self._frozen:
@@ -113,7 +113,7 @@ class InfeedQueue:
 
         Raises:
           ValueError: if there are not so many, or others are kept, or they cannot be cut.
-          TypeError: for what is no shape.
+          TypeError: for values that are no shape.
         """
         self._check_length("tuple_shapes", tuple_shapes)
         try:

@@ -92,7 +92,7 @@ def split_compile_and_replicate(
       use_tpu: whether for TPUs, or for what XLA compiles for otherwise.
 
     Returns:
-      The result of compiling, and what `replicate` gives.
+      The result of compiling, and the result of `replicate`.
     """
     _refuse(device_assignment, maximum_shapes)
     soft = get_soft_device_placement()
@@ -258,7 +258,7 @@ def rewrite(
 
     Args:
       computation, infeed_queue, device_assignment, name: as in `replicate`.
-      inputs: a list of what it is called with.
+      inputs: a list of its operands.
 
     Returns:
       The computation's outputs; the op that runs it if it has no tensors.

@@ -27,7 +27,7 @@ def split_compile_and_shard(
         output_shard_axes, infeed_queue, device_assignment, name: as in `shard`.
 
     Returns:
-      The result of compiling, and what `shard` gives.
+      The result of compiling, and the result of `shard`.
     """
     if num_shards <= 0:
         raise ValueError("num_shards must be a positive integer.")

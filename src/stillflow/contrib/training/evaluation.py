@@ -91,10 +91,10 @@ def evaluate_repeatedly(
       checkpoint_dir: the folder.
       master: the target of the sessions.
       scaffold: a `Scaffold`.
-      eval_ops: what a round runs: one thing, a list, or a dict (to which the counter is added).
-        Rounds go on until a hook or the end of the input stops them.
+      eval_ops: the fetches of a round: one thing, a list, or a dict (to which the counter is
+        added). Rounds go on until a hook or the end of the input stops them.
       feed_dict: fed to it.
-      final_ops: what to run at the end of each evaluation, in any structure.
+      final_ops: the fetches at the end, in any structure.
       final_ops_feed_dict: fed to that.
       eval_interval_secs: the least time between two evaluations.
       hooks: `SessionRunHook`s; a `StopAfterNEvalsHook` in it gets the counter.
@@ -104,7 +104,7 @@ def evaluate_repeatedly(
       timeout_fn: asked when that time is over; True ends it, else it goes on.
 
     Returns:
-      What came of `final_ops` the last time; None if there was no evaluation.
+      The results of `final_ops` the last time; None if there was no evaluation.
     """
     step = get_or_create_eval_step()
     hooks = hooks or []

@@ -213,7 +213,7 @@ def train(
     """Run the training operation until a hook or the end of the input stops it.
 
     Args:
-      train_op: what to run; its value is the loss.
+      train_op: the training op; its value is the loss.
       logdir: where checkpoints and summaries go; None for none of either.
       master, is_chief, scaffold, hooks, chief_only_hooks, save_checkpoint_secs,
         save_summaries_steps, config, max_wait_secs: as of `tf.train.MonitoredTrainingSession`.

@@ -17,9 +17,9 @@ class AnalyzerUi:
     """Console that shows parts of a dump in the terminal.
 
     Args:
-      dump: what a run computed.
+      dump: the dump of a run.
       filters: tensor filters by name.
-      config: what a person has set.
+      config: the settings.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ def create_analyzer_ui(
       tensor_filters: functions of a `DebugTensorDatum` and its value, by name.
       ui_type: "curses" or "readline"; both are the same line by line conversation here.
       on_ui_exit: not used.
-      config: what a person has set; that of `~/.tfdbg_config` by default.
+      config: the settings; that of `~/.tfdbg_config` by default.
 
     Raises:
       ValueError: if `ui_type` is neither.

@@ -43,7 +43,7 @@ class Command:
     """Command of the console.
 
     Args:
-      name: what it is called.
+      name: its name.
       alias: its short name, or "".
       text: what it does, in a sentence.
       run: takes the parsed arguments, gives lines.

@@ -69,7 +69,7 @@ def dump_commands(dump: DebugDumpDir, filters: Filters, config: Config) -> list[
     Args:
       dump: what it computed.
       filters: tensor filters by name.
-      config: what a person has set.
+      config: the settings.
     """
     return [
         *tensor_commands(dump, filters), *node_commands(dump, config), *source_commands(dump),
@@ -82,9 +82,9 @@ class RunConsole:
 
     Args:
       number: which run it is, from 1.
-      fetches: what it fetches.
-      feed_dict: what it is fed.
-      config: what a person has set.
+      fetches: the fetches.
+      feed_dict: the feeds.
+      config: the settings.
     """
 
     def __init__(self, number: int, fetches: Any, feed_dict: Any, config: Config) -> None:

@@ -36,7 +36,7 @@ def tensor_commands(dump: DebugDumpDir, filters: dict[str, Callable[..., bool]])
     """Return the commands on the tensors of a dump.
 
     Args:
-      dump: what a run computed.
+      dump: the dump of a run.
       filters: tensor filters by name.
     """
     flag = {"action": "store_true"}

@@ -96,8 +96,8 @@ class SimpleClusterResolver(ClusterResolver):
       master: the target of sessions.
       task_type: the job of this process.
       task_id: its index in the job.
-      environment: what `environment` is.
-      num_accelerators: what `num_accelerators` gives.
+      environment: value of `environment`.
+      num_accelerators: the result of `num_accelerators`.
       rpc_layer: the protocol of targets.
 
     Raises:

@@ -21,7 +21,7 @@ class TFConfigClusterResolver(ClusterResolver):
       task_type: the job of this process, if not the one that TF_CONFIG names.
       task_id: its index, likewise.
       rpc_layer: the protocol of targets, likewise.
-      environment: what `environment` is.
+      environment: value of `environment`.
     """
 
     def __init__(

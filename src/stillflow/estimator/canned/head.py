@@ -98,7 +98,7 @@ class Head:
           features: {name: tensor}.
           mode: one of `ModeKeys`.
           logits: [D0, ..., DN, logits_dimension].
-          labels: what is to be predicted; not needed to predict.
+          labels: the targets; not needed to predict.
           optimizer: makes a step in training.
           train_op_fn: returns the training step of a loss, instead of an optimizer.
           regularization_losses: scalars, added to the loss.

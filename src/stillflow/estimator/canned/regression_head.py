@@ -30,7 +30,7 @@ class RegressionHead(Head):
     Args:
       weight_column, loss_reduction, loss_fn, name: as of `Head`.
       label_dimension: how many numbers an example has.
-      inverse_link_fn: turns logits into what is predicted; None if they are it.
+      inverse_link_fn: turns logits into predictions; None if they are it.
 
     Raises:
       ValueError: if an argument is none of these.

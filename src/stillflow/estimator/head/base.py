@@ -77,7 +77,7 @@ class Head(abc.ABC):
           features: {name: tensor}.
           mode: one of `ModeKeys`.
           logits: [D0, ..., DN, logits_dimension].
-          labels: what is to be predicted; not needed to predict.
+          labels: the targets; not needed to predict.
           optimizer: a `tf.keras.optimizers.Optimizer`.
           trainable_variables: what the optimizer trains, as a list or tuple.
           train_op_fn: returns the training step of a loss, instead of an optimizer.

@@ -24,7 +24,7 @@ class RegressionHead(LogitsHead):
     Args:
       label_dimension: how many numbers a label has.
       weight_column, loss_reduction, loss_fn, name: as of `BinaryClassHead`.
-      inverse_link_fn: turns logits into what is predicted; None if they are it.
+      inverse_link_fn: turns logits into predictions; None if they are it.
 
     Raises:
       ValueError: if an argument is none of these.

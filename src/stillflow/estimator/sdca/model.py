@@ -301,7 +301,7 @@ class LinearModel:
         """Return an operation that gives variables the trained weights, shrunk.
 
         Args:
-          train_op: what `minimize` returned; it runs before.
+          train_op: the result of `minimize`; it runs before.
         """
         with tf.control_dependencies([train_op]):
             updates = [

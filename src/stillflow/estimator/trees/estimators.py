@@ -35,7 +35,7 @@ class BoostedTrees(Estimator):
     """Base of all boosted-trees estimators.
 
     Args:
-      model: what is modelled.
+      model: description of the model.
       model_dir, config: see `Estimator`.
       is_classification: whether logits stand for probabilities.
     """

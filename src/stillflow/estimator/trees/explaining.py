@@ -101,7 +101,7 @@ def explaining_spec(
       features: tensors by key.
       head: the head.
       columns: in order.
-      epsilon: what ranks of numbers may be wrong by.
+      epsilon: the error of ranks.
       name: of the model.
     """
     with tf.name_scope(name) as scope:

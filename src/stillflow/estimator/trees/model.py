@@ -66,7 +66,7 @@ def model_fn(
     """Return the `EstimatorSpec` of a model.
 
     Args:
-      model: what is modelled.
+      model: description of the model.
       features, labels, mode, config: as every model function has them.
       name: of the model.
     """
@@ -104,7 +104,7 @@ def make_parts(name: str, float_columns: list[Any], epsilon: float) -> Parts:
     Args:
       name: of the ensemble.
       float_columns: columns of numbers.
-      epsilon: what ranks of their values may be wrong by.
+      epsilon: the error of ranks.
     """
     ensemble = TreeEnsemble(name=name)
     if not float_columns:

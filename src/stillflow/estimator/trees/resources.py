@@ -87,7 +87,7 @@ class QuantileAccumulator(_Resource):
     """Quantiles of several features, found batch by batch.
 
     Args:
-      epsilon: what ranks may be wrong by.
+      epsilon: the error of ranks.
       num_streams: how many features.
       num_quantiles: how many buckets.
       name: of the resource.

@@ -258,7 +258,7 @@ def configure_callbacks(
     Args:
       callbacks: those of the program; a `CallbackList` is given back as it is.
       model, mode: the model, and the kind of run.
-      do_validation, batch_size, epochs, steps_per_epoch, samples: what callbacks are told.
+      do_validation, batch_size, epochs, steps_per_epoch, samples: the value for callbacks.
     """
     if isinstance(callbacks, CallbackList):
         return callbacks

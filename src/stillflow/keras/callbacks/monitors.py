@@ -51,7 +51,7 @@ class EarlyStopping(Callback):
       min_delta: how much better it must get.
       patience: for how many epochs it may get no better.
       verbose: 1 for a message.
-      mode: "min", "max", or "auto" for what the name says.
+      mode: "min", "max", or "auto" for a choice by the name.
       baseline: what it must be better than at first.
       restore_best_weights: whether the variables get back their values of the best epoch.
     """
@@ -123,7 +123,7 @@ class ReduceLROnPlateau(Callback):
       factor: of the learning rate.
       patience: for how many epochs the result may get no better.
       verbose: 1 for a message.
-      mode: "min", "max", or "auto" for what the name says.
+      mode: "min", "max", or "auto" for a choice by the name.
       min_delta: how much better it must get.
       cooldown: how many epochs to wait after that.
       min_lr: the least learning rate.
@@ -254,7 +254,7 @@ class ModelCheckpoint(Callback):
       verbose: 1 for messages.
       save_best_only: whether only better models are saved.
       save_weights_only: whether only variables are saved.
-      mode: "min", "max", or "auto" for what the name says.
+      mode: "min", "max", or "auto" for a choice by the name.
       save_freq: "epoch", or after how many examples.
       period: every how many epochs, by its old name.
       load_weights_on_restart: whether to begin with what the file has.

@@ -57,7 +57,7 @@ def load_imdb(
       skip_top: how many of the most frequent words are left out.
       maxlen: longer reviews are left out.
       seed: of the order.
-      start_char: what each starts with.
+      start_char: first word of each.
       oov_char: what is in the place of words that are left out.
       index_from: what is added to the numbers.
       kwargs: the old name of `num_words`.

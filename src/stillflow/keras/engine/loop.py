@@ -23,7 +23,7 @@ class Loop:
       callbacks: callbacks, or the list of a loop around.
       verbose: 0 for silence, 1 for a bar, 2 for a line for each epoch.
       epochs, initial_epoch: the epochs are numbered from the second to below the first.
-      batch_size: what callbacks are told.
+      batch_size: the value for callbacks.
       validation: `f(callbacks)` gives the results of validation; None for none.
       validation_freq: every how many epochs there is one, or the epochs' numbers.
       steps_name: the name of the argument for the number of steps, for messages.

@@ -98,7 +98,7 @@ class NetworkWeights:
         """Write the values of all variables, and those of the optimizer in TensorFlow's format.
 
         Args:
-          filepath: a file, or what the files' names begin with in TensorFlow's format.
+          filepath: a file, or the prefix of the file names in TensorFlow's format.
           overwrite: False to ask before files are replaced.
           save_format: "tf" or "h5"; by default what the ending of `filepath` says.
 

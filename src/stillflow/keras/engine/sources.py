@@ -16,7 +16,7 @@ class Batch(NamedTuple):
     """A batch.
 
     Attributes:
-      size: what callbacks are told.
+      size: the value for callbacks.
       start, end: which examples it has.
       run: runs the step.
     """

@@ -264,7 +264,7 @@ class AlphaDropout(Elementwise):
 
     Args:
       rate: the part that is dropped.
-      noise_shape: the shape of what is drawn.
+      noise_shape: the shape of the draws.
       seed: of the draw.
     """
 

@@ -156,7 +156,7 @@ class Dropout(Layer):
 
     Args:
       rate: the part, in [0, 1).
-      noise_shape: the shape of what is drawn, None for sizes of the inputs; broadcast to them.
+      noise_shape: the shape of the draws, None for sizes of the inputs; broadcast to them.
       seed: of the draw.
     """
 

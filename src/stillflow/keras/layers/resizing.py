@@ -16,7 +16,7 @@ class _Resizing(Layer):
     """A layer that changes the sizes along `_rank` dimensions.
 
     Attributes:
-      _argument: what the constructor's argument is called.
+      _argument: name of the constructor's argument.
     """
 
     _rank: int

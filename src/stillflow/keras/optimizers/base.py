@@ -347,7 +347,7 @@ class OptimizerV2(Trackable):
 
         Args:
           var: the other one.
-          slot_name: what it is called.
+          slot_name: its name.
           initializer: gives its first value.
         """
         if slot_name not in self._slot_names:

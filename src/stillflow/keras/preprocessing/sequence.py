@@ -43,7 +43,7 @@ def pad_sequences(
       dtype: of the array; `object` for strings of different lengths.
       padding: "pre" or "post", where rows are filled up.
       truncating: "pre" or "post", where lists are cut.
-      value: what rows are filled up with.
+      value: the padding value.
 
     Raises:
       ValueError: for something else than lists of items of one shape, or an unknown side.

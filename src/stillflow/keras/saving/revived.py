@@ -29,8 +29,8 @@ class _Revived:
     """Base of loaded layers and models.
 
     Args:
-      saved: what `tf.saved_model.load` gives for it.
-      described: what was said of it.
+      saved: the result of `tf.saved_model.load` for it.
+      described: the description.
     """
 
     _saved: Any
@@ -222,7 +222,7 @@ def revive(saved: Any) -> Any:
     """Return a layer or model of the name of the class that was saved.
 
     Args:
-      saved: what `tf.saved_model.load` gives.
+      saved: the result of `tf.saved_model.load`.
 
     Raises:
       NotImplementedError: if its functions were not saved with it.

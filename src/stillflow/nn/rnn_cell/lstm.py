@@ -51,7 +51,7 @@ def basic_lstm_step(
       gates: [batch, 4 * units], what input and output give to the gates.
       c: the memory, [batch, units].
       axis: 1, as a constant of the graph.
-      forget_bias: what the forget gate gets besides.
+      forget_bias: bias of the forget gate.
       activation: of new memory, and of the output.
     """
     # input gate, new memory, forget gate, output gate

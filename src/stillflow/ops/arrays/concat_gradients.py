@@ -24,7 +24,7 @@ def concat_gradients(grad: Any, values: Sequence[Tensor], axis: Tensor) -> list[
     """Return the gradients of the parts of a concatenation.
 
     Args:
-      grad: what flows back into the whole, `Tensor` or `IndexedSlices`.
+      grad: the gradient of the whole, `Tensor` or `IndexedSlices`.
       values: the parts.
       axis: along which they were joined.
 

@@ -49,7 +49,7 @@ class Resolved:
     Attributes:
       dims: the result's shape.
       index: a Python index with positive steps that takes the elements.
-      flips: axes of what `index` gives that are then reversed.
+      flips: axes of the result of `index` that are then reversed.
       parts: the range of each dimension; None where the slice takes all of it.
       drops: dimensions of which a single element is taken.
       plain: whether no dimension is added.

@@ -132,7 +132,7 @@ def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Tensor:
     """Write a WAV file of 16-bit samples.
 
     Args:
-      audio: float32 [frames, channels]; what is beyond -1 and 1 is cut off.
+      audio: float32 [frames, channels]; other values are clipped.
       sample_rate: int32, a scalar: frames a second.
       name: of the operation.
 

@@ -128,7 +128,7 @@ class Batcher:
         Raises:
           InvalidArgumentError: if the task alone is larger than a batch.
           UnavailableError: if too many batches wait.
-          tf.errors.OpError: what `compute` raised, in all runs of the batch.
+          tf.errors.OpError: the error of `compute`, in all runs of the batch.
         """
         with self._lock:
             self._add(self._queues.setdefault(queue, deque([Batch()])), task)

@@ -119,7 +119,7 @@ class Accumulator:
     """A stream of values, the buckets of the one before, and the stamp.
 
     Args:
-      error: what ranks may be wrong by.
+      error: the error of ranks.
       most: how many values come at most.
       count: of buckets.
       as_quantiles: whether these are the values of exact ranks.

@@ -27,9 +27,9 @@ class Candidate(NamedTuple):
 
     Attributes:
       feature, dimension: what decides.
-      gain: what it brings.
+      gain: its gain.
       threshold: the last bucket of the left side, or the only one.
-      left, right: what the new leaves add.
+      left, right: values of the new leaves.
       split_type: one of `SPLIT_TYPES`.
     """
 

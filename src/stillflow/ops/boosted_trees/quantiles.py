@@ -183,7 +183,7 @@ class Stream:
     """Stream of values, and a summary of them so far.
 
     Args:
-      error: what ranks may be wrong by, relative to the weight of all.
+      error: the error of ranks, relative to the weight of all.
       most: how many values come at most.
 
     Attributes:

@@ -21,7 +21,7 @@ class Slot(Generic[State]):
     """Place behind a handle; an operation of its own makes the content.
 
     Args:
-      name: what errors call it.
+      name: its name in errors.
       lock: is held while an operation works on it.
     """
 

@@ -184,9 +184,9 @@ class Choice(NamedTuple):
 
     Attributes:
       node: which node.
-      gain: what it brings.
+      gain: its gain.
       dimension, threshold: what decides.
-      left, right: what the new leaves add, [logits].
+      left, right: values of the new leaves, [logits].
       split_type: one of `SPLIT_TYPES`.
     """
 

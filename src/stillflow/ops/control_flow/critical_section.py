@@ -90,7 +90,7 @@ class CriticalSection:
           name: of the scope.
 
         Returns:
-          What `fn` gives; none of it is there before all of it is.
+          The result of `fn`; none of it is there before all of it is.
 
         Raises:
           ValueError: if `fn` uses this section itself, or resources that another section uses and

@@ -29,7 +29,8 @@ def shape_invariant(variable: Any, shape: Any = None) -> Any:
 
     Args:
       variable: a tensor or composite.
-      shape: what the caller promises, a `TensorShape` or `TypeSpec`; by default, all that is known.
+      shape: the shape that the caller promises, a `TensorShape` or `TypeSpec`; by default, all that
+        is known.
 
     Raises:
       TypeError: if `shape` does not suit the variable.

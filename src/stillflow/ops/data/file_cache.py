@@ -33,7 +33,7 @@ class FileCache(Walk):
 
     Args:
       context: of the walk.
-      name: what the names of the files begin with.
+      name: the prefix of the file names.
       types: of the components.
       start: begins to walk the dataset.
     """

@@ -268,7 +268,7 @@ class _Ahead(Interleaving):
 
     Args:
       ahead: how many elements of each are read before it is their turn.
-      name: what its numbers are called.
+      name: name of its statistics.
     """
 
     flags: ClassVar[dict[str, str]] = {**Interleaving.flags, "begun": "begun"}

@@ -46,7 +46,7 @@ class IteratorResource:
     """An iterator: where one is in a dataset.
 
     Args:
-      name: what its string handle calls it.
+      name: its name.
       types: of the components of an element.
       shapes: of the components.
       device: where it is.

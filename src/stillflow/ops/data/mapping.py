@@ -120,7 +120,7 @@ def timed(call: Callable[[Element], Element], stats: Any, prefix: str, function:
 
     Args:
       call: the function, with what it captured.
-      stats: what is reported to, or None.
+      stats: the target of reports, or None.
       prefix: the path of the walk.
       function: the attribute that names it.
     """

@@ -36,7 +36,7 @@ class MultiDeviceIterator:
     """Iterator that gives elements to shards round-robin; each waits until its shard asks for it.
 
     Args:
-      name: what its string handle calls it.
+      name: its name.
       types, shapes: of the components of an element.
       device: where it is.
       shards: how many devices get elements.

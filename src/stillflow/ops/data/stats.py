@@ -146,7 +146,7 @@ class _Tagged:
     """An aggregator that puts a tag before names.
 
     Args:
-      aggregator: what is reported to.
+      aggregator: the target of reports.
       tag: the tag, or "".
       counts: whether reports have steps, as they do where a pipeline is tuned; else all are 0.
     """

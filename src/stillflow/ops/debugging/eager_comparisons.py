@@ -28,9 +28,9 @@ def check_now(
       symbol: of the comparison.
       x, y: the tensors.
       holds: where it holds.
-      data: what to print instead of the tensors.
+      data: values to print instead of the tensors.
       summarize: how many elements to print.
-      message: what to print before.
+      message: text to print first.
 
     Raises:
       InvalidArgumentError: if it does not hold somewhere.

@@ -76,7 +76,7 @@ def gradients(
       gate_gradients: wait for all of an operation's gradients before any is used.
       aggregation_method: one of `tf.AggregationMethod`.
       stop_gradients: tensors not to differentiate through.
-      unconnected_gradients: what to give where `ys` do not depend on an x.
+      unconnected_gradients: the result where `ys` do not depend on an x.
 
     Returns:
       One Tensor or IndexedSlices for each of `xs`, or None where there is no dependency.

@@ -263,8 +263,8 @@ def decode_jpeg(
 
     Args:
       contents: a scalar string.
-      channels: 1 (grey), 3 (RGB), or 0: what the file has.
-      ratio: 1, 2, 4 or 8: by what the size is divided.
+      channels: 1 (grey), 3 (RGB), or 0: as in the file.
+      ratio: 1, 2, 4 or 8: divisor of the size.
       fancy_upscaling: whether chroma is interpolated.
       try_recover_truncated: whether an incomplete file is decoded as far as it goes.
       acceptable_fraction: accepted for graphs; a file is complete or an error.

@@ -200,7 +200,7 @@ def decode_png(
 
     Args:
       contents: a scalar string.
-      channels: 1 (grey), 3 (RGB), 4 (RGB and alpha), or 0: what the file has.
+      channels: 1 (grey), 3 (RGB), 4 (RGB and alpha), or 0: as in the file.
       dtype: uint8 or uint16.
       name: of the operation.
     """

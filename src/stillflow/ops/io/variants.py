@@ -126,7 +126,7 @@ def to_message(value: Any, dtype: Any = None, packed: bool = False) -> Any:
     """Return a run-time value, an integer or bytes as a `TensorProto`.
 
     Args:
-      value: what to write.
+      value: the value to write.
       dtype: its type, where the value alone does not tell it.
       packed: whether strings are written in one piece.
     """

@@ -32,7 +32,7 @@ class Table:
     """Values by keys.
 
     Args:
-      name: what messages call it.
+      name: its name in errors.
       key_dtype, value_dtype: types.
       key_shape, value_shape: of one key and one value: () or (n,).
     """

@@ -75,7 +75,7 @@ def _scan_kernel(node: Node, scan: Callable[[Any, int], Any], start: Any) -> Any
 
     Args:
       scan: computes the inclusive scan along an axis.
-      start: what an exclusive scan begins with.
+      start: the initial value of an exclusive scan.
     """
     exclusive, reverse = node.exclusive, node.reverse
 

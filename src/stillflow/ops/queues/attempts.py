@@ -79,7 +79,7 @@ class Attempts:
         Raises:
           CancelledError: the session was closed, or what waits was cancelled.
           DeadlineExceededError: the run took longer than it may.
-          tf.errors.OpError: what the attempt ended with.
+          tf.errors.OpError: the error of the attempt.
         """
         self.begin(attempt, pending)
         self.finish(attempt, pending, waits)

@@ -27,7 +27,7 @@ class Queue:
       dtypes: of the components of an element.
       shapes: of the components: empty where they may differ, with None in queues that pad.
       capacity: how many elements it holds at most.
-      store: what keeps the elements.
+      store: keeps the elements.
       pads: whether batches fill elements up to the largest.
       device: where batches are made.
     """

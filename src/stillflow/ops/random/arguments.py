@@ -88,7 +88,7 @@ def set_static_shape(tensor: Tensor, shape: Any, suffix: Any = ()) -> None:
     """Set the known static shape of `tensor` inside a function's graph.
 
     Args:
-      tensor: what was drawn.
+      tensor: the draws.
       shape: the argument it was drawn for; constants outside the function count, too.
       suffix: the static shape that follows.
     """

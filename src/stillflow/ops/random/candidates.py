@@ -377,7 +377,7 @@ def fixed_unigram_candidate_sampler(
       name: of the operation.
 
     Returns:
-      What `uniform_candidate_sampler` returns.
+      The result of `uniform_candidate_sampler`.
     """
     return _seeded(
         fixed_unigram_candidate_sampler_op, true_classes, seed, name,

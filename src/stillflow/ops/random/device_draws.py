@@ -17,7 +17,7 @@ class UnseededDraw:
     """A kernel that draws from torch's own generator, in any order, and also in a CUDA graph.
 
     Args:
-      sizes: of what is drawn; None if it is an argument.
+      sizes: of the draws; None if it is an argument.
       what: the distribution.
       dtype: torch's name of the type.
       device: where numbers are drawn.
@@ -43,7 +43,7 @@ class SeededDraw:
     Args:
       stream: of the operation.
       what: the distribution.
-      sizes: of what is drawn.
+      sizes: of the draws.
       dtype: torch's name of the type.
       device: where numbers are drawn.
     """
@@ -69,7 +69,7 @@ class DrawAt:
 
     Args:
       what: the distribution.
-      sizes: of what is drawn.
+      sizes: of the draws.
       dtype: torch's name of the type.
     """
 

@@ -39,7 +39,7 @@ class LstmLoop:
           step: its number.
           gates: before their activations, [rows, 4 * cells].
           before: the memory.
-          forget_bias: what is added to the forget gate.
+          forget_bias: bias of the forget gate.
           clip: the largest number in the memory, infinity for any.
         """
         self._library.lstm_forward(

@@ -68,7 +68,7 @@ def crossing(node: Node, hash_key: int, combine: Callable[[Any, Any], Any]) -> C
 
     Args:
       node: the node of a cross.
-      hash_key: what hashes start from.
+      hash_key: the key of the hashes.
       combine: adds the fingerprint of one more feature to hashes.
     """
     count, hashed, buckets = node.N, node.out_type == dtypes.int64, node.num_buckets
@@ -297,7 +297,7 @@ def sparse_cross_hashed(
     Args:
       inputs: tensors and sparse tensors [batch, features] of strings or whole numbers.
       num_buckets: values are taken modulo this number if it is above zero.
-      hash_key: what the hashes start from.
+      hash_key: the key of the hashes.
       name: name of the operation.
 
     Returns:

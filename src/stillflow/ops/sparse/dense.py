@@ -158,7 +158,7 @@ def sparse_to_dense(
       sparse_indices: which ones: a scalar, a vector, or a matrix of one row for each.
       output_shape: the shape of the result.
       sparse_values: a scalar or one value for each.
-      default_value: what all other elements are.
+      default_value: value of all other elements.
       validate_indices: whether the order of the indices is checked.
     """
     result: Tensor = sparse_to_dense_op(

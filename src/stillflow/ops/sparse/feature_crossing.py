@@ -119,7 +119,7 @@ def sparse_feature_cross(
       hashed_output: whether crosses are hashes, or strings joined by ``_X_``.
       num_buckets: hashes are taken modulo this number if it is above zero.
       name: name of the operation.
-      hash_key: what the hashes start from; by default they are of an older and weaker kind.
+      hash_key: the key of the hashes; by default they are of an older and weaker kind.
 
     Returns:
       A sparse tensor [batch, crosses].

@@ -210,7 +210,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
       input: strings of any shape.
       pos: where each part starts, counted from the end if negative; broadcast with `input`.
       len: how long each part is at most, of the shape of `pos`.
-      unit: what is counted: "BYTE" or "UTF8_CHAR".
+      unit: the counted unit: "BYTE" or "UTF8_CHAR".
     """
     return substr_op(input, pos, len, unit=unit, name=name)
 

@@ -233,7 +233,7 @@ def unicode_transcode(
       input_encoding: any that Python knows.
       output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
       errors: "replace" or "ignore" malformed bytes, or "strict": raise an error.
-      replacement_char: the code point that stands for what is replaced.
+      replacement_char: the code point of replacements.
       replace_control_characters: whether U+0000 to U+001F count as malformed.
       name: of the operation.
     """

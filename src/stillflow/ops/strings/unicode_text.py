@@ -92,7 +92,7 @@ class ErrorPolicy(NamedTuple):
 
     Attributes:
       errors: b"strict", b"replace" or b"ignore".
-      replacement: the code point that stands for what is replaced.
+      replacement: the code point of replacements.
       replaces_control: whether control characters (up to U+001F) count as malformed.
     """
 

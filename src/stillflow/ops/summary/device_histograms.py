@@ -144,7 +144,7 @@ def is_right(counts: Counts, device: Any) -> bool:
     """Return True if a function counts as operations of torch do.
 
     Args:
-      counts: what `histogram_kernel.counting` gives.
+      counts: the result of `histogram_kernel.counting`.
       device: where it counts.
     """
     waves = torch.sin(torch.arange(5000.0, device=device))
@@ -182,7 +182,7 @@ def extremes(counted: Any, rows: int) -> Any:
     """Return the least and the largest number of each tensor.
 
     Args:
-      counted: what `DeviceHistograms` gives, on the host.
+      counted: the result of `DeviceHistograms`, on the host.
       rows: the number of tensors.
 
     Returns:

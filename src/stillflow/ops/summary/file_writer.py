@@ -23,7 +23,7 @@ class SummaryFileWriter:
       logdir: the directory; made if it is not there.
       max_queue: how many events may wait.
       flush_millis: how long they may wait, in milliseconds; looked at when one comes.
-      filename_suffix: what the file's name ends with.
+      filename_suffix: the suffix of the file name.
 
     Raises:
       OpError: if the file cannot be made.

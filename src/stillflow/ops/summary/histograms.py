@@ -30,7 +30,7 @@ def histogram_summary(tag: bytes, values: Any, name: str) -> bytes:
     Args:
       tag: any bytes.
       values: real numbers, a run-time value of any shape.
-      name: what the operation is called, for errors.
+      name: the name of the operation, for errors.
 
     Raises:
       InvalidArgumentError: if one of them is not finite.
@@ -51,7 +51,7 @@ def not_finite(number: Any, name: str) -> errors.InvalidArgumentError:
 
     Args:
       number: infinite, or not a number.
-      name: what the operation is called.
+      name: the name of the operation.
     """
     what = "Nan" if np.isnan(number) else "Infinity"
     return errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")

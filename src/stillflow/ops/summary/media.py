@@ -70,7 +70,7 @@ def image_values(base: bytes, images: Pixels, limit: int, bad_color: Pixels) -> 
     """Images as a `Summary`.
 
     Args:
-      base: what the tags begin with.
+      base: the prefix of the tags.
       images: [batch, height, width, channels].
       limit: how many of them to take.
       bad_color: uint8, a vector: how pixels look that are not finite.
@@ -169,12 +169,12 @@ def image(
     """Return a summary of pictures.
 
     Args:
-      name: the name of the operation; with its scopes it is what the tags begin with.
+      name: the name of the operation; with its scopes it is the prefix of the tags.
       tensor: uint8, or floating-point numbers which are scaled, [batch, height, width, channels]
         with 1 (grey), 3 (RGB) or 4 (RGBA) channels.
       max_outputs: how many of the batch to take.
       collections: the graph collections to add the summary to, by default that of all summaries.
-      family: what the tags begin with.
+      family: the prefix of the tags.
 
     Returns:
       A string: a serialized `tf.summary.Summary`.
@@ -231,7 +231,7 @@ def audio_values(base: bytes, clips: Any, rate: Any, limit: int) -> bytes:
     """Sounds as a `Summary`.
 
     Args:
-      base: what the tags begin with.
+      base: the prefix of the tags.
       clips: [batch, frames, channels] or [batch, frames].
       rate: frames a second.
       limit: how many of the clips to take.
@@ -285,12 +285,12 @@ def audio(
     """Return a summary of sounds.
 
     Args:
-      name: the name of the operation; with its scopes it is what the tags begin with.
+      name: the name of the operation; with its scopes it is the prefix of the tags.
       tensor: float32 [batch, frames, channels] or [batch, frames], between -1 and 1.
       sample_rate: frames a second.
       max_outputs: how many of the batch to take.
       collections: the graph collections to add the summary to, by default that of all summaries.
-      family: what the tags begin with.
+      family: the prefix of the tags.
 
     Returns:
       A string: a serialized `tf.summary.Summary`.

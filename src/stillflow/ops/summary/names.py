@@ -52,7 +52,7 @@ def summary_scope(
 
     Args:
       name: the summary's name.
-      family: what the tag begins with, the heading it is shown under.
+      family: the prefix of the tag, the heading it is shown under.
       default_name: the name if there is none.
       values: the tensors that it is made of.
 

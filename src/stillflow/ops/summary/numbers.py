@@ -76,7 +76,7 @@ def scalar(
       name: the name of the operation; with its scopes it is the summary's tag.
       tensor: a real number.
       collections: the graph collections to add the summary to, by default that of all summaries.
-      family: what the tag begins with.
+      family: the prefix of the tag.
 
     Returns:
       A string: a serialized `tf.summary.Summary`.
@@ -130,7 +130,7 @@ def histogram(
       name: the name of the operation; with its scopes it is the summary's tag.
       values: real numbers, any shape; finite ones.
       collections: the graph collections to add the summary to, by default that of all summaries.
-      family: what the tag begins with.
+      family: the prefix of the tag.
 
     Returns:
       A string: a serialized `tf.summary.Summary`.

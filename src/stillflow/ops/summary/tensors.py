@@ -142,7 +142,7 @@ def tensor_summary(
       summary_description: a text, kept in the metadata.
       collections: the graph collections to add the summary to, by default that of all summaries.
       summary_metadata: a `SummaryMetadata`, which tells TensorBoard's plugins about it.
-      family: what the tag begins with.
+      family: the prefix of the tag.
       display_name: the name to show.
 
     Returns:

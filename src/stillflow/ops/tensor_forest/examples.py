@@ -21,7 +21,7 @@ class Specification:
     """Specification of the kind of data behind each feature.
 
     Args:
-      serialized: what `TensorForestDataSpec.SerializeToString` gives.
+      serialized: the result of `TensorForestDataSpec.SerializeToString`.
 
     Raises:
       InvalidArgumentError: if it is something else.

@@ -86,7 +86,7 @@ class Tree:
         Args:
           number: of the leaf.
           split: the test.
-          left, right: what the new leaves say.
+          left, right: values of the new leaves.
 
         Returns:
           The numbers of the new leaves.

@@ -45,7 +45,7 @@ class Remote:
 
     Args:
       address: where it is.
-      handle: what it is to call the session.
+      handle: its name of the session.
       task: which one it is.
       cluster_def: the session's cluster.
       config: the session's `ConfigProto`, or None.

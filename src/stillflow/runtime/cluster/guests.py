@@ -156,7 +156,7 @@ class Guest:
     """A session in one task.
 
     Args:
-      handle: what all tasks know the session by.
+      handle: all tasks' name of the session.
       task: which one this is.
       addresses: of all tasks.
       devices: of this one.

@@ -97,7 +97,7 @@ class Link:
         """Send a request; its answer comes later.
 
         Args:
-          tensors: what goes with it.
+          tensors: its tensors.
           settled: called with the answer once it is there, in another thread maybe.
           **content: the request, by the name of its message's field.
         """

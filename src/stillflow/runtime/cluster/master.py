@@ -32,7 +32,7 @@ class Master:
 
     Args:
       target: the task that it names.
-      graph: what the session runs.
+      graph: the graph of the session.
       config: its `ConfigProto`, or None.
       check: raises once the session is closed.
     """
@@ -183,7 +183,7 @@ class ClusterPlan:
     """One `Session.run` signature, done by several tasks.
 
     Args:
-      parts: what each task does.
+      parts: the part of each task.
       tensors: the fetches, in order.
       fed: the feeds, in order.
       graph: the session's.
@@ -203,7 +203,7 @@ class ClusterPlan:
         """Run.
 
         Args:
-          session: what ends all runs of the session.
+          session: ends all runs of the session.
           *arrays: the feeds.
         """
         return self._values(Run(self._parts, arrays), session)

@@ -21,7 +21,7 @@ def pack(value: Any, dtype: DType) -> tuple[Any, Any]:
 
     Args:
       value: a run-time value, or an array.
-      dtype: what its tensor is of.
+      dtype: the type of its tensor.
 
     Raises:
       tf.errors.UnimplementedError: if it is a handle, which means nothing in another process.

@@ -41,7 +41,7 @@ class Run:
     """One run.
 
     Args:
-      parts: what each task does.
+      parts: the part of each task.
       arrays: the feeds.
       options: a `RunOptions` if it is to be traced.
 
@@ -63,11 +63,11 @@ class Run:
         """Run; return the fetched values.
 
         Args:
-          session: what ends all runs of the session.
+          session: ends all runs of the session.
           graph: the session's, to name operations that fail.
 
         Raises:
-          tf.errors.OpError: what went wrong first.
+          tf.errors.OpError: the first error.
         """
         watched = {session, current_interrupt()}
         for interrupt in watched:
@@ -147,7 +147,7 @@ def by_itself(
     Args:
       plan: a plan of the session's own process.
       task: the name of its task.
-      session: what ends all runs of the session.
+      session: ends all runs of the session.
       graph: the session's.
     """
 

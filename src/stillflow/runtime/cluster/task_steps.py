@@ -57,7 +57,7 @@ class TaskStep(Interrupt):
         """Remove and return an item, waiting until it arrives.
 
         Raises:
-          tf.errors.OpError: what the step was ended with.
+          tf.errors.OpError: the error of the step.
         """
         with self._box:
             if key in self._arrived:

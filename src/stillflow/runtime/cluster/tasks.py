@@ -24,7 +24,7 @@ class LocalTask:
     """Task of a cluster, and its state.
 
     Args:
-      target: what sessions name it by, `grpc://host:port`.
+      target: the target for sessions, `grpc://host:port`.
       task: which one it is.
       config: the `ConfigProto` of sessions that bring none, or None.
       cluster_def: all tasks.
@@ -42,7 +42,7 @@ class LocalTask:
         """Open a session.
 
         Args:
-          handle: what it is called.
+          handle: its name.
           task: which task of its cluster this is.
           cluster_def: its cluster.
           config: its `ConfigProto`, or None.

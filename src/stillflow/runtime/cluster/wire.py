@@ -53,7 +53,7 @@ class Wire:
         """Send a message.
 
         Args:
-          tensors: what goes with it, as `pack` gives it.
+          tensors: its tensors, as `pack` gives it.
           number: tells a request by, and the answer to it.
           **content: its one field, by name.
 

@@ -101,7 +101,7 @@ class Segments:
 
         Args:
           steps: in the order in which they run, placed in memory.
-          kept: names of what the plan gives back.
+          kept: names of the plan's results.
         """
         self._held = {v.name for v in self._values.values() if self._is_variable(v)}
         last = last_uses(steps, kept)

@@ -22,7 +22,7 @@ def take_ends(
 
     Args:
       steps: in the order in which they run, placed in memory.
-      kept: names of what the plan gives back.
+      kept: names of the plan's results.
       roots: the memory of every value, by its name.
       memory: of the plan.
     """

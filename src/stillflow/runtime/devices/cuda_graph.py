@@ -53,11 +53,11 @@ class Graph:
     """A captured run of some code.
 
     Args:
-      code: what to capture.
+      code: the code to capture.
       part: the steps that it is of.
       values: what it takes this time.
       moving: positions of tensors of variables that are copied nevertheless.
-      ends: what is moved before and afterwards.
+      ends: the transfers before and afterwards.
       device: where it runs.
 
     Raises:

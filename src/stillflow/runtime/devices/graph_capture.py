@@ -41,7 +41,7 @@ class Captured:
       part: the steps.
       device: where all of it is computed.
       make: makes the code of some steps.
-      ends: what is moved before and afterwards.
+      ends: the transfers before and afterwards.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ def run_watched(
 
     Args:
       resources: the session's state.
-      fetches: what to fetch.
+      fetches: the fetches.
       feeds: arrays by tensor.
       see: called with every tensor, its array and the iterations of the loops around it, in order.
     """

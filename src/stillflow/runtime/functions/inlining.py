@@ -53,7 +53,7 @@ class Scope:
 
     Attributes:
       prefix: of the names of operations.
-      pivot: what operations without inputs wait for.
+      pivot: control dependency of operations without inputs.
       names: the functions that are being called, outermost first.
       device: what operations that name no device, or not all of it, are on; "" for anywhere.
       beside: all operations of the level.

@@ -42,7 +42,7 @@ def make_plan(resources: Resources, request: PlanRequest) -> Callable[..., list[
 
     Args:
       resources: the session's state.
-      request: what the plan is for.
+      request: the request of the plan.
 
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.

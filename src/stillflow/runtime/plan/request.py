@@ -21,7 +21,7 @@ class PlanRequest:
     """One run of a graph.
 
     Attributes:
-      tensors: what to fetch, as NumPy values.
+      tensors: the fetches, as NumPy values.
       targets: operations to run.
       feeds: fed tensors with the shapes that the plan may rely on, in the order of its arguments.
       raw: tensors whose run-time values are returned after the fetched ones, as they are.

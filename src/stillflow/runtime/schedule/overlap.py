@@ -115,7 +115,7 @@ def as_soon_as_ready(
     Args:
       ops: in the order in which they run.
       fetched: the results.
-      fed: what is not computed.
+      fed: the fed tensors.
     """
     if not any(op.card.beside for op in ops):
         return ops

@@ -45,7 +45,7 @@ def plan_with_empty(
     Args:
       make: makes a plan, as `make_plan` does.
       resources: the session's state.
-      fetches: what to fetch and to run.
+      fetches: the fetches and targets.
       feeds: fed tensors with the shapes that the plan may rely on.
 
     Returns:

@@ -58,7 +58,7 @@ class Waits:
     """Waits of a session's operations: until they are done or the run is to end.
 
     Args:
-      session: what ends all runs of the session.
+      session: ends all runs of the session.
     """
 
     def __init__(self, session: Interrupt) -> None:

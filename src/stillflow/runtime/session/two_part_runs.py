@@ -76,7 +76,7 @@ def two_part_plan(
     Args:
       make: makes a plan, as `make_plan` does.
       resources: the session's state.
-      fetches: what to fetch and to run.
+      fetches: the fetches and targets.
       feeds: fed tensors with the shapes that the plan may rely on.
     """
     tensors, targets = fetches.tensors, fetches.targets
@@ -93,7 +93,7 @@ class TwoPartPlan:
     Args:
       make: makes a plan, as `make_plan` does.
       resources: the session's state.
-      tensors: what to fetch.
+      tensors: the fetches.
       targets: operations to run.
       feeds: fed tensors with the shapes that the plan may rely on.
       sources: the operations that run first.

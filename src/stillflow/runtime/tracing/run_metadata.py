@@ -224,7 +224,7 @@ class TracedRuns:
 
         Args:
           run: a function that gives the values of a plan that is not traced.
-          fetches: what to fetch.
+          fetches: the fetches.
           feeds: arrays by tensor.
           options: a `RunOptions`, or None.
           data: the `RunMetadata` to fill, or None.

@@ -95,7 +95,7 @@ class Checkpoint(AutoTrackable):
         """Save, numbered by `save_counter`, and write the state file of the directory.
 
         Args:
-          file_prefix: What the files' names begin with.
+          file_prefix: The prefix of the file names.
           session: The session, by default the default one.
 
         Returns:

@@ -143,7 +143,7 @@ class List(TrackableDataStructure, Sequence[Any]):
     """A list that only grows; its elements are saved under their numbers.
 
     Args:
-      *args: what `list` takes.
+      *args: the arguments of `list`.
 
     Raises:
       ValueError: if an element cannot be saved.
@@ -226,7 +226,7 @@ class Mapping(TrackableDataStructure, MappingBase[str, Any]):
     """A dictionary that only grows; its elements are saved under their keys, which are strings.
 
     Args:
-      *args, **kwargs: what `dict` takes.
+      *args, **kwargs: the arguments of `dict`.
 
     Raises:
       TypeError: if a key is no string.

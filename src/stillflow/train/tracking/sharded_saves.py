@@ -19,7 +19,7 @@ def save_in_shards(prefix: Any, saveables: Iterable[SaveableObject]) -> Any:
 
     Args:
       prefix: The prefix of the checkpoint's files, a string tensor.
-      saveables: What to save.
+      saveables: The objects to save.
 
     Returns:
       The prefix, once all is saved.
@@ -47,7 +47,7 @@ def restore_from_shards(
 
     Args:
       prefix: The prefix of the checkpoint's files, a string tensor.
-      saveables: What to restore.
+      saveables: The objects to restore.
 
     Returns:
       Each of them with the operation that gives it its values.

@@ -184,7 +184,7 @@ class DictWrapper(TrackableDataStructure, dict[Any, Any]):
     It shares its elements with the dictionary that was assigned; see `ListWrapper`.
 
     Args:
-      wrapped_dict: the dictionary, or what `dict` takes; lists and dictionaries in it become
+      wrapped_dict: the dictionary, or an argument of `dict`; lists and dictionaries in it become
         wrappers, too.
     """
 

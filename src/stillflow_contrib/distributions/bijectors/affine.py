@@ -26,8 +26,8 @@ class AffineScalar(Bijector):
     """y = scale * x + shift, number by number.
 
     Args:
-      shift: what is added; nothing if None.
-      scale: what multiplies; nothing if None.
+      shift: the shift; nothing if None.
+      scale: the scale; nothing if None.
       validate_args: whether the graph checks that no scale is zero.
       name: of the scope.
     """

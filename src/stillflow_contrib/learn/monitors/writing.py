@@ -107,7 +107,7 @@ class CheckpointSaver(BaseMonitor):
       save_secs: how often, in seconds.
       save_steps: how often, in steps.
       saver: a `Saver`; that of the scaffold if None.
-      checkpoint_basename: what their names begin with.
+      checkpoint_basename: the prefix of the file names.
       scaffold: a `Scaffold`.
 
     Raises:

@@ -44,7 +44,7 @@ class KalmanFilter:
           predicted_observation: [batch, features].
           predicted_observation_covariance: [batch, features, features].
           observation: [batch, features].
-          observation_model: [batch, features, d], what is seen of a state.
+          observation_model: [batch, features, d], the observation of a state.
           observation_noise: [features, features], or one for each of the batch.
 
         Returns:
@@ -92,7 +92,7 @@ class KalmanFilter:
 
         Args:
           predicted_observations: (means [batch, features], covariances).
-          prior_state, prior_state_var, ...: what was believed before, and as of `do_filter`.
+          prior_state, prior_state_var, ...: the prior, and as of `do_filter`.
         """
         mean, variance = predicted_observations
         residual = observation - mean

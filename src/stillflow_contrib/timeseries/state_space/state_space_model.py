@@ -37,7 +37,7 @@ class StateSpaceModelConfiguration(_Configuration):
 
     Args:
       num_features: how many values there are at each time.
-      use_observation_noise: whether what is seen differs from the state by noise.
+      use_observation_noise: True if observations have noise.
       dtype: the type in which it computes.
       covariance_prior_fn: the logarithm of a prior of a covariance.
       bayesian_prior_weighting: whether priors count once for the series, not once for a window.
@@ -400,7 +400,7 @@ class StateSpaceModel(SequentialTimeSeriesModel):
           number_of_series, series_length: how many, and how many times each has.
           model_parameters: {tensor: value}; others are those of the default session.
           seed: of NumPy's generator.
-          add_observation_noise: whether what is seen has noise; by default as the model has.
+          add_observation_noise: True if observations have noise; by default as the model has.
 
         Returns:
           Times and values.

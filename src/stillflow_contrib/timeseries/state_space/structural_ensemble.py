@@ -61,7 +61,7 @@ class StructuralEnsemble(StateSpaceIndependentEnsemble):
 
     Args:
       periodicities: after how many times the series repeats itself: a number or a list.
-      moving_average_order, autoregressive_order: of what is left over.
+      moving_average_order, autoregressive_order: of the residuals.
       use_level_noise: not used.
       configuration: a `StateSpaceModelConfiguration`.
     """
@@ -84,7 +84,7 @@ class MultiResolutionStructuralEnsemble(StateSpaceIndependentEnsemble):
 
     Args:
       cycle_num_latent_values: by how many values periods are told, odd: a number or a list.
-      moving_average_order, autoregressive_order: of what is left over.
+      moving_average_order, autoregressive_order: of the residuals.
       periodicities: after how many times the series repeats itself: a number, a list or None.
       use_level_noise: not used.
       configuration: a `StateSpaceModelConfiguration`.

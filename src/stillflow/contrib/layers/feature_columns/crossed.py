@@ -156,7 +156,7 @@ def crossed_column(
       hash_bucket_size: the number of ids.
       combiner: how a linear model combines the weights of an example: "sum", "mean" or "sqrtn".
       ckpt_to_load_from, tensor_name_in_ckpt: a checkpoint that has the weights, and their name.
-      hash_key: what the hashes start from; by default they are of an older and weaker kind.
+      hash_key: the key of the hashes; by default they are of an older and weaker kind.
 
     Raises:
       TypeError: for other columns.

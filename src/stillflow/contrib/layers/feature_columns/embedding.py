@@ -302,7 +302,7 @@ def scattered_embedding_column(
       column_name: the name of a feature of strings.
       size: how many numbers are trained.
       dimension: of the vectors.
-      hash_key: what the hashes start from that pick numbers.
+      hash_key: the key of the hashes.
       combiner: how the vectors of an example's features are combined: "mean", "sum", "sqrtn".
       initializer: of the numbers; normal with deviation 0.1 by default.
 

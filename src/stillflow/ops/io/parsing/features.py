@@ -69,7 +69,7 @@ class FixedLenSequenceFeature(NamedTuple):
       shape: of a row.
       dtype: float32, int64 or string.
       allow_missing: whether it may be missing, which is no rows.
-      default_value: what shorter ones are filled up with.
+      default_value: the padding value.
     """
 
     shape: Any

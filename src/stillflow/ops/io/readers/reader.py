@@ -18,7 +18,7 @@ class Reader:
     """Reader of the records of one file after the other.
 
     Args:
-      name: what messages call it, `TextLineReader 'reader'`.
+      name: its name in errors, `TextLineReader 'reader'`.
       records: gives None when it has opened the file of a name, then its records.
       serializes: whether its state can be saved: it is then always between two files.
     """
