@@ -46,6 +46,12 @@ class Model(nn.Module):
     def forward({arguments}):
 {lines}'''
 
+CHANNELS_LAST = [
+    "        for layer in self.modules():  # as images have their channels last in memory",
+    "            if isinstance(layer, nn.Conv2d):",
+    "                layer.to(memory_format=torch.channels_last)",
+]
+
 LOADING = '''\
 def read_tensors(path):
     """The tensors of a safetensors file, by name."""

@@ -15,7 +15,7 @@ from stillflow.export.functions import FunctionWriter
 from stillflow.export.layers import Layer, LayerFinder
 from stillflow.export.literals import UnwritableError
 from stillflow.export.problems import explained
-from stillflow.export.torch_template import HEADER, LAYERS, LOADING, MODEL, SCOPE
+from stillflow.export.torch_template import CHANNELS_LAST, HEADER, LAYERS, LOADING, MODEL, SCOPE
 from stillflow.graph.operation import Tensor
 
 
@@ -183,6 +183,8 @@ class ModelWriter:
                 lines.append(f'        {home}.register_buffer("{name}", {made})')
             else:
                 lines.append(f"        {home}.{name} = {made}")
+        if any(made.startswith("nn.Conv2d") for made in self.members.values()):
+            lines += CHANNELS_LAST
         return lines, bool(scopes)
 
 
