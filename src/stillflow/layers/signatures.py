@@ -7,6 +7,7 @@ imports the standard library only: tools/derived_signatures.py applies its rules
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
@@ -265,12 +266,18 @@ def compiled(
         else f"{x.name}=None"
         for x in parameters
     )  # fmt: skip
-    text = "\n" * (at.line - 1) + f"def {name}({head}): return {body}"
-    module = compile(text, at.file, "exec", dont_inherit=True)
-    code = next(value for value in module.co_consts if isinstance(value, CodeType))
+    code = _code(f"def function({head}): return {body}")
+    code = code.replace(co_name=name, co_filename=at.file, co_firstlineno=at.line)
     function = _described(FunctionType(code, scope, name), parameters)
-    function.__module__ = at.module
+    function.__qualname__, function.__module__ = name, at.module
     return function
+
+
+@functools.cache
+def _code(text: str) -> CodeType:
+    """Compile a definition; layers of all ranks share one."""
+    module = compile(text, "", "exec", dont_inherit=True)
+    return next(value for value in module.co_consts if isinstance(value, CodeType))
 
 
 def _described(function: FunctionType, parameters: Sequence[Parameter]) -> FunctionType:
