@@ -11,33 +11,15 @@ import stillflow as tf
 from stillflow.feature_column.base import IdWeightPair
 from stillflow.feature_column.cache import as_sparse
 from stillflow.feature_column.checks import check_key, check_same_kind, check_string_or_int
-from stillflow.feature_column.columns import Categorical
+from stillflow.feature_column.columns import Categorical, OfFeature
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.lookup.vocabularies import index_table_from_file, index_table_from_tensor
 from stillflow.platform import tf_logging as logging
 
 
-class _OfFeature(Categorical):
+class _OfFeature(OfFeature, Categorical):
     """Categorical column of one feature; subclasses define its ids."""
-
-    key: str
-    dtype: Any
-
-    @property
-    def name(self) -> str:
-        """The feature's key."""
-        return self.key
-
-    @property
-    def parents(self) -> list[Any]:
-        """The feature's key."""
-        return [self.key]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """A feature of any length."""
-        return {self.key: tf.io.VarLenFeature(self.dtype)}
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
         """Return the ids as a SparseTensor."""

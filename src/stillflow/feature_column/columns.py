@@ -10,6 +10,29 @@ from typing import Any
 
 from stillflow.feature_column import base
 from stillflow.feature_column.state import ScopeState
+from stillflow.ops.io.parsing.features import VarLenFeature
+
+
+class OfFeature:
+    """Part of a column that reads one sparse feature of any length."""
+
+    key: str
+    dtype: Any
+
+    @property
+    def name(self) -> str:
+        """The feature's key."""
+        return self.key
+
+    @property
+    def parents(self) -> list[Any]:
+        """The feature's key."""
+        return [self.key]
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """A feature of any length."""
+        return {self.key: VarLenFeature(self.dtype)}
 
 
 class Column(base.FeatureColumn, base._FeatureColumn):

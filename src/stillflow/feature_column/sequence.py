@@ -14,6 +14,7 @@ from stillflow.feature_column.base import (
 from stillflow.feature_column.checks import check_numeric, check_shape
 from stillflow.feature_column.columns import (
     Categorical,
+    OfFeature,
     SequenceDense,
     num_buckets_of,
     parse_spec_of,
@@ -64,27 +65,13 @@ class SequenceCategoricalColumn(
 
 
 class SequenceNumericColumn(
+    OfFeature,
     SequenceDense,
     namedtuple(
         "SequenceNumericColumn", ("key", "shape", "default_value", "dtype", "normalizer_fn")
     ),
 ):
     """A column of numbers for each step."""
-
-    @property
-    def name(self) -> str:
-        """The feature's key."""
-        return self.key
-
-    @property
-    def parents(self) -> list[Any]:
-        """The feature's key."""
-        return [self.key]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """A feature of any length."""
-        return {self.key: tf.io.VarLenFeature(self.dtype)}
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
         """Return the SparseTensor of numbers, after the normalizer."""

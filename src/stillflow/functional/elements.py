@@ -10,6 +10,7 @@ from stillflow import nest
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape, dimension_value
 from stillflow.ops.arrays.shape import shape
 from stillflow.variables.variable_scope import get_variable_scope
@@ -41,6 +42,22 @@ def variables_cached_once() -> Iterator[None]:
     finally:
         if mine:
             scope.set_caching_device(None)
+
+
+def check_mapped(fn: Any, elems: Any) -> None:
+    """Raise an error for arguments that no `map_fn` takes.
+
+    Raises:
+      TypeError: if `fn` is not callable, or `elems` is a SparseTensor.
+    """
+    if not callable(fn):
+        raise TypeError("fn must be callable.")
+    if isinstance(elems, SparseTensor):
+        raise TypeError(
+            "To perform a map on the values of a sparse tensor use either  "
+            "SparseTensor(input.indices, fn(input.values), input.dense_shape) or  "
+            "SparseTensor(input.indices, map_fn(fn, input.values), input.dense_shape)"
+        )
 
 
 def as_tensors(elements: Sequence[Any]) -> list[Tensor]:

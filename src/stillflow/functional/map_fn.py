@@ -10,6 +10,7 @@ from stillflow import nest
 from stillflow.functional.elements import (
     Structure,
     as_tensors,
+    check_mapped,
     check_ranks,
     set_static_size,
     size_of,
@@ -17,7 +18,6 @@ from stillflow.functional.elements import (
 )
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
-from stillflow.graph.sparse_tensor import SparseTensor
 
 
 @export("map_fn")
@@ -50,14 +50,7 @@ def map_fn(
         `elems` is a SparseTensor.
       ValueError: if `elems` are scalars, or structures are of different lengths.
     """
-    if not callable(fn):
-        raise TypeError("fn must be callable.")
-    if isinstance(elems, SparseTensor):
-        raise TypeError(
-            "To perform a map on the values of a sparse tensor use either  "
-            "SparseTensor(input.indices, fn(input.values), input.dense_shape) or  "
-            "SparseTensor(input.indices, map_fn(fn, input.values), input.dense_shape)"
-        )
+    check_mapped(fn, elems)
     inputs = Structure(elems)
     outputs = inputs if dtype is None else Structure(dtype)
     flat = inputs.flatten(elems)

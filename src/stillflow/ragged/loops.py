@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from stillflow import nest
 from stillflow.functional.elements import (
     Structure,
+    check_mapped,
     check_ranks,
     size_of,
     variables_cached_once,
 )
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
-from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.shape import expand_dims, shape
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.while_loop import while_loop
@@ -62,14 +62,7 @@ def map_fn(
       TypeError: if `fn` is not callable, or `elems` is sparse.
       ValueError: if `elems` are scalars, or `fn` gives something else than `dtype` says.
     """
-    if not callable(fn):
-        raise TypeError("fn must be callable.")
-    if isinstance(elems, SparseTensor):
-        raise TypeError(
-            "To perform a map on the values of a sparse tensor use either  "
-            "SparseTensor(input.indices, fn(input.values), input.dense_shape) or  "
-            "SparseTensor(input.indices, map_fn(fn, input.values), input.dense_shape)"
-        )
+    check_mapped(fn, elems)
     inputs = Structure(elems)
     flat = inputs.flatten(elems)
     common_splits_dtype(*flat)
