@@ -115,6 +115,8 @@ class Source:
         if isinstance(node, ast.Name):
             bound = self.bound.get(node.id)
             return self.value(bound) if isinstance(bound, ast.expr) else getattr(rules, node.id)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # a template
+            return self.value(node.func.value).format(*map(self.value, node.args))
         if isinstance(node, ast.Starred):
             return self.value(node.value)
         if isinstance(node, ast.Tuple):
@@ -172,7 +174,7 @@ def _with_fixed(home: Source, call: ast.Call) -> Derived:
     if len(call.args) > 3:
         assert isinstance(call.args[3], ast.Dict)
         defaults = {str(ast.literal_eval(x)): _Omitted() for x in call.args[3].keys if x}
-    doc = ast.literal_eval(call.args[2])
+    doc = inspect.cleandoc(home.value(call.args[2]))
     return Derived("def", rules.changed(parameters, defaults), doc)
 
 

@@ -16,23 +16,10 @@ from stillflow.contrib.layers.formats import (
 from stillflow.contrib.layers.utils import collect_named_outputs, n_positive_integers
 from stillflow.graph.export import export
 from stillflow.layers import pooling
+from stillflow.layers.signatures import with_fixed
 
 
-def _pooled(kind: Any, default_name: str, given: dict[str, Any]) -> Any:
-    """Apply a layer of `tf.layers` with the arguments of a function below."""
-    inputs = given["inputs"]
-    with tf.name_scope(given["scope"], default_name, [inputs]) as sc:
-        layer = kind(
-            pool_size=given["kernel_size"], strides=given["stride"], padding=given["padding"],
-            data_format=keras_format(given["data_format"]), _scope=sc,
-        )  # fmt: skip
-        outputs = layer.apply(tf.convert_to_tensor(inputs))
-        return collect_named_outputs(given["outputs_collections"], sc, outputs)
-
-
-@export("contrib.layers.avg_pool2d", "contrib.slim.avg_pool2d")
-@add_arg_scope
-def avg_pool2d(
+def _pool(
     inputs: Any,
     kernel_size: Any,
     stride: Any = 2,
@@ -40,74 +27,74 @@ def avg_pool2d(
     data_format: str = NHWC,
     outputs_collections: Any = None,
     scope: Any = None,
+    kind: Any = None,
 ) -> Any:
-    """Means of windows of images.
+    """Apply a layer of `tf.layers` of a kind with the arguments of the functions below."""
+    (assert_images if kind.rank == 2 else assert_volumes)(data_format)
+    default_name = kind.__name__.replace("Average", "Avg").replace("Pooling", "Pool")
+    with tf.name_scope(scope, default_name, [inputs]) as sc:
+        layer = kind(
+            pool_size=kernel_size, strides=stride, padding=padding,
+            data_format=keras_format(data_format), _scope=sc,
+        )  # fmt: skip
+        outputs = layer.apply(tf.convert_to_tensor(inputs))
+        return collect_named_outputs(outputs_collections, sc, outputs)
+
+
+_DOC = """{} of windows of {}.
 
     Args:
-      inputs: [batch, height, width, channels], or as `data_format` says.
-      kernel_size, stride: of the windows: one integer or two.
+      inputs: [batch, sizes ..., channels], or as `data_format` says.
+      kernel_size, stride: of the windows: one integer, or one for each axis.
       padding: "VALID" or "SAME".
-      data_format: "NHWC" or "NCHW".
+      data_format: "NHWC" or "NCHW" for images, "NDHWC" or "NCDHW" for volumes.
       outputs_collections: collections of the outputs.
       scope: a name scope.
 
     Raises:
       ValueError: for another order of axes.
     """
-    given = dict(locals())
-    assert_images(data_format)
-    return _pooled(pooling.AveragePooling2D, "AvgPool2D", given)
+
+avg_pool2d = export("contrib.layers.avg_pool2d", "contrib.slim.avg_pool2d")(
+    add_arg_scope(
+        with_fixed(
+            _pool, "avg_pool2d", _DOC.format("Means", "images"), kind=pooling.AveragePooling2D
+        )
+    )
+)
 
 
-@export("contrib.layers.avg_pool3d", "contrib.slim.avg_pool3d")
-@add_arg_scope
-def avg_pool3d(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 2,
-    padding: str = "VALID",
-    data_format: str = NDHWC,
-    outputs_collections: Any = None,
-    scope: Any = None,
-) -> Any:
-    """Means of windows of volumes, "NDHWC" or "NCDHW"; arguments are those of `avg_pool2d`."""
-    given = dict(locals())
-    assert_volumes(data_format)
-    return _pooled(pooling.AveragePooling3D, "AvgPool3D", given)
+avg_pool3d = export("contrib.layers.avg_pool3d", "contrib.slim.avg_pool3d")(
+    add_arg_scope(
+        with_fixed(
+            _pool,
+            "avg_pool3d",
+            _DOC.format("Means", "volumes"),
+            {"data_format": NDHWC},
+            kind=pooling.AveragePooling3D,
+        )
+    )
+)
 
 
-@export("contrib.layers.max_pool2d", "contrib.slim.max_pool2d")
-@add_arg_scope
-def max_pool2d(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 2,
-    padding: str = "VALID",
-    data_format: str = NHWC,
-    outputs_collections: Any = None,
-    scope: Any = None,
-) -> Any:
-    """Maxima of windows of images; arguments are those of `avg_pool2d`."""
-    given = dict(locals())
-    assert_images(data_format)
-    return _pooled(pooling.MaxPooling2D, "MaxPool2D", given)
+max_pool2d = export("contrib.layers.max_pool2d", "contrib.slim.max_pool2d")(
+    add_arg_scope(
+        with_fixed(_pool, "max_pool2d", _DOC.format("Maxima", "images"), kind=pooling.MaxPooling2D)
+    )
+)
 
 
-@export("contrib.layers.max_pool3d", "contrib.slim.max_pool3d")
-@add_arg_scope
-def max_pool3d(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 2,
-    padding: str = "VALID",
-    data_format: str = NDHWC,
-    outputs_collections: Any = None,
-    scope: Any = None,
-) -> Any:
-    """Maxima of windows of volumes, "NDHWC" or "NCDHW"; arguments are those of `avg_pool2d`."""
-    given = dict(locals())
-    assert_volumes(data_format)
-    return _pooled(pooling.MaxPooling3D, "MaxPool3D", given)
+max_pool3d = export("contrib.layers.max_pool3d", "contrib.slim.max_pool3d")(
+    add_arg_scope(
+        with_fixed(
+            _pool,
+            "max_pool3d",
+            _DOC.format("Maxima", "volumes"),
+            {"data_format": NDHWC},
+            kind=pooling.MaxPooling3D,
+        )
+    )
+)
 
 
 @export("contrib.slim.pool")
