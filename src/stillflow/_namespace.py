@@ -216,6 +216,16 @@ def provides(path: str) -> bool:
     return space in _DYNAMIC and name in importlib.import_module(_DYNAMIC[space]).names()
 
 
+def target(path: str) -> str | None:
+    """Return where a name of the API is defined ("ops.nn.conv:conv2d"); None outside the table."""
+    path = _canonical(path)
+    space, _, name = path.rpartition(".")
+    for known in (path, path.removeprefix(_V2), _join(_WIDER.get(space, "-"), name)):
+        if known in TABLE:
+            return TABLE[known]
+    return None
+
+
 def is_namespace(path: str) -> bool:
     """Return True if the API has a namespace "nn", or its other name "compat.v1.nn"."""
     return _is_namespace(_canonical(path))

@@ -42,12 +42,41 @@ def test_a_function_has_its_line_and_the_card_of_its_operation(capsys) -> None:
         ("tf.nn", "stillflow/nn/__init__.py", "module"),
         ("tensorflow.python.ops.array_ops.concat", "stillflow/ops/arrays/concat.py", "function"),
         ("Conv2D", "stillflow/ops/nn/conv.py", "operation"),
+        ("tf.compat.v1.nn.conv2d", "stillflow/ops/nn/conv.py", "function"),
+        ("tf.train.Saver.save", "stillflow/train/saver.py", "function"),
+        ("tf.flags.DEFINE_string", "stillflow/platform/flags.py", "function"),
+        ("tf.keras.Model.fit", "stillflow/keras/engine/training.py", "function"),
+        ("tf.Tensor.shape", "stillflow/graph/operation.py", "value"),
     ],
 )
 def test_a_name_of_any_kind_has_its_file(name: str, file: str, kind: str, capsys) -> None:
     (found,) = asked(capsys, name)
     assert (found["file"], found["kind"]) == (file, kind)
     assert "tensorflow" not in sys.modules  # nothing is served in this process
+
+
+@pytest.mark.parametrize(
+    "name, file, text",
+    [
+        ("tf.AUTO_REUSE", "stillflow/variables/scope.py", "AUTO_REUSE"),
+        ("tf.logging.INFO", "stillflow/platform/tf_logging.py", "INFO"),
+        ("tf.train.Example", "stillflow/protos/public.py", '"train.Example"'),
+        ("tf.compat.v2.cond", "stillflow/ops/control_flow/compat_v2.py", "cond"),
+    ],
+)
+def test_a_name_without_a_definition_of_its_own_has_the_line_that_binds_it(
+    name: str, file: str, text: str, capsys
+) -> None:
+    (found,) = asked(capsys, name)
+    assert found["file"] == file
+    assert text in line(found["file"], found["line"])
+
+
+def test_a_function_that_hands_its_arguments_on_calls_the_one_of_tf(capsys) -> None:
+    (found,) = asked(capsys, "tf.compat.v2.cond")
+    assert "tf.cond" in found["calls"]
+    (found,) = asked(capsys, "tf.compat.v2.reduce_sum")
+    assert "tf.reduce_sum" in found["calls"]
 
 
 def test_a_composition_says_what_it_calls_and_what_it_makes_itself(capsys) -> None:

@@ -16,9 +16,11 @@ from typing import Any
 from stillflow import _namespace
 from stillflow._home import is_our_module
 from stillflow.cli.locating.cards import Place, place_of_card, shown
+from stillflow.cli.locating.places import place_of
 from stillflow.facade.lookup import MISSING, lookup
 from stillflow.facade.names import internal_module
 from stillflow.graph import card
+from stillflow.graph.lazy import LazyModule
 
 _WITHOUT_OPERATIONS = tuple(
     f"stillflow.{name}" for name in ("graph", "files", "protos", "errors", "util", "platform")
@@ -76,7 +78,7 @@ def served(name: str) -> Served:
         return Served(public, place, "module")
     operations, calls = _made_and_called(value)
     kind = "class" if inspect.isclass(value) else "function" if callable(value) else "value"
-    return Served(public, _place(path, value), kind, operations, calls)
+    return Served(public, place_of(path, value), kind, operations, calls)
 
 
 def _value(path: str) -> Any:
@@ -85,24 +87,16 @@ def _value(path: str) -> Any:
         space, _, leaf = path.rpartition(".")
         module = importlib.import_module(".".join(filter(None, ["stillflow", space])))
         return getattr(module, leaf)
+    owner, _, member = path.rpartition(".")
+    if _namespace.target(owner) is not None and hasattr(of := _value(owner), member):
+        found = inspect.getattr_static(of, member) if inspect.isclass(of) else getattr(of, member)
+        return getattr(found, "__func__", found)
     inside, _, leaf = f"tensorflow.{path}".rpartition(".")
     if internal_module(inside) is not None:
         value = lookup(inside, leaf)
         if value is not MISSING:
             return value
     raise Unknown(path, _namespace.public_names())
-
-
-def _place(path: str, value: Any) -> Place:
-    """Return the definition of a value; for a constant, the module of the table."""
-    try:
-        plain = inspect.unwrap(value)
-        return Place(shown(inspect.getsourcefile(plain) or ""), inspect.getsourcelines(plain)[1])
-    except (TypeError, OSError):
-        target = _namespace.public_names().get(path, type(value).__module__)
-        name = _namespace.absolute(target.partition(":")[0])
-        module = importlib.import_module(name)
-        return Place(shown(module.__file__ or ""), 0)
 
 
 @dataclass
@@ -156,17 +150,24 @@ def _named(code: types.CodeType, names: dict[str, Any]) -> Iterator[Any]:
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             value = names.get(step.argval)
-            module = value if isinstance(value, types.ModuleType) else None
+            module = value if _is_module(value) else None
             yield value
         elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
             value = getattr(module, step.argval, None)
-            module = value if isinstance(value, types.ModuleType) else None
+            module = value if _is_module(value) else None
             yield value
         else:
             module = None
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _named(constant, names)
+
+
+def _is_module(value: Any) -> bool:
+    """Return whether a value is a module, or one of ours that is imported on demand."""
+    if isinstance(value, LazyModule):
+        return is_our_module(value._name)
+    return isinstance(value, types.ModuleType)
 
 
 def _made_and_called(value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
