@@ -111,3 +111,11 @@ def test_a_fed_scalar_that_is_fetched_is_an_array_as_in_other_runs(session):
     x = tf.placeholder(tf.float32, [])
     fed, computed = session.run([x, x + 1.0], {x: 2.0})
     assert (type(fed), type(computed)) == (np.ndarray, np.float32)
+
+
+def test_a_fed_number_is_refused_in_the_words_of_other_runs(session):
+    count = tf.placeholder(tf.int32, [])
+    drawn = tf.multinomial([[1.0]], count)
+    refused = session.run(drawn, {count: -3})
+    assert isinstance(refused, tf.errors.InvalidArgumentError)
+    assert refused.message.startswith("num_samples should be nonnegative, got -3")

@@ -354,6 +354,24 @@ def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[
     Raises:
       InvalidArgumentError: if it does not take such shapes or values.
     """
+    place = facts.resources.device_of(op) if facts.resources.several else None
+    known = _facts_of(facts, op, inputs, True)
+    node = PlanNode(op, known, place)
+    try:
+        check(op, node, known)
+    except errors.InvalidArgumentError:
+        # The error is that of other runs, whose rules for shapes do not know what is computed.
+        known = _facts_of(facts, op, inputs, False)
+        node = PlanNode(op, known, place)
+        check(op, node, known)
+    try:
+        return kernel_function(op, known, node)
+    except Exception as error:
+        raise as_op_error(error, op) from error
+
+
+def _facts_of(facts: Facts, op: Operation, inputs: Sequence[Any], with_values: bool) -> Facts:
+    """Return the shapes of what an operation takes, and the values where they are wanted."""
     known = Facts(facts.resources, {})
     known.begun = facts.begun
     for index, (tensor, value) in enumerate(zip(op._inputs, inputs, strict=True)):
@@ -364,15 +382,9 @@ def _kernel_for(facts: Facts, op: Operation, inputs: Sequence[Any]) -> Callable[
             value = getattr(value, "value", None) if tensor.dtype._is_ref_dtype else None
         if isinstance(value, (torch.Tensor, np.ndarray)):
             known._dims[tensor] = tuple(value.shape)
-            if not holds_handle(tensor):
+            if with_values and not holds_handle(tensor):
                 known.values[tensor] = value
-    place = facts.resources.device_of(op) if facts.resources.several else None
-    node = PlanNode(op, known, place)
-    check(op, node, known)
-    try:
-        return kernel_function(op, known, node)
-    except Exception as error:
-        raise as_op_error(error, op) from error
+    return known
 
 
 def _gives_reference(op: Operation) -> bool:
