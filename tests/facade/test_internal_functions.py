@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.facade import eager_context
 from stillflow.facade.lookup import lookup
 
 FRAMEWORK = "tensorflow.python.framework"
@@ -197,3 +198,7 @@ def test_constants_are_evaluated_by_the_compiled_part():
     assert evaluated(tf.shape(tf.placeholder(tf.float32, [2, 3]))).dtype == "int32"
     assert evaluated(tf.constant("a")) == b"a"
     assert evaluated(tf.placeholder(tf.float32, [2])) is None
+
+
+def test_the_context_of_framework_ops_is_the_module():
+    assert lookup(f"{FRAMEWORK}.ops", "context") is eager_context

@@ -226,6 +226,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_default_session_stack": "stillflow.graph.default_session:_stack",
         "_set_call_cpp_shape_fn": "stillflow.facade.framework_ops:_set_call_cpp_shape_fn",
         "_get_graph_from_inputs": "stillflow.graph.api:graph_from_inputs",
+        "context": "stillflow.facade.eager_context",
         "_gradient_registry": "stillflow.facade.gradient_table:GRADIENTS",
         "get_gradient_function": "stillflow.graph.gradient_registry:gradient_function",
         "_TensorLike": "stillflow.graph.tensor_like:TensorLike",
