@@ -32,10 +32,31 @@ RECORD, SELECT, LIMIT, MOST = (
 
 
 def pytest_configure(config):
-    """Accept absl's flags as they are: pytest has parsed the command line already."""
+    """Accept absl's flags as they are: pytest has parsed the command line already.
+
+    Modules of a class of their own whose `__getattr__` raises KeyError for missing names, as
+    texar's, raise what pytest expects.
+    """
     from absl import flags
 
     flags.FLAGS.mark_as_parsed()
+    consider = config.pluginmanager.consider_module
+
+    def consider_module(module, *args, **options):
+        kind = type(module)
+        get = getattr(kind, "__getattr__", None)
+
+        def attribute(self, name):
+            try:
+                return get(self, name)
+            except KeyError:
+                raise AttributeError(name) from None
+
+        if get is not None:
+            kind.__getattr__ = attribute
+        return consider(module, *args, **options)
+
+    config.pluginmanager.consider_module = consider_module
 
 
 def pytest_collection_modifyitems(config, items):
@@ -90,7 +111,8 @@ def run_file(side: str, library: dict, file: str, options: argparse.Namespace, s
     sources = Path(options.out) / f"sources-{side}"
     roots = sorted(folder for folder in sources.iterdir() if folder.is_dir())
     here = Path(__file__).resolve().parent
-    path = [here, Path(options.out) / f"packages-{side}", sources / library["name"], *roots]
+    own = sources / library["name"]
+    path = [here, Path(options.out) / f"packages-{side}", own, own / "src", *roots]
     interpreter, launcher = options.oracle, ["-m", "pytest"]
     if side == "ours":
         interpreter, launcher = options.python, ["-m", "stillflow", "-m", "pytest"]
