@@ -19,7 +19,7 @@ ROOT = Path(stillflow.__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^ *```$")
-LANGUAGES = {"python", "sh", "text", "ipython"}
+LANGUAGES = {"python", "sh", "text", "ipython", "cpp"}
 # Pages whose Python blocks need files or several processes; the module that runs them.
 ELSEWHERE = {
     "weights.md": "test_weights.py",

@@ -50,7 +50,7 @@ NAMED = {
     "stillflow/ops/raw_ops.py": ["tf.raw_ops"],
     "stillflow/ops/strings/regex.py": [r"`\C`"],
     "stillflow/ops/summary/writer_cards.py": ["create_db_writer"],
-    "stillflow/platform/load_library.py": ["tf.load_op_library"],
+    "stillflow/platform/load_library.py": ["tf.load_file_system_library"],
     "stillflow/runtime/cluster/collectives.py": ["collectives"],
     "stillflow/runtime/cluster/master.py": ["debuggers that watch tensors"],
     "stillflow/runtime/cluster/packed.py": ["sent to another task"],
@@ -59,7 +59,11 @@ NAMED = {
     "stillflow/tools/graph_transforms/__init__.py": ["TransformGraph"],
 }  # fmt: skip
 # They say what to install, or that a version is served which is not asked for.
-NO_LIMITS = {"stillflow/facade/notebook.py", "stillflow/keras/applications/library.py"}
+NO_LIMITS = {
+    "stillflow/facade/notebook.py",
+    "stillflow/keras/applications/library.py",
+    "stillflow/ops/custom/interface.py",
+}
 
 
 def refusals(path: Path) -> int:

@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "say which names of TensorFlow a program uses, and which are supported",
     "explain": "run a program and show the plan of each session.run, with times",
     "where": "say which file serves a name of TensorFlow, and which operations it makes",
+    "build-op": "compile operations written in C++ or CUDA for tf.load_op_library",
     "convert": "convert a checkpoint to safetensors or npz, and back",
     "export": "write a model as a PyTorch module, as ONNX or for torch.export",
     "inspect": "list the content of a checkpoint, graph, SavedModel, TFRecord file or event file",
@@ -113,7 +114,7 @@ def main(arguments: list[str]) -> int | None:
 
 def _run_command(name: str, arguments: list[str]) -> int:
     package = "tools" if name in _TOOLS else "cli"
-    command = importlib.import_module(f"stillflow.{package}.{name}")
+    command = importlib.import_module(f"stillflow.{package}.{name.replace('-', '_')}")
     if name not in _TOOLS:
         status: int = command.main(arguments)
         return status

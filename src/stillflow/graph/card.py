@@ -251,7 +251,8 @@ def unregistered(op_type: str) -> errors.NotFoundError:
         "the Op and Kernel are registered in the binary running in this process. Note that if "
         "you are loading a saved graph which used ops from tf.contrib, accessing (e.g.) "
         "`tf.contrib.resampler` should be done before importing the graph, as contrib ops are "
-        "lazily registered when the module is first accessed."
+        "lazily registered when the module is first accessed.\n"
+        f"If {op_type} is a custom operation, load its library first: tf.load_op_library."
     )
 
 

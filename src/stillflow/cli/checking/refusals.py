@@ -1,4 +1,4 @@
-"""Names that exist, since programs import them, and raise an error at each use."""
+"""Names that are there, since programs import them, and refuse whenever they are used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ _DEBUG = "tensorflow.python.debug"
 
 # Replacements, by name.
 REFUSALS = {
-    "tf.load_op_library": "tf.py_func with tf.custom_gradient; libraries of TensorFlow do not load",
     "tf.contrib.tensorrt.create_inference_graph": "the graph as it is",
     **{
         f"{_DEBUG}.{module}{name}": _ON_A_NETWORK

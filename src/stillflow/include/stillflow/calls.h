@@ -1,0 +1,160 @@
+// From the words of a call to tensors, and back.
+#ifndef STILLFLOW_CALLS_H_
+#define STILLFLOW_CALLS_H_
+
+#if defined(__GNUC__)
+#pragma GCC system_header  // its warnings are not the including file's
+#endif
+
+#include "context.h"
+
+namespace tensorflow {
+
+namespace internal {
+
+struct Piece {
+  int64 address, size;
+};
+
+inline ResourceHandle ReadHandle(const Piece& piece) {
+  Reader reader(reinterpret_cast<const char*>(piece.address), piece.size);
+  ResourceHandle handle;
+  handle.set_device(reader.Text());
+  handle.set_container(reader.Text());
+  handle.set_name(reader.Text());
+  handle.set_maybe_type_name(reader.Text());
+  handle.set_hash_code(static_cast<uint64>(reader.Number()));
+  return handle;
+}
+
+inline bool SameShape(const int64* words, const TensorShape& shape) {
+  return words[1] == shape.dims() &&
+         std::equal(shape.sizes().begin(), shape.sizes().end(), words + 2);
+}
+
+}  // namespace internal
+
+inline OpKernelContext::OpKernelContext(OpKernel* kernel, const sf_call* call)
+    : kernel_(kernel), call_(call) {
+  outputs_.resize(static_cast<size_t>(kernel->num_outputs()));
+  inputs_.reserve(static_cast<size_t>(kernel->num_inputs()));
+  borrowed_.reserve(inputs_.capacity() + outputs_.size());
+  std::fill_n(call->results, inputs_.capacity() + outputs_.size(), SF_NOTHING);
+  const int64* words = reinterpret_cast<const int64*>(call->inputs);
+  for (int at = 0; at < kernel->num_inputs(); ++at) {
+    TensorShape shape(words + 2, static_cast<size_t>(words[1]));
+    inputs_.push_back(ReadInput(kernel->input_type(at), words, shape));
+    words += 2 + shape.dims();
+  }
+}
+
+inline Tensor OpKernelContext::ReadInput(DataType type, const int64* words,
+                                         const TensorShape& shape) {
+  const DataType base = RemoveRefType(type);
+  if (base == DT_STRING || base == DT_RESOURCE) {
+    Tensor tensor(base, shape);
+    const auto* pieces = reinterpret_cast<const internal::Piece*>(words[0]);
+    for (int64 at = 0; at < shape.num_elements(); ++at) {
+      if (base == DT_STRING) {
+        tensor.base<string>()[at].assign(reinterpret_cast<const char*>(pieces[at].address),
+                                         static_cast<size_t>(pieces[at].size));
+      } else {
+        tensor.base<ResourceHandle>()[at] = internal::ReadHandle(pieces[at]);
+      }
+    }
+    return tensor;
+  }
+  const int64 bytes = shape.num_elements() * DataTypeSize(base);
+  internal::Buffer* buffer = Borrow(words[0], bytes);
+  if (words[0] % internal::kAlignment != 0 && !IsRefType(type)) buffer->Detach();
+  return Tensor(base, shape, buffer);
+}
+
+inline Status OpKernelContext::allocate_output(int at, const TensorShape& shape,
+                                               Tensor** result) {
+  if (at < 0 || at >= num_outputs()) {
+    return errors::Internal("allocate_output with bad index=", at, " kernel=", kernel_->name());
+  }
+  const DataType type = RemoveRefType(expected_output_dtype(at));
+  std::unique_ptr<Tensor>& output = outputs_[static_cast<size_t>(at)];
+  if (DataTypeSize(type) == 0) {
+    output.reset(new Tensor(type, shape));
+    *result = output.get();
+    return Status::OK();
+  }
+  const int64* words = reinterpret_cast<const int64*>(call_->offers);
+  for (int other = 0; other < at; ++other) words += 2 + std::max<int64>(words[1], 0);
+  int64 memory = words[0];
+  int how = SF_OFFERED;
+  if (!internal::SameShape(words, shape) || output) {
+    how = SF_ALLOCATED;
+    memory = call_->allocate(call_->user, at, type, shape.dims(),
+                             reinterpret_cast<const int64_t*>(shape.sizes().data()));
+    if (memory == 0 && shape.num_elements() > 0) {
+      return errors::ResourceExhausted("OOM when allocating tensor with shape",
+                                       shape.DebugString(), " and type ", DataTypeString(type));
+    }
+  }
+  call_->results[at] = how;
+  const int64 bytes = shape.num_elements() * DataTypeSize(type);
+  if (bytes > 0) memset(reinterpret_cast<void*>(memory), 0, static_cast<size_t>(bytes));
+  output.reset(new Tensor(type, shape, Borrow(memory, bytes)));
+  *result = output.get();
+  return Status::OK();
+}
+
+inline Status OpKernelContext::allocate_temp(DataType type, const TensorShape& shape,
+                                             Tensor* result) {
+  *result = Tensor(type, shape);
+  return Status::OK();
+}
+
+inline void OpKernelContext::Finish() {
+  const auto hand_over = [this](int at, const Tensor& tensor) {
+    call_->results[at] = reinterpret_cast<int64>(new Tensor(tensor));
+  };
+  for (int at = 0; at < num_outputs(); ++at) {
+    const auto forwarded = forwarded_.find(at);
+    if (forwarded != forwarded_.end()) {
+      call_->results[at] = -1 - forwarded->second;
+    } else if (mutable_output(at) != nullptr && call_->results[at] == SF_NOTHING) {
+      hand_over(at, *mutable_output(at));
+    }
+  }
+  for (int at : replaced_) hand_over(num_outputs() + at, input(at));
+}
+
+inline void OpKernelContext::Release() {
+  inputs_.clear();
+  outputs_.clear();
+  for (internal::Buffer* buffer : borrowed_) {
+    if (!buffer->RefCountIsOne()) buffer->Detach();
+    buffer->Unref();
+  }
+  borrowed_.clear();
+}
+
+inline Status OpKernelContext::input_list(StringPiece name, OpInputList* list) {
+  int begin, end;
+  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &begin, &end));
+  *list = OpInputList(this, begin, end);
+  return Status::OK();
+}
+inline Status OpKernelContext::mutable_input_list(StringPiece name, OpMutableInputList* list) {
+  int begin, end;
+  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &begin, &end));
+  *list = OpMutableInputList(this, begin, end);
+  return Status::OK();
+}
+inline Status OpKernelContext::output_list(StringPiece name, OpOutputList* list) {
+  int begin, end;
+  TF_RETURN_IF_ERROR(kernel_->OutputRange(name, &begin, &end));
+  *list = OpOutputList(this, begin, end);
+  return Status::OK();
+}
+
+}  // namespace tensorflow
+
+#include "library.h"
+
+#endif  // STILLFLOW_CALLS_H_

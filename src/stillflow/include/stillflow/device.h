@@ -1,0 +1,94 @@
+// The device of a kernel: its threads, its allocator, and Eigen's devices.
+#ifndef STILLFLOW_DEVICE_H_
+#define STILLFLOW_DEVICE_H_
+
+#if defined(__GNUC__)
+#pragma GCC system_header  // its warnings are not the including file's
+#endif
+
+#include "tensor.h"
+#include "threads.h"
+
+namespace tensorflow {
+
+namespace internal {
+
+// Eigen's device of each kind; where the kind is not defined, a place that stands for it.
+template <typename Device>
+struct EigenDevice {
+  SF_LOCAL static const Device& Get() {
+    static const double place[16] = {};
+    return *reinterpret_cast<const Device*>(place);
+  }
+};
+#if !defined(STILLFLOW_MINI_EIGEN)
+template <>
+struct EigenDevice<Eigen::DefaultDevice> {
+  SF_LOCAL static const Eigen::DefaultDevice& Get() {
+    static const Eigen::DefaultDevice device;
+    return device;
+  }
+};
+#if defined(EIGEN_USE_THREADS)
+template <>
+struct EigenDevice<Eigen::ThreadPoolDevice> {
+  SF_LOCAL static const Eigen::ThreadPoolDevice& Get() {
+    static auto* pool = new Eigen::ThreadPool(port::NumSchedulableCPUs());
+    static auto* device = new Eigen::ThreadPoolDevice(pool, port::NumSchedulableCPUs());
+    return *device;
+  }
+};
+#endif
+#endif
+
+}  // namespace internal
+
+class DeviceAttributes {
+ public:
+  explicit DeviceAttributes(const string& name = "") : name_(name) {}
+  const string& name() const { return name_; }
+
+ private:
+  string name_;
+};
+
+class DeviceContext {};
+
+class DeviceBase {
+ public:
+  struct CpuWorkerThreads {
+    int num_threads = 0;
+    thread::ThreadPool* workers = nullptr;
+  };
+  explicit DeviceBase(const string& name = "/device:CPU:0") : attributes_(name) {}
+  SF_LOCAL const CpuWorkerThreads* tensorflow_cpu_worker_threads() const {
+    static const CpuWorkerThreads threads = Threads();
+    return &threads;
+  }
+  Allocator* GetAllocator(AllocatorAttributes) const { return cpu_allocator(); }
+  Env* env() const { return Env::Default(); }
+  const string& name() const { return attributes_.name(); }
+  const DeviceAttributes& attributes() const { return attributes_; }
+  const DeviceBase* tensorflow_gpu_device_info() const { return nullptr; }
+  string device_type() const {
+    return attributes_.name().find("GPU") == string::npos ? "CPU" : "GPU";
+  }
+#if !defined(STILLFLOW_MINI_EIGEN)
+  const Eigen::ThreadPoolDevice* eigen_cpu_device() const {
+    return &internal::EigenDevice<Eigen::ThreadPoolDevice>::Get();
+  }
+#endif
+
+ private:
+  SF_LOCAL static CpuWorkerThreads Threads() {
+    CpuWorkerThreads threads;
+    threads.workers = internal::SharedPool();
+    threads.num_threads = threads.workers->NumThreads();
+    return threads;
+  }
+  DeviceAttributes attributes_;
+};
+
+}  // namespace tensorflow
+
+#endif  // STILLFLOW_DEVICE_H_

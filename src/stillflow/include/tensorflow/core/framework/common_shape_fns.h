@@ -1,0 +1,2 @@
+#include "../../../stillflow/library.h"
+#include "../../../stillflow/formats.h"
