@@ -1,4 +1,4 @@
-"""tf.nest, versions and constants."""
+"""tf.nest: structures flattened, packed and mapped."""
 
 from __future__ import annotations
 
@@ -18,16 +18,3 @@ def nest(tf):
         "too_few": raised(nest.pack_sequence_as, [1, 2], [1]),
     }
     return Run(facts=facts)
-
-
-@program
-def version_and_constants(tf):
-    return Run(facts={
-        "version": [tf.__version__, tf.VERSION, tf.version.VERSION],
-        "graph_def": [tf.GRAPH_DEF_VERSION, tf.GRAPH_DEF_VERSION_MIN_CONSUMER],
-        "eager": tf.executing_eagerly(),
-        "newaxis": tf.newaxis is None,
-        "quantized": len(tf.QUANTIZED_DTYPES),
-        "auto_reuse": str(tf.AUTO_REUSE),
-        "levels": [tf.logging.INFO, tf.logging.WARN, tf.logging.ERROR, tf.logging.DEBUG],
-    })

@@ -261,3 +261,34 @@ def parts_that_modules_get_later(tf):
             return {**found, "again": made.v.numpy()}
 
     return eagerly(tf, compute)
+
+
+@program
+def parts_of_a_variable(tf):
+    def made(value):
+        whole = tf.get_variable(f"whole_{value}", initializer=[float(value)] * 4, use_resource=True)
+
+        def fill(buffer):
+            buffer["first"], buffer["second"] = whole[:2], whole[2:]
+
+        def consume(buffer):
+            return whole.assign(tf.concat([buffer["first"], buffer["second"]], 0))
+
+        parts = tf.contrib.checkpoint.split_dependency(
+            ("first", "second"), (tf.float32, tf.float32), fill, consume, whole.device or "/cpu:0"
+        )
+        holder = tf.contrib.checkpoint.Checkpointable()
+        holder.first, holder.second = parts["first"], parts["second"]
+        return whole, tf.train.Checkpoint(holder=holder)
+
+    with directory() as folder, tf.Graph().as_default(), tf.Session() as session:
+        whole, checkpoint = made(3)
+        session.run(whole.initializer)
+        session.run(whole.assign([1.0, 2.0, 3.0, 4.0]))
+        path = checkpoint.save(os.path.join(folder, "x"), session=session)
+        listed = [[name, shape] for name, shape in tf.train.list_variables(path)]
+        other, again = made(7)
+        session.run(other.initializer)
+        again.restore(path).assert_consumed().run_restore_ops(session)
+        facts = {"listed": listed, "restored": session.run(other).tolist()}
+    return Run(facts=facts)

@@ -1,30 +1,16 @@
-"""Parts of tf.contrib in modules without public names."""
+"""Sparse embeddings combined where their shards are; no public name of tf.contrib leads to it."""
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
-from tests.golden.registry import Run, program, raised
-
-_OURS = {
-    "embedding_lookup_sparse_with_distributed_aggregation": "layers.aggregated_embeddings",
-    "print_op": "framework.printing",
-    "poincare_normalize": "layers.normalization",
-}
-_THEIRS = {
-    "embedding_lookup_sparse_with_distributed_aggregation": "layers.python.layers.embedding_ops",
-    "print_op": "framework.python.ops.prettyprint_ops",
-    "poincare_normalize": "layers.python.layers.layers",
-}
+from tests.golden.registry import Run, internal_module, program, raised
 
 
-def _named(tf, name):
-    ours = "stillflow" in tf.__name__
-    module = (
-        ("stillflow.contrib." + _OURS[name]) if ours else ("tensorflow.contrib." + _THEIRS[name])
+def _lookup(tf):
+    module = internal_module(
+        tf, "contrib.layers.aggregated_embeddings", "contrib.layers.python.layers.embedding_ops"
     )
-    return getattr(import_module(module), name)
+    return module.embedding_lookup_sparse_with_distributed_aggregation
 
 
 def _ids(tf):
@@ -39,7 +25,7 @@ def _table(size=5, width=2):
 
 
 def _sums(tf, params, **options):
-    lookup = _named(tf, "embedding_lookup_sparse_with_distributed_aggregation")
+    lookup = _lookup(tf)
     ids, weights = _ids(tf)
     found = {}
     for combiner in ("sum", "mean", "sqrtn"):
@@ -88,7 +74,7 @@ def aggregated_by_div(tf):
 
 @program
 def aggregated_refused(tf):
-    lookup = _named(tf, "embedding_lookup_sparse_with_distributed_aggregation")
+    lookup = _lookup(tf)
     ids, _ = _ids(tf)
     table = tf.constant(_table())
     other = tf.SparseTensor([[0, 0]], [1.0], [3, 3])
@@ -101,47 +87,5 @@ def aggregated_refused(tf):
             "shapes": raised(lookup, table, ids, other),
             "no table": raised(lookup, [], ids, None),
             "strategy": raised(lookup, [table, table], ids, None, "modulo"),
-        },
-    )
-
-
-@program
-def into_the_ball(tf):
-    x = tf.constant([[3.0, 4.0], [0.3, 0.4], [0.0, 1e-8]])
-    project = _named(tf, "poincare_normalize")
-    y = project(x)
-    return Run(
-        {
-            "rows": y,
-            "columns": project(x, axis=0, epsilon=0.1, name="p"),
-            "whole": project(x, axis=[0, 1]),
-            "gradient": tf.gradients(y, x),
-        }
-    )
-
-
-@program
-def printed(tf):
-    print_op = _named(tf, "print_op")
-    x = tf.placeholder(tf.float32, [None, 2], "x")
-    ids, _ = _ids(tf)
-    v = tf.get_variable("v", initializer=[1.0, 2.0])
-    array = tf.TensorArray(tf.float32, 2, clear_after_read=False).unstack(tf.constant([1.0, 2.0]))
-    passed = print_op(array, message="array")
-    return Run(
-        {
-            "tensor": print_op(x, [ids, v], "seen", first_n=2, name="p"),
-            "sparse": print_op(ids, print_shape=False).values,
-            "booleans": print_op(tf.constant([False, True])),
-            "quiet": print_op(x, None, None, -1, 3, False, False, False, False),
-            "variable": print_op(v, [array]),
-            "array": passed.stack(),
-        },
-        {x: [[1, 2]]},
-        setup=[tf.global_variables_initializer()],
-        facts={
-            "nothing": raised(print_op, None),
-            "list": raised(print_op, [1.0]),
-            "data": raised(print_op, x, ["text"]),
         },
     )

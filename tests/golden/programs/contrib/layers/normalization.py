@@ -1,29 +1,9 @@
-"""Rare functions of tf.contrib: sparsemax and divisive normalization."""
+"""tf.contrib.layers: divisive normalization, and projection into the Poincare ball."""
 
 from __future__ import annotations
 
 import numpy as np
-from tests.golden.registry import Run, program, raised
-
-LOGITS = np.array([[1.0, 0.8, -1.0], [5.0, 0.0, 0.0], [0.1, 0.1, 0.1]], np.float32)
-LABELS = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], np.float32)
-
-
-@program
-def sparse_probabilities(tf):
-    lib = tf.contrib.sparsemax
-    x = tf.constant(LOGITS)
-    probabilities = lib.sparsemax(x)
-    loss = lib.sparsemax_loss(x, probabilities, LABELS, name="cost")
-    odd = np.array([[np.nan, 1.0], [-np.inf, -np.inf], [-np.inf, 0.0], [np.inf, 0.0]], np.float64)
-    odd_ones = lib.sparsemax(odd, name="odd")
-    return Run({
-        "probabilities": probabilities,
-        "loss": loss,
-        "gradients": tf.gradients(loss, x),
-        "odd": odd_ones,
-        "odd_loss": lib.sparsemax_loss(odd[2:], odd_ones[2:], np.eye(2)[::-1]),
-    })  # fmt: skip
+from tests.golden.registry import Run, internal_module, program, raised
 
 
 @program
@@ -59,3 +39,20 @@ def channels_first(tf):
     x = tf.placeholder(tf.float32, [2, 3, 4, 3, 2])
     refused = raised(tf.contrib.layers.gdn, x, data_format="channels_first")["class"]
     return Run(facts={"refused": refused, "variables": [v.name for v in tf.global_variables()]})
+
+
+@program
+def into_the_ball(tf):
+    x = tf.constant([[3.0, 4.0], [0.3, 0.4], [0.0, 1e-8]])
+    project = internal_module(
+        tf, "contrib.layers.normalization", "contrib.layers.python.layers.layers"
+    ).poincare_normalize
+    y = project(x)
+    return Run(
+        {
+            "rows": y,
+            "columns": project(x, axis=0, epsilon=0.1, name="p"),
+            "whole": project(x, axis=[0, 1]),
+            "gradient": tf.gradients(y, x),
+        }
+    )
