@@ -1,4 +1,4 @@
-"""Where public names are at home: the rule as data, and the table of it in docs/architecture.md.
+"""The homes of public names: the rule as data, and its table in docs/architecture.md.
 
 A guess names one folder of `src/stillflow/`, or two: one of compositions, and one where the cards
 of operations stand with the functions that wrap them. `tests/test_homes.py` holds the sources

@@ -22,7 +22,6 @@ from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.gradients.gradients import UnconnectedGradients
 from stillflow.ops.math.binary import add
 from stillflow.platform import tf_logging as logging
-from stillflow.variables.base import VariableV2
 
 
 class _Tangents:
@@ -168,7 +167,7 @@ class ForwardGradientAccumulator:
                     logging.WARN, "The dtype of the watched tensor must be floating (e.g. "
                     "tf.float32), got %r", 5, one.dtype,
                 )  # fmt: skip
-            if isinstance(one, VariableV2) or hasattr(one, "handle"):
+            if not isinstance(one, Tensor):
                 raise NotImplementedError("Currently only Tensors may be watched.")
             with self._accumulator._unseen():
                 new, before = convert_to_tensor(tangent, one.dtype), known.get(one)
