@@ -1,4 +1,4 @@
-"""Names that are there, since programs import them, and refuse whenever they are used."""
+"""Names that exist because programs import them, and that raise an error whenever used."""
 
 from __future__ import annotations
 

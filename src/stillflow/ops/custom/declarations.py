@@ -39,7 +39,7 @@ _ARG = re.compile(
 
 
 class Declaration(NamedTuple):
-    """What a library registers of an operation."""
+    """Registration of an operation by a library."""
 
     name: str
     doc: str

@@ -53,7 +53,7 @@ class _Table(ctypes.Structure):
 
 
 class KernelDeclaration(NamedTuple):
-    """What a library registers of a kernel.
+    """Registration of a kernel by a library.
 
     Attributes:
       constraints: the types that an attribute may have, by its name.

@@ -107,7 +107,7 @@ class _Frame:
     Attributes:
       places: where the addresses of inputs stand among the words.
       offer_places: where those of offered outputs stand.
-      makers: what makes the memory of each output; None where the kernel asks for it.
+      makers: makers of the memory of each output; None where the kernel asks for it.
     """
 
     def __init__(self, inputs: int, outputs: int, room: int, number: int) -> None:
@@ -282,7 +282,7 @@ class Runner:
         self._ready.setdefault(key, []).append(frame)
 
     def _replace(self, frame: _Frame, values: Sequence[Any]) -> None:
-        """Give variables the tensors that the kernel put in place of theirs."""
+        """Give variables the tensors that the kernel replaced theirs with."""
         from stillflow.ops.variables.reference import set_value
 
         for at, handle in enumerate(values):
@@ -297,7 +297,7 @@ _Read = Callable[[Any, list[Any]], tuple[int, Any]]
 
 
 def reader_for(dtype: DType) -> _Read | None:
-    """How an input is handed to a kernel; None for numbers."""
+    """Return the function that hands an input to a kernel; None for numbers."""
     base = dtype.base_dtype
     if dtype._is_ref_dtype:
         return _read_string_reference if base == dtypes.string else _read_reference
