@@ -107,7 +107,7 @@ class _Frame:
     Attributes:
       places: where the addresses of inputs stand among the words.
       offer_places: where those of offered outputs stand.
-      makers: makers of the memory of each output; None where the kernel asks for it.
+      makers: allocators of the memory of each output; None where the kernel asks for it.
     """
 
     def __init__(self, inputs: int, outputs: int, room: int, number: int) -> None:
