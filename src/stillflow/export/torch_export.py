@@ -14,7 +14,7 @@ from stillflow.export.capture import Program, capture, placeholders
 from stillflow.export.package import write_package
 from stillflow.export.problems import ExportError
 from stillflow.export.torch_writer import Written, to_source
-from stillflow.export.verification import Comparison, compare, sample_inputs
+from stillflow.export.verification import compare, sample_inputs
 from stillflow.graph.operation import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -137,5 +137,3 @@ def load_module(written: Written) -> torch.nn.Module:
     model.load_state_dict(written.tensors)
     return model.eval()  # type: ignore[no-any-return]
 
-
-__all__ = ["Comparison", "np", "to_torch"]
