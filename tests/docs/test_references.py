@@ -37,7 +37,7 @@ def page(request: pytest.FixtureRequest) -> Path:
 
 
 # Programs and files of other repositories, and TensorFlow's headers.
-NAMES_OF_OTHERS = {"compatibility.md", "custom-operations.md"}
+NAMES_OF_OTHERS = {"compatibility.md", "custom_operations.md"}
 
 
 def code(text: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ _MOST_ERRORS = 8
 _HINTS: tuple[tuple[str, str], ...] = (
     (
         r"fatal error: '?((?:tensorflow|third_party)/[\w./-]+)'?(?: file not found|: No such)",
-        "Stillflow has no header {0}. docs/custom-operations.md lists the supported API.",
+        "Stillflow has no header {0}. docs/custom_operations.md lists the supported API.",
     ),
     (
         r"fatal error: '?((?:Eigen|unsupported)/[\w./-]+)'?(?: file not found|: No such)",

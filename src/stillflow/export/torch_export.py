@@ -136,4 +136,3 @@ def load_module(written: Written) -> torch.nn.Module:
     model = module.Model()
     model.load_state_dict(written.tensors)
     return model.eval()  # type: ignore[no-any-return]
-
