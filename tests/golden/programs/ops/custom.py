@@ -1,9 +1,8 @@
 """Operations written in C++, compiled by the flags of tf.sysconfig and loaded."""
 
 import numpy as np
+from tests.golden.registry import Run, program, raised
 from tests.ops.custom.building import library
-
-from ..registry import Run, program, raised
 
 
 @program
