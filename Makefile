@@ -14,13 +14,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-gpu test-processors test-platforms test-all browser demo lint lint-platforms tables docs compat bench conformance release-check clean
+.PHONY: help test test-extras test-gpu test-processors test-platforms test-all browser demo lint lint-platforms tables docs compat bench conformance release-check clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down; CONSTRAINTS=newest or oldest)
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" $(ARGS)
+
+test-extras: $(VENV)/installed-extras ## run the tests of ONNX models, whose packages are an extra
+	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" tests/export/test_onnx.py $(ARGS)
 
 test-gpu: $(VENV)/installed-test ## run them as if a GPU were the first device (ARGS="tests/ops" narrows them down)
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) --first-device simulated_gpu -m "not slow and not oracle and not browser" $(ARGS)
