@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import ctypes
 import importlib
 import os
 import sys
-from types import FrameType, ModuleType
+from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any
 
 CHOICES = ("windows", "macos")
@@ -181,6 +182,9 @@ def everywhere(platform: str) -> None:
     """Show our code another system from now on; stillflow must not have been imported before."""
     modules = frozenset(_MODULES[platform].split())
     functions = _of_windows() if platform == "windows" else _of_macos()
+    if platform == "windows":  # its kernel is asked for the size of the memory, and does not tell
+        kernel = SimpleNamespace(GlobalMemoryStatusEx=lambda status: 0)
+        ctypes.windll = SimpleNamespace(kernel32=kernel)  # type: ignore[attr-defined]
     plain_import = builtins.__import__
 
     def imported(name: str, globals: Any = None, *rest: Any, **options: Any) -> ModuleType:
