@@ -69,3 +69,14 @@ def test_a_session_makes_few_plans_for_many_lengths(plans):
             np.testing.assert_allclose(values, [length] * 5, rtol=1e-5)
             np.testing.assert_allclose(slopes, np.zeros((5, length, 3)), atol=1e-5)
     assert plans == [[(5, 4, 3)], [(5, 7, 3)], [(5, None, 3)]]
+
+
+def test_shapes_are_remembered_when_the_graph_changes(plans):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        y = tf.reduce_sum(x)
+        for length in (4, 7, 1):
+            session.run(y, {x: np.ones(length)})
+        tf.constant(1.0)
+        session.run(y, {x: np.ones(9)})
+    assert plans == [[(4,)], [(7,)], [(None,)], [(None,)]]

@@ -73,6 +73,7 @@ class BaseSession:
         self._resources: Resources | None = None
         self._fetches: dict[Any, Fetches] = {}
         self._plans: dict[Any, PlanCache[Any]] = {}  # by fetches and feeds
+        self._emptied: dict[Any, PlanCache[Any]] = {}  # that remember the shapes of former runs
         self._edition = -1
         self._changes = 0  # how often the graph had changed before a run
         self._placement = Placement(
@@ -393,6 +394,9 @@ class BaseSession:
             edition = self._graph._edition
             if edition == self._edition:  # there are none, or another thread was quicker
                 return
+            for plans in self._plans.values():
+                plans.clear()
+            self._emptied.update(self._plans)
             self._plans.clear()
             if self._master is not None:
                 self._master.forget_plans()
@@ -424,7 +428,10 @@ class BaseSession:
             return self._make_plan(handler, feeds, dict(zip(feeds, shapes, strict=True)))
 
         with self._lock:
-            plans = self._plans.setdefault((handler, *feeds), PlanCache())
+            key = (handler, *feeds)
+            if key not in self._plans:
+                self._plans[key] = self._emptied.pop(key, PlanCache())
+            plans = self._plans[key]
             return plans.get(tuple(array.shape for array in feeds.values()), make)
 
     def _make_plan(self, handler: Fetches, feeds: Iterable[Tensor], dims: Any) -> Any:
