@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stillflow.export.capture import Program, capture, placeholders
+from stillflow.export.capture import Program, capture, is_training_switch, placeholders
 from stillflow.export.package import write_package
 from stillflow.export.problems import ExportError
 from stillflow.export.torch_writer import Written, to_source
@@ -82,7 +82,7 @@ def capture_of(
         raise ValueError("name at least one output")
     wanted = [as_tensor(session.graph, each) for each in outputs]
     if inputs is None:
-        given = [each for each in placeholders(wanted) if not is_switch(each)]
+        given = [each for each in placeholders(wanted) if not is_training_switch(each)]
     else:
         given = [as_tensor(session.graph, each) for each in inputs]
     with session.graph.as_default():
@@ -97,13 +97,6 @@ def _ranks(inputs: Sequence[Tensor], samples: Mapping[str, Any]) -> dict[Tensor,
         if sample is not None:
             found[tensor] = np.ndim(sample)
     return found
-
-
-def is_switch(tensor: Tensor) -> bool:
-    """Return True for a scalar truth by which a graph is told to train."""
-    from stillflow.export.capture import is_training_switch
-
-    return is_training_switch(tensor)
 
 
 def as_tensor(graph: Any, named: Any) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from tests.runtime.hand_written import call, other, outputs
@@ -85,9 +87,9 @@ def test_what_is_replaced_while_steps_are_gone_through_is_seen_once(graph: StepG
 def test_steps_are_put_before_others_and_at_the_end(graph: StepGraph) -> None:
     multiply, add, _, negate = graph
     graph.replace([], call("Exp", "e", "a"), call("Tanh", "t", "a"), at=add)
-    graph.append(call("Neg", "n", "b"))
+    graph.replace([], call("Neg", "n", "b"), at=None)
     assert outputs(graph) == ["a", "e", "t", "b", "c", "d", "n"] and graph.matches == 0
-    graph.move(negate, before=add)
+    graph.replace([negate], replace(negate), at=add)
     graph.remove(multiply)
     assert outputs(graph) == ["e", "t", "d", "b", "c", "n"]
     graph.change(add, arguments=[1.0], inputs=[])

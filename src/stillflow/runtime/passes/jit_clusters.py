@@ -93,10 +93,7 @@ def _put(graph: StepGraph, cluster: list[Step], before: Step | None) -> None:
     function = Compiled(Code(part), len(cluster))
     names = [Name(name) for name in part.inputs]
     step = Step("call", cluster[-1].op, part.outputs, part.inputs, (), function, names, fused=True)
-    if before is None:
-        graph.append(step, instead_of=cluster)
-    else:
-        graph.replace(cluster, step, at=before)
+    graph.replace(cluster, step, at=before)
 
 
 class Compiled:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from stillflow.ops.training.cards import GroupedUpdate
-from stillflow.runtime.passes.patterns import Call, match
+from stillflow.runtime.passes.patterns import Call, match_argument
 from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Name, Step, fuse
 
@@ -22,8 +22,7 @@ def fuse_moving_averages(graph: StepGraph) -> None:
     for step in graph:
         if not _is_assignment(step):
             continue
-        product = graph.sole_producer(step, 1, torch.mul)
-        found = None if product is None else match(PRODUCT, graph, product)
+        found = match_argument(PRODUCT, graph, step, 1)
         if found is None:
             continue
         product, difference = found

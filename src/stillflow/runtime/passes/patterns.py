@@ -9,8 +9,8 @@ without anybody noticing.
 
 from __future__ import annotations
 
-from stillflow.runtime.plan.step_graph import Called, StepGraph, is_call_of
-from stillflow.runtime.plan.steps import Step
+from stillflow.runtime.plan.step_graph import StepGraph
+from stillflow.runtime.plan.steps import Called, Step, is_call
 
 
 class Call:
@@ -28,7 +28,7 @@ class Call:
 
 def match(pattern: Call, graph: StepGraph, step: Step) -> list[Step] | None:
     """Return the steps of a pattern that ends in `step`, last one first; None without one."""
-    if not is_call_of(step, pattern.called):
+    if not is_call(step, pattern.called):
         return None
     found = [step]
     for argument, inner in enumerate(pattern.arguments):

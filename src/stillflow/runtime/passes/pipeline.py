@@ -44,11 +44,13 @@ class Pass:
       apply: edits a graph of steps.
       traced: whether it is for plans too that are traced or watched, which run step by step; the
         others let a compiler or another thread take steps.
+      loops: whether it is for the steps of a loop too.
     """
 
     name: str
     apply: Callable[[StepGraph], None]
     traced: bool = True
+    loops: bool = False
 
 
 PASSES = (
@@ -59,10 +61,10 @@ PASSES = (
     Pass("fuse embedding lookups", fuse_lookups),
     Pass("fuse dropout masks", fuse_dropout_masks),
     Pass("fuse moving averages", fuse_moving_averages),
-    Pass("share maxima of pools", share_maxima),
-    Pass("group updates", group_updates),
-    Pass("pair gradients of convolutions", pair_gradients),
-    Pass("fuse restores", fuse_restores),
+    Pass("share maxima of pools", share_maxima, loops=True),
+    Pass("group updates", group_updates, loops=True),
+    Pass("pair gradients of convolutions", pair_gradients, loops=True),
+    Pass("fuse restores", fuse_restores, loops=True),
     Pass("fold normalizations", fold_normalizations),
     Pass("fuse normalizations", fuse_normalizations),
     Pass("fuse activations", fuse_activations),
@@ -122,6 +124,7 @@ def in_loop(steps: list[Step], results: Sequence[str]) -> list[Step]:
       results: names of the values that are taken elsewhere.
     """
     graph = StepGraph(steps, results=results)
-    for apply in (share_maxima, group_updates, pair_gradients, fuse_restores):
-        apply(graph)
+    for each in PASSES:
+        if each.loops:
+            each.apply(graph)
     return graph.steps

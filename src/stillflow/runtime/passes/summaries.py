@@ -157,7 +157,7 @@ def _fuse_histograms(graph: StepGraph, tags: Mapping[int, bytes]) -> None:
         if waits:
             waiting.append(step)
     if waiting:
-        graph.append(*_fused(waiting, tags, moves), instead_of=waiting)
+        graph.replace(waiting, *_fused(waiting, tags, moves), at=None)
     for move, _ in moves.values():
         if move in graph and not graph.uses(move.outputs[0]):
             graph.remove(move)

@@ -85,11 +85,7 @@ class _Groups:
     def put(self, keys: list[Any], before: Step | None) -> None:
         """Put groups before a step, or at the end; an update without others stays where it is."""
         for group in [self.waiting.pop(key) for key in keys]:
-            if len(group.steps) == 1:
-                continue
-            if before is None:
-                self._graph.append(group.fused(), instead_of=group.steps)
-            else:
+            if len(group.steps) > 1:
                 self._graph.replace(group.steps, group.fused(), at=before)
 
 

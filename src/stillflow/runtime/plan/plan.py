@@ -16,7 +16,7 @@ from stillflow.runtime.executor.denormals import flushed
 from stillflow.runtime.executor.threads import with_few_threads
 from stillflow.runtime.explain import PlanReport, record
 from stillflow.runtime.functions.inlining import inline, is_call
-from stillflow.runtime.loops.frames import LateEntry, find_frames, has_loops
+from stillflow.runtime.loops.frames import Frame, LateEntry, find_frames, has_loops
 from stillflow.runtime.loops.wiring import Unstructured
 from stillflow.runtime.passes import pipeline
 from stillflow.runtime.plan.aliasing import protect
@@ -51,14 +51,16 @@ def make_plan(resources: Resources, request: PlanRequest) -> Callable[..., list[
     ops, request = _needed(request)
     facts = Facts(resources, request.feeds)
     by_creation, ops = ops, as_tensorflow_orders(ops, request.feeds)
-    if not has_loops(ops):
+    if not (loops := has_loops(ops)):
         fetched = (*request.tensors, *request.raw)
         ops, facts.begun = takes_last(as_soon_as_ready(ops, fetched, request.feeds))
     try:
         if request.see is not None:
             function = dataflow_plan(facts, ops, request)
         else:
-            function = _straight_plan(facts, ops, ops is by_creation, request, report)
+            frames = find_frames(ops, request.feeds, ops is by_creation) if loops else None
+            units = ops if frames is None else frames.units
+            function = _straight_plan(facts, ops, units, request, report)
     except (LateEntry, Unstructured, _FetchedInLoop):
         function = dataflow_plan(Facts(resources, request.feeds), ops, request)
     return waiting_at_the_end(function) if facts.begun else function
@@ -86,7 +88,7 @@ def _needed(request: PlanRequest) -> tuple[list[Operation], PlanRequest]:
 def _straight_plan(
     facts: Facts,
     ops: list[Operation],
-    is_by_creation: bool,
+    units: Sequence[Operation | Frame],
     request: PlanRequest,
     report: PlanReport | None,
 ) -> Callable[..., list[Any]]:
@@ -95,7 +97,7 @@ def _straight_plan(
     Raises:
       LateEntry, Unstructured, _FetchedInLoop: if it takes the dataflow executor.
     """
-    tracer, feeds, fetched = _traced(facts, ops, is_by_creation, request)
+    tracer, feeds, fetched = _traced(facts, units, request)
     emitter = request.emitter or Emitter
     values = [value for _, value in fetched]
     results = [value.name for value in values]
@@ -116,7 +118,7 @@ def _straight_plan(
 
 
 def _traced(
-    facts: Facts, ops: list[Operation], is_by_creation: bool, request: PlanRequest
+    facts: Facts, units: Sequence[Operation | Frame], request: PlanRequest
 ) -> tuple[Tracer, list[str], list[tuple[Tensor, Value]]]:
     """Return the operations as steps, the names of the feeds, and the values of the fetches."""
     tracer = Tracer(facts)
@@ -125,8 +127,7 @@ def _traced(
     places = zip_longest(request.feeds, request.places)
     names = [tracer.feed(fed, place, request.known.get(fed)) for fed, place in places]
     with at_work, flushed:
-        loops = has_loops(ops)
-        tracer.run(find_frames(ops, request.feeds, is_by_creation).units if loops else ops)
+        tracer.run(units)
     fetched = _fetched(tracer, (*request.tensors, *request.raw))
     if tracer.moves is not None:
         for place, (tensor, value) in enumerate(fetched[: len(request.tensors)]):

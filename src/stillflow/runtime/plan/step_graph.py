@@ -17,14 +17,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.plan.steps import Memory, Name, Step, Value, is_call
+from stillflow.runtime.plan.steps import Called, Memory, Name, Step, Value, is_call, is_plain
 
 if TYPE_CHECKING:
     from stillflow.runtime.devices.moves import Moves
     from stillflow.runtime.plan.facts import Facts
-
-# What a step calls: a type of operation, several, or the kernel itself.
-Called = str | tuple[str, ...] | Callable[..., Any]
 
 
 class StepGraph:
@@ -133,15 +130,14 @@ class StepGraph:
         """Return the plain call of the same guard that makes an argument for this step alone."""
         if argument >= len(step.arguments):
             return None
-        producer = self.shared_producer(step, argument, called)
-        return (
-            producer if producer is not None and self.uses(step.arguments[argument]) == 1 else None
-        )
+        if self.uses(step.arguments[argument]) != 1:
+            return None
+        return self.shared_producer(step, argument, called)
 
     def shared_producer(self, step: Step, argument: int, called: Called) -> Step | None:
         """Return the plain call of the same guard that makes an argument, with any consumers."""
         producer = self._producers.get(str(step.arguments[argument]))
-        if producer is None or producer.guard != step.guard or not is_call_of(producer, called):
+        if producer is None or producer.guard != step.guard or not is_call(producer, called):
             return None
         return producer
 
@@ -151,7 +147,7 @@ class StepGraph:
         consumers = self.consumers(name)
         if self.uses(name) != 1 or not consumers or consumers[0].guard != step.guard:
             return None
-        return consumers[0] if is_call_of(consumers[0], called) else None
+        return consumers[0] if is_call(consumers[0], called) else None
 
     def is_result(self, name: Any) -> bool:
         """Return True if the plan returns a value."""
@@ -192,18 +188,20 @@ class StepGraph:
 
     # ---- edits
 
-    def replace(self, parts: Collection[Step], *new: Step, at: Step) -> None:
+    def replace(self, parts: Collection[Step], *new: Step, at: Step | None) -> None:
         """Put steps in the place of others.
 
         Args:
           parts: the steps that go.
-          new: what does their work.
-          at: the step at whose place the new ones stand; it may be one of the parts.
+          new: the steps that do their work.
+          at: the step at whose place the new ones stand, perhaps a part; None for the end.
         """
-        slot = self._slots[self.place(at)]
-        where = next(n for n, step in enumerate(slot) if step is at)
-        number = self.place(at)
-        slot[where:where] = new
+        number = len(self._slots) if at is None else self.place(at)
+        if at is None:
+            self._slots.append(list(new))
+        else:
+            where = _index(self._slots[number], at)
+            self._slots[number][where:where] = new
         for part in parts:
             self._drop(part)
         for step in new:
@@ -214,23 +212,6 @@ class StepGraph:
         """Take a step out; nobody takes what it made."""
         self._drop(step)
         self.matches += 1
-
-    def append(self, *new: Step, instead_of: Collection[Step] = ()) -> None:
-        """Put steps at the end, in the place of others."""
-        for part in instead_of:
-            self._drop(part)
-        for step in new:
-            self._slots.append([step])
-            self._note(step, len(self._slots) - 1)
-        self.matches += bool(instead_of)
-
-    def move(self, step: Step, before: Step) -> None:
-        """Have a step run later or earlier, just before another one."""
-        self._drop(step)
-        number = self.place(before)
-        slot = self._slots[number]
-        slot.insert(next(n for n, each in enumerate(slot) if each is before), step)
-        self._note(step, number)
 
     def change(self, step: Step, **fields: Any) -> None:
         """Set fields of a step: its arguments, inputs, outputs or kernel."""
@@ -256,27 +237,20 @@ class StepGraph:
     def _forget(self, step: Step) -> None:
         for name in (*step.inputs, *(name for name, _ in step.guard or ())):
             consumers = self._consumers[name]
-            del consumers[next(n for n, consumer in enumerate(consumers) if consumer is step)]
+            del consumers[_index(consumers, step)]
         for name in step.outputs:
             if self._producers.get(name) is step:
                 del self._producers[name]
 
     def _drop(self, step: Step) -> None:
         slot = self._slots[self._places.pop(id(step))]
-        del slot[next(n for n, each in enumerate(slot) if each is step)]
+        del slot[_index(slot, step)]
         self._forget(step)
 
 
-def is_plain(step: Step) -> bool:
-    """Return True for a call of one operation's kernel by position, which is no fusion."""
-    return step.kind == "call" and not step.fused and not step.keywords and bool(step.outputs)
-
-
-def is_call_of(step: Step, called: Called) -> bool:
-    """Return True for a plain call of an operation of these types, or of this kernel."""
-    if callable(called):
-        return step.function is called and is_plain(step)
-    return any(is_call(step, kind) for kind in ((called,) if isinstance(called, str) else called))
+def _index(steps: Sequence[Step], wanted: Step) -> int:
+    """Return the index of the very same step; equal ones are others."""
+    return next(number for number, step in enumerate(steps) if step is wanted)
 
 
 def has_write(step: Step) -> bool:

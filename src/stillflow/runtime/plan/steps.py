@@ -13,6 +13,8 @@ from stillflow.runtime.failures import as_op_error
 # Conditions under which a value exists: (name of a Python bool, its value), outermost first.
 # None: it never exists (a branch that folding has shown not to be taken).
 Guard = tuple[tuple[str, bool], ...] | None
+# The target of a call: a type of operation, several types, or the kernel itself.
+Called = str | tuple[str, ...] | Callable[..., Any]
 
 
 @dataclass(slots=True)
@@ -76,20 +78,22 @@ def ops_of(step: Step) -> list[Operation]:
     return [op for op in (step.op, *step.joined) if op is not None]
 
 
-def is_call(step: Step | None, kind: str) -> bool:
-    """Return True for a step that runs one operation of this type on arguments by position.
+def is_plain(step: Step) -> bool:
+    """Return True for a call of one operation's kernel by position, which is no fusion.
 
-    A step that is bound to fail has no output, and is to fail in place.
+    A call that is bound to fail has no output, and is to fail where it stands.
     """
-    return (
-        step is not None
-        and step.kind == "call"
-        and step.op is not None
-        and step.op.type == kind
-        and not step.fused
-        and bool(step.outputs)
-        and not step.keywords
-    )
+    return step.kind == "call" and not step.fused and not step.keywords and bool(step.outputs)
+
+
+def is_call(step: Step | None, called: Called) -> bool:
+    """Return True for a plain call of an operation of these types, or of this kernel."""
+    if step is None or not is_plain(step):
+        return False
+    if callable(called):
+        return step.function is called
+    kinds = (called,) if isinstance(called, str) else called
+    return step.op is not None and step.op.type in kinds
 
 
 def in_order(

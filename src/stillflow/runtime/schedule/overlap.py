@@ -168,7 +168,7 @@ def overlap(graph: StepGraph) -> None:
             changed = [each for each in shown if each.is_changed(set(step.writes))]
             shown = [each for each in shown if each not in changed]
             graph.replace([], *_parted(changed, step), *_ended(needed), at=step)
-    graph.append(*_ended(waiting))
+    graph.replace([], *_ended(waiting), at=None)
 
 
 class _Shown:

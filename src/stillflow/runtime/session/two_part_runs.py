@@ -18,7 +18,7 @@ from stillflow.graph.dims import is_known
 from stillflow.graph.dtypes import resource, variant
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.plan.cache import PlanCache
-from stillflow.runtime.plan.prune import needed_ops, reachable
+from stillflow.runtime.plan.prune import needed_ops, order, reachable
 from stillflow.runtime.plan.request import PlanRequest
 from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.plan.values import fetch_converter
@@ -44,9 +44,10 @@ def sources_of(
     tensors: Sequence[Tensor], targets: Sequence[Operation], feeds: dict[Tensor, Dims]
 ) -> list[Operation]:
     """Return the operations that a run may do first; empty if there is no gain, or one cannot."""
-    if not any(map(_takes, reachable(tensors, targets, feeds))):
+    found = reachable(tensors, targets, feeds)
+    if not any(map(_takes, found)):
         return []
-    needed = needed_ops(tensors, targets, feeds)
+    needed = order(found, set(feeds))
     sources = [op for op in needed if _takes(op)]
     outputs = {output for op in sources for output in op._outputs}
     if all(is_known(output._dims) for output in outputs) or outputs & feeds.keys():
