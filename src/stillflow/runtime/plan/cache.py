@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from stillflow.runtime.plan.shape_policy import AT_ONCE, SeenShapes, Shapes
 
@@ -61,3 +61,29 @@ class PlanCache(Generic[Plan]):
         with self._lock:
             self._plans.clear()
             self._shared = None
+
+
+class PlanCaches(Generic[Plan]):
+    """The plan caches of a session, by its fetches and feeds."""
+
+    def __init__(self) -> None:
+        self._caches: dict[Any, PlanCache[Plan]] = {}
+        self._emptied: dict[Any, PlanCache[Plan]] = {}  # that remember shapes of former runs
+
+    def find(self, key: Any, shapes: Shapes) -> Plan | None:
+        """Return the plan for exactly these shapes, if there is one."""
+        cache = self._caches.get(key)
+        return None if cache is None else cache._plans.get(shapes)
+
+    def get(self, key: Any, shapes: Shapes, make: Callable[[Shapes], Plan]) -> Plan:
+        """Return the plan to run these shapes, as `PlanCache.get` does."""
+        if key not in self._caches:
+            self._caches[key] = self._emptied.pop(key, PlanCache())
+        return self._caches[key].get(shapes, make)
+
+    def clear(self) -> None:
+        """Drop the plans, since the graph changed; shapes are remembered."""
+        for cache in self._caches.values():
+            cache.clear()
+        self._emptied.update(self._caches)
+        self._caches.clear()

@@ -22,7 +22,7 @@ from stillflow.runtime.devices.allocation import keep_freed_memory
 from stillflow.runtime.devices.devices import DeviceAttributes, session_devices
 from stillflow.runtime.devices.placement import Placement
 from stillflow.runtime.executor import remedies
-from stillflow.runtime.plan.cache import PlanCache
+from stillflow.runtime.plan.cache import PlanCaches
 from stillflow.runtime.plan.shape_policy import Shapes
 from stillflow.runtime.resources import Resources, resources_of_host
 from stillflow.runtime.session import mixed_precision_state
@@ -72,8 +72,7 @@ class BaseSession:
         self._lock = threading.RLock()
         self._resources: Resources | None = None
         self._fetches: dict[Any, Fetches] = {}
-        self._plans: dict[Any, PlanCache[Any]] = {}  # by fetches and feeds
-        self._emptied: dict[Any, PlanCache[Any]] = {}  # that remember the shapes of former runs
+        self._plans: PlanCaches[Any] = PlanCaches()
         self._edition = -1
         self._changes = 0  # how often the graph had changed before a run
         self._placement = Placement(
@@ -335,9 +334,8 @@ class BaseSession:
     def _execute(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
         if self._edition != self._graph._edition:
             self._take_changes()
-        plans = self._plans.get((handler, *feeds))
         shapes = tuple([array.shape for array in feeds.values()])
-        plan = None if plans is None else plans.find(shapes)
+        plan = self._plans.find((handler, *feeds), shapes)
         if plan is None:
             plan = self._plan_for(handler, feeds)
         try:
@@ -394,9 +392,6 @@ class BaseSession:
             edition = self._graph._edition
             if edition == self._edition:  # there are none, or another thread was quicker
                 return
-            for plans in self._plans.values():
-                plans.clear()
-            self._emptied.update(self._plans)
             self._plans.clear()
             if self._master is not None:
                 self._master.forget_plans()
@@ -428,11 +423,8 @@ class BaseSession:
             return self._make_plan(handler, feeds, dict(zip(feeds, shapes, strict=True)))
 
         with self._lock:
-            key = (handler, *feeds)
-            if key not in self._plans:
-                self._plans[key] = self._emptied.pop(key, PlanCache())
-            plans = self._plans[key]
-            return plans.get(tuple(array.shape for array in feeds.values()), make)
+            shapes = tuple(array.shape for array in feeds.values())
+            return self._plans.get((handler, *feeds), shapes, make)
 
     def _make_plan(self, handler: Fetches, feeds: Iterable[Tensor], dims: Any) -> Any:
         from stillflow.runtime.plan.boolean_feeds import decided
