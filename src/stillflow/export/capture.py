@@ -16,13 +16,14 @@ from stillflow.runtime.functions.inlining import inline, is_call
 from stillflow.runtime.loops.frames import find_frames, has_loops
 from stillflow.runtime.passes.dead_steps import live_steps
 from stillflow.runtime.plan.facts import Facts, PlanNode
-from stillflow.runtime.plan.prune import order
+from stillflow.runtime.plan.prune import order, reachable
 from stillflow.runtime.plan.steps import Guard, Step, Value
 from stillflow.runtime.plan.trace import Tracer
 from stillflow.runtime.resources import Resources
 
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+_FED = (*_PLACEHOLDERS, "PlaceholderWithDefault")
 # Parts of the names of truth placeholders that say whether a model trains.
-_FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 _TRAINING = ("train", "phase", "learning")
 
 
@@ -142,7 +143,7 @@ def capture(
         ops = _needed(wanted, feeds)
     _require_exportable(ops, feeds, inputs)
     facts = Facts(resources, feeds)
-    has_variables = any(op.card.handle == "variable" or _is_variable(op) for op in ops)
+    has_variables = any("variable" in (op.card.handle, op.card.gives) for op in ops)
     tracer = ExportTracer(facts, has_variables)
     names = {tensor: tracer.feed(tensor) for tensor in feeds}
     tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
@@ -170,27 +171,13 @@ def _value(tracer: Tracer, tensor: Tensor) -> Value:
     return value
 
 
-def _is_variable(op: Operation) -> bool:
-    return op.card.gives == "variable"
-
-
 def _needed(tensors: Sequence[Tensor], fed: Any) -> list[Operation]:
     """Return the operations that tensors depend on; of control inputs those that tell of branches.
 
     Other operations that wait for each other, such as assertions and updates, are no part of the
     function.
     """
-    stack = [tensor.op for tensor in tensors if tensor not in fed]
-    found = set(stack)
-    while stack:
-        op = stack.pop()
-        before = [tensor.op for tensor in op._inputs if tensor not in fed]
-        before += [each for each in op._control_inputs if _is_pivot(each)]
-        for each in before:
-            if each not in found:
-                found.add(each)
-                stack.append(each)
-    return order(found, set(fed))
+    return order(reachable(tensors, (), fed, waits_for=_is_pivot), set(fed))
 
 
 def _is_pivot(op: Operation) -> bool:
@@ -201,7 +188,7 @@ def _is_pivot(op: Operation) -> bool:
 def placeholders(outputs: Sequence[Tensor]) -> list[Tensor]:
     """Return the placeholders that outputs depend on, in the order in which they were made."""
     ops = _needed(outputs, {})
-    return [op._outputs[0] for op in ops if op.type in ("Placeholder", "PlaceholderV2")]
+    return [op._outputs[0] for op in ops if op.type in _PLACEHOLDERS]
 
 
 def is_training_switch(tensor: Tensor) -> bool:
@@ -222,7 +209,7 @@ def _training_switches(outputs: Sequence[Tensor], fed: Any) -> list[Tensor]:
 def _require_inputs(ops: Sequence[Operation], fed: Any) -> None:
     missing = [
         op for op in ops
-        if op.type in ("Placeholder", "PlaceholderV2") and op._outputs[0] not in fed
+        if op.type in _PLACEHOLDERS and op._outputs[0] not in fed
     ]  # fmt: skip
     if missing:
         names = ", ".join(op._outputs[0].name for op in missing)

@@ -46,9 +46,7 @@ def get_compile_flags() -> list[str]:
     """Return the flags for the compiler."""
     flags = [f"-I{get_include()}", f"-D_GLIBCXX_USE_CXX11_ABI={CXX11_ABI_FLAG}"]
     eigen = eigen_folder()
-    if eigen is not None and os.path.dirname(_ROOT) != os.path.dirname(
-        os.path.dirname(os.path.dirname(eigen))
-    ):
+    if eigen not in (None, os.path.join(os.path.dirname(_ROOT), _EIGEN)):
         flags.append(f"-I{eigen}")
     return flags
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
 
 from stillflow.errors import InvalidArgumentError
@@ -25,9 +25,18 @@ def needed_ops(
 
 
 def reachable(
-    tensors: Iterable[Tensor], targets: Iterable[Operation], fed: Collection[Tensor]
+    tensors: Iterable[Tensor],
+    targets: Iterable[Operation],
+    fed: Collection[Tensor],
+    waits_for: Callable[[Operation], bool] | None = None,
 ) -> set[Operation]:
-    """Return the operations that `tensors` and `targets` depend on, up to fed tensors."""
+    """Return the operations that tensors and targets depend on, not looking behind fed tensors.
+
+    Args:
+      tensors, targets: tensors to compute, and operations to run.
+      fed: tensors that are not computed.
+      waits_for: control inputs that count; None for all of them.
+    """
     makers = {tensor.op for tensor in fed}  # quicker to look up than the tensors
     stack = [t.op for t in tensors if t not in fed] + list(targets)
     found: set[Operation] = set(stack)
@@ -39,7 +48,7 @@ def reachable(
                 found.add(source)
                 stack.append(source)
         for control in op._control_inputs:
-            if control not in found:
+            if control not in found and (waits_for is None or waits_for(control)):
                 found.add(control)
                 stack.append(control)
     return found
