@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stillflow import errors
-from stillflow.export.capture import is_training_switch
 from stillflow.export.problems import ExportError
 from stillflow.files import kinds
 from stillflow.files.checkpoint_paths import prefix_of
@@ -189,6 +188,3 @@ def _is_result(op: Operation) -> bool:
         return not dtype._is_ref_dtype and dtype.name not in ("string", "resource", "variant")
 
     return is_number(op._outputs[0]) and not any(tensor.consumers() for tensor in op._outputs)
-
-
-__all__ = ["OpenModel", "default_outputs", "is_training_switch", "open_model"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -203,6 +203,3 @@ def difference(wanted: np.ndarray, found: np.ndarray) -> float:
         return float("inf")
     scale = max(1.0, float(np.max(np.abs(wanted), initial=0)))
     return float(np.max(np.abs(wanted - found), initial=0)) / scale
-
-
-__all__ = ["Comparison", "Sequence", "compare", "sample_inputs"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.node import Node, Numbers
-from stillflow.ops.torch_sources import sizes
 from stillflow.ops.torch_sources.parts import (
     axes_of,
     is_plain,
@@ -204,6 +203,3 @@ def _depth_to_space(x: Any, block: int) -> Any:
     return x.permute(0, 1, 3, 2, 4, 5).reshape(
         batch, height * block, width * block, depth // (block * block)
     )
-
-
-__all__ = ["sizes"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from stillflow.graph.node import Node, Numbers
-from stillflow.ops.torch_sources.parts import Span, axes_of, known_ints, rank_of, source_of
+from stillflow.ops.torch_sources.parts import Span, axes_of, known_ints, source_of
 
 
 def product_text(items: Any) -> str:
@@ -125,11 +124,3 @@ def gathered_numbers(x: Any, indices: Any) -> Any:
         return None
     found = [x.numbers[int(place)] for place in np.ravel(indices.known)]
     return Numbers(found[0]) if indices.known.ndim == 0 else Numbers(tuple(found))
-
-
-def is_known_size(dims: Any) -> bool:
-    """Return True if every size is known."""
-    return dims is not None and None not in dims and math.prod(dims) >= 0
-
-
-__all__ = ["rank_of"]
