@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-extras test-gpu test-processors test-platforms test-all browser demo lint lint-platforms tables docs compat bench conformance release-check clean
+.PHONY: help test test-extras test-gpu test-processors test-platforms test-all browser demo lint lint-platforms tables docs compat bench conformance originality release-check clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ bench: $(VENV)/installed-test ## benchmarks, side by side with whatever peers ar
 
 conformance: $(VENV)/installed-test ## TensorFlow's own unit tests (CONTRIBUTING.md says what to set)
 	PYTHON=$(BIN)/python OUT=$(OUT) JOBS=$(JOBS) tools/conformance.sh $(ARGS)
+
+originality: $(VENV)/installed-test ## compare the code with TensorFlow's (CONTRIBUTING.md says what to set)
+	PYTHON=$(BIN)/python OUT=$(OUT) tools/originality.sh
 
 release-check: $(VENV)/installed-release ## build wheel and sdist, install each elsewhere, try what is installed
 	$(BIN)/python tools/release_check.py --out $(OUT)/dist
