@@ -16,7 +16,7 @@ from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.ops import memory_limits, native_kernels
+from stillflow.ops import memory_limits, native_calls
 from stillflow.util import texts
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ _OURS = (DType, Node, Operation, TensorShape)
 # Results of functions outside of Stillflow: the native loops are missing, and the memory check does
 # nothing.
 _CONSTANT: dict[Any, Any] = {
-    native_kernels.reach: False,
-    native_kernels.take: False,
-    native_kernels.take_channels: False,
+    native_calls.reach: False,
+    native_calls.take: False,
+    native_calls.take_channels: False,
     native.library: None,
     texts.library: None,
     texts.texts_of: None,

@@ -1,4 +1,4 @@
-/* Classes sampled at random: src/stillflow/ops/random/native_candidates.py.
+/* Classes sampled at random: src/stillflow/ops/random/native_kernels.py.
 
    The same numbers as those of range_samplers.py, from the same words of the stream. */
 #include "philox.h"

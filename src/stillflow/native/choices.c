@@ -1,4 +1,4 @@
-/* Items of one tensor or of another: src/stillflow/ops/arrays/native_choice.py.
+/* Items of one tensor or of another: src/stillflow/ops/arrays/native_kernels.py.
 
    Torch looks at one element after the other; a processor blends as many as fit into a register. */
 #include "native.h"

@@ -1,5 +1,5 @@
 /* The gradients of crops that were resized by linear interpolation:
-   src/stillflow/ops/image/native_crops.py.
+   src/stillflow/ops/image/native_kernels.py.
 
    A place that is outside of the image has -1 as its lower neighbour. Sums are added up in
    TensorFlow's order: box by box, row by row, pixel by pixel. */

@@ -1,5 +1,5 @@
 /* Losses of connectionist temporal classification and their gradients:
-   src/stillflow/ops/recurrent/native_ctc.py.
+   src/stillflow/ops/recurrent/native_kernels.py.
 
    The sums are those of ctc_lattice.py, which says what they are, in logarithms and in double
    precision; each sequence is one thread's. A state is a label or a blank beside one. */
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* native_ctc.py fills it. */
+/* recurrent/native_kernels.py fills it. */
 typedef struct {
     int64_t time, batch, classes;
     const int64_t *lengths; /* steps of each sequence; nothing is written for one without */

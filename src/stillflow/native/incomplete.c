@@ -1,4 +1,4 @@
-/* Series and continued fractions of incomplete functions: src/stillflow/ops/math/native_incomplete.py.
+/* Series and continued fractions of incomplete functions: src/stillflow/ops/math/native_kernels.py.
 
    A processor takes several numbers at once, each until it has converged; what converges first is
    kept when it has. The operations are those of incomplete_gamma.py and incomplete_beta.py, which

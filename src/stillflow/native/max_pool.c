@@ -1,4 +1,4 @@
-/* Maxima of images whose channels come last, and their gradients: src/stillflow/ops/nn/native_pool.py.
+/* Maxima of images whose channels come last, and their gradients: src/stillflow/ops/nn/native_kernels.py.
 
    The place of a maximum is kept as its number within the window, in one byte. Of equal maxima the
    first counts. As in TensorFlow a NaN is never greater, so that it is a maximum's place only where
@@ -13,7 +13,7 @@ enum {
     PART = 16384   /* numbers of the images that one thread takes at a time */
 };
 
-/* How windows slide over images; native_pool.py fills it. Each window has a place on its image. */
+/* How windows slide over images; nn/native_kernels.py fills it. Each window has a place on its image. */
 typedef struct {
     int64_t batch, height, width, channels;
     int64_t rows, columns; /* of the maxima */

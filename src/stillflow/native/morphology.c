@@ -1,4 +1,4 @@
-/* Grey-scale dilation: src/stillflow/ops/nn/native_dilation.py. */
+/* Grey-scale dilation: src/stillflow/ops/nn/native_kernels.py. */
 #include "native.h"
 
 #include <float.h>

@@ -1,5 +1,5 @@
 /* Patches of images, and blocks of images moved to their channels and back:
-   src/stillflow/ops/arrays/native_patches.py. */
+   src/stillflow/ops/arrays/native_kernels.py. */
 #include "copies.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* The product of a sparse matrix and a dense one: src/stillflow/ops/sparse/native_product.py. */
+/* The product of a sparse matrix and a dense one: src/stillflow/ops/sparse/native_kernels.py. */
 #include "native.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* Draws from a Philox stream: src/stillflow/ops/random/native_draws.py.
+/* Draws from a Philox stream: src/stillflow/ops/random/native_kernels.py.
 
    The same numbers as those of draws.py and single_precision.py, whose comments say where the
    method and its coefficients come from: every operation is done in the same order and precision. */

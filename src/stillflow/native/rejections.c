@@ -1,4 +1,4 @@
-/* Draws from gamma and Poisson distributions: src/stillflow/ops/random/native_rejection.py.
+/* Draws from gamma and Poisson distributions: src/stillflow/ops/random/native_kernels.py.
 
    The same numbers as those of gamma.py and poisson.py, which say whose methods these are. Every
    output has blocks of its own, whose second numbers are used first. */

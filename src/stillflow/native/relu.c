@@ -1,4 +1,4 @@
-/* ReLU with what stands before it, and its gradient: src/stillflow/ops/nn/native_relu.py.
+/* ReLU with what stands before it, and its gradient: src/stillflow/ops/nn/native_kernels.py.
 
    What lets no gradient pass multiplies it by 0: one that is not finite becomes no number. */
 #include "rows.h"

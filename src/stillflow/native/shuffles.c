@@ -1,4 +1,4 @@
-/* The swaps of Fisher and Yates: src/stillflow/ops/random/native_shuffle.py. */
+/* The swaps of Fisher and Yates: src/stillflow/ops/random/native_kernels.py. */
 #include "philox.h"
 
 enum { RUN = PER_BLOCK * BATCH }; /* swaps whose places are found before the first of them */

@@ -1,4 +1,4 @@
-/* The order of numbers in rows: src/stillflow/ops/arrays/native_sort.py.
+/* The order of numbers in rows: src/stillflow/ops/arrays/native_kernels.py.
 
    Digit after digit from the lowest, each pass in the order of the last one: numbers that are equal
    stay in theirs. */

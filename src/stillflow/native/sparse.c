@@ -1,4 +1,4 @@
-/* Loops over sparse tensors and rows picked from tables: src/stillflow/ops/sparse/native_sparse.py.
+/* Loops over sparse tensors and rows picked from tables: src/stillflow/ops/sparse/native_kernels.py.
 
    A model with feature columns makes hundreds of such calls at every step, each for about as many
    numbers as there are examples: to run any of them takes less time than one call of torch, of

@@ -1,4 +1,4 @@
-/* A matrix transposed: src/stillflow/ops/nn/native_filters.py. */
+/* A matrix transposed: src/stillflow/ops/nn/native_kernels.py. */
 #include "native.h"
 
 enum {

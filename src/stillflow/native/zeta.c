@@ -1,4 +1,4 @@
-/* The Hurwitz zeta function: src/stillflow/ops/math/native_zeta.py.
+/* The Hurwitz zeta function: src/stillflow/ops/math/native_kernels.py.
 
    A few terms of the sum of (q + k) ** -x, and Euler and Maclaurin's formula for the others, in double
    precision. Of whole x a power is a product; of others it takes logarithms and exponentials, here

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from stillflow.ops.arrays.native_choice import choose, choose_rows
+from stillflow.ops.arrays.native_kernels import choose, choose_rows
 
 SHAPES = [(70, 99), (3,), (5000,), (2, 3, 4000), (1, 5000), (0, 4)]
 TYPES = [torch.float32, torch.float64, torch.float16, torch.uint8, torch.bool, torch.complex128]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from stillflow.ops.arrays.native_sort import sorted_places
+from stillflow.ops.arrays.native_kernels import sorted_places
 
 TYPES = [torch.float32, torch.float64, torch.int32, torch.int64, torch.int16]
 WIDTHS = [1, 2, 24, 25, 300, 2048, 5000]

@@ -10,7 +10,7 @@ import scipy.special
 import torch
 
 from stillflow import native
-from stillflow.ops.math import incomplete_gamma, native_incomplete
+from stillflow.ops.math import incomplete_gamma, native_kernels
 from stillflow.ops.math import special_kernels as kernels
 
 EDGES = [0.0, -1.0, np.nan, np.inf]
@@ -35,7 +35,7 @@ IS_FAR = (VALUES > 1) & (VALUES > SHAPES)
 def test_terms_of_the_gamma_function_are_the_same_either_way(loop, function, where):
     if native.library() is None:
         pytest.skip("the loops in C were not built")
-    found = native_incomplete.call(loop, (SHAPES[where], VALUES[where]), 2)
+    found = native_kernels.incomplete(loop, (SHAPES[where], VALUES[where]), 2)
     assert found is not None
     for one, other in zip(found, function(SHAPES[where], VALUES[where]), strict=True):
         assert torch.equal(one, other)
@@ -45,7 +45,7 @@ def test_terms_of_the_beta_function_are_the_same_either_way():
     if native.library() is None:
         pytest.skip("the loops in C were not built")
     others, x = numbers(3, -5, 7), torch.linspace(1e-9, 1 - 1e-9, 3001, dtype=torch.float64)
-    found = native_incomplete.call("beta_fractions", (SHAPES, others, x), 1)
+    found = native_kernels.incomplete("beta_fractions", (SHAPES, others, x), 1)
     assert found is not None
     assert torch.equal(found[0], kernels.beta_fraction(SHAPES, others, x))
 

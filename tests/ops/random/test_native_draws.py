@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stillflow import native
-from stillflow.ops.random import draws, native_draws
+from stillflow.ops.random import draws, native_kernels
 from stillflow.ops.random.philox import Philox
 
 if native.library() is None:
@@ -38,7 +38,7 @@ def plain(monkeypatch):
 
     def call(function, *args):
         with monkeypatch.context() as patch:
-            patch.setattr(native_draws, "_drawn", lambda *_: None)
+            patch.setattr(native_kernels, "_drawn", lambda *_: None)
             return function(*args)
 
     return call

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stillflow import native
-from stillflow.ops.random import gamma, native_rejection, poisson
+from stillflow.ops.random import gamma, native_kernels, poisson
 from stillflow.ops.random.philox import Philox
 
 if native.library() is None:
@@ -38,7 +38,7 @@ def without_denormals(values: np.ndarray) -> np.ndarray:
 def test_gamma_draws(stream, samples):
     expected = gamma._drawn(stream, SHAPES, samples, 1)
     for threads in (1, 3):
-        check(native_rejection.gamma(stream, SHAPES, samples, threads), expected)
+        check(native_kernels.gamma(stream, SHAPES, samples, threads), expected)
 
 
 @pytest.mark.parametrize("largest", [65504.0, 1e300])
@@ -48,13 +48,13 @@ def test_poisson_draws(stream, samples, largest):
     rates = RATES[np.isfinite(RATES) & np.less_equal(RATES, largest)]
     expected = poisson._drawn(stream, rates, samples, largest, 1)
     for threads in (1, 3):
-        found = native_rejection.poisson(stream, rates, samples, largest, threads)
+        found = native_kernels.poisson(stream, rates, samples, largest, threads)
         assert found is not None
         np.testing.assert_array_equal(found, expected)
 
 
 def test_rates_without_room_are_left_to_what_can_be_interrupted():
-    assert native_rejection.poisson(STREAMS[0], np.array([1e6]), 2, 65504.0, 1) is None
+    assert native_kernels.poisson(STREAMS[0], np.array([1e6]), 2, 65504.0, 1) is None
 
 
 def test_rates_that_are_no_numbers_draw_none():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from stillflow import native
-from stillflow.ops.random import native_shuffle
+from stillflow.ops.random import native_kernels
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
 
@@ -33,14 +33,14 @@ def test_elements_are_swapped_like_their_order(dtype: str) -> None:
     stream = Philox(2**64 - 1, 2**64 - 30, 2**64 - 1)  # where the counter's words are carried
     values = torch.arange(300).to(getattr(torch, dtype))
     before = values.clone()
-    assert native_shuffle.takes(values)
-    found = native_shuffle.shuffled(values, stream)
+    assert native_kernels.takes_shuffle(values)
+    found = native_kernels.shuffled(values, stream)
     assert torch.equal(found, values[swapped_one_by_one(stream, 300)])
     assert torch.equal(values, before)
 
 
 def test_only_elements_in_a_row_are_swapped() -> None:
     values = torch.from_numpy(np.arange(8))
-    assert not native_shuffle.takes(values.reshape(4, 2))
-    assert not native_shuffle.takes(values[::2])
-    assert not native_shuffle.takes(values.to(torch.complex128))
+    assert not native_kernels.takes_shuffle(values.reshape(4, 2))
+    assert not native_kernels.takes_shuffle(values[::2])
+    assert not native_kernels.takes_shuffle(values.to(torch.complex128))

@@ -10,7 +10,7 @@ import torch
 
 import stillflow as tf
 from stillflow import native
-from stillflow.ops.recurrent import ctc_beams, native_ctc
+from stillflow.ops.recurrent import ctc_beams, native_kernels
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, without_blanks
 
 
@@ -115,7 +115,7 @@ def test_the_loop_gives_what_arrays_give(merge, scale):
     labels = batch_of_labels(random, 7, 9, 12)
     lengths = np.array([40, 31, 25, 26, 39, 30, 40], np.int32)
     expected = loss_and_gradient(logits, labels, lengths, merge)
-    found = native_ctc.loss_and_gradient(logits, labels, lengths, merge)
+    found = native_kernels.ctc_loss_and_gradient(logits, labels, lengths, merge)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
@@ -127,7 +127,7 @@ def test_the_loop_knows_what_cannot_be_read():
     logits = random.randn(3, 4, 5).astype(np.float32)
     logits[1, 3] = np.nan
     labels, lengths = [[1, 1, 1], [0], [2, 3, 2, 3], [1]], np.array([3, 0, 3, 3])
-    losses, gradient = native_ctc.loss_and_gradient(logits, labels, lengths, True)
+    losses, gradient = native_kernels.ctc_loss_and_gradient(logits, labels, lengths, True)
     used = [0, 2, 3]
     expected = loss_and_gradient(logits[:, used], [labels[b] for b in used], lengths[used], True)
     np.testing.assert_allclose(losses[used], expected[0], rtol=1e-5)

@@ -11,7 +11,7 @@ import pytest
 import stillflow as tf
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 
 _TYPES = (np.int32, np.int64)
 
@@ -156,8 +156,8 @@ def test_sparse_fill_empty_rows_of_an_element_outside():
 
 def test_there_is_no_loop_for_what_is_not_contiguous():
     numbers = torch.arange(10)[::2]
-    assert native_sparse.distinct(numbers, torch.int64) is None
-    assert native_sparse.add_rows(torch.ones(3, 4).T, torch.arange(4), 4) is None
+    assert native_kernels.distinct(numbers, torch.int64) is None
+    assert native_kernels.add_rows(torch.ones(3, 4).T, torch.arange(4), 4) is None
 
 
 @pytest.mark.parametrize("how", ["add", "sub"])
@@ -182,7 +182,7 @@ def test_rows_are_added_to_in_turn(monkeypatch, how, ids):
 @pytest.mark.parametrize("wrong", [-1, 3])
 def test_nothing_is_added_where_a_row_is_not_there(wrong):
     table, ids = torch.zeros(3, 2), torch.tensor([0, wrong])
-    assert not native_sparse.add_to_rows(table, ids, torch.ones(2, 2), 1.0)
+    assert not native_kernels.add_to_rows(table, ids, torch.ones(2, 2), 1.0)
     assert not table.any()
 
 
@@ -193,7 +193,7 @@ def test_nothing_is_added_where_a_row_is_not_there(wrong):
 def test_numbers_are_within_bounds(kind, numbers, expected):
     if native.library() is None:
         pytest.skip("the loops in C were not built")
-    assert native_sparse.are_within(torch.from_numpy(np.array(numbers, kind)), 1, 2) is expected
+    assert native_kernels.are_within(torch.from_numpy(np.array(numbers, kind)), 1, 2) is expected
 
 
 def test_tuples_index_a_part_of_a_larger_tensor(same):
@@ -214,4 +214,4 @@ def test_order_of_indices(rows, expected):
     if native.library() is None:
         pytest.skip("the loops in C were not built")
     indices = torch.tensor(rows, dtype=torch.int64).reshape(-1, 2)
-    assert native_sparse.are_in_order(indices, [2, 3]) is expected
+    assert native_kernels.are_in_order(indices, [2, 3]) is expected

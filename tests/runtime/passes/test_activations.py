@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops.nn import native_relu
+from stillflow.ops.nn import native_kernels
 from stillflow.runtime.devices.devices import gpu_count
 
 pytestmark = pytest.mark.usefixtures("graph", "either_way")
@@ -18,13 +18,13 @@ def calls(monkeypatch):
     found = []
 
     def note(name):
-        function = getattr(native_relu, name)
+        function = getattr(native_kernels, name)
 
         def noting(*args):
             found.append(name)
             return function(*args)
 
-        monkeypatch.setattr(native_relu, name, noting)
+        monkeypatch.setattr(native_kernels, name, noting)
 
     note("add_relu")
     note("relu_gradients")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 from stillflow.runtime.devices.devices import gpu_count
 
 pytestmark = pytest.mark.usefixtures("graph", "either_way")
@@ -24,7 +24,7 @@ def loops(monkeypatch):
     ran = []
 
     def note(name):
-        function = getattr(native_sparse, name)
+        function = getattr(native_kernels, name)
 
         def noting(*args, **keywords):
             result = function(*args, **keywords)
@@ -32,7 +32,7 @@ def loops(monkeypatch):
                 ran.append(name)
             return result
 
-        monkeypatch.setattr(native_sparse, name, noting)
+        monkeypatch.setattr(native_kernels, name, noting)
 
     for name in ("lookups", "elements_unlike", "add_up", "reduce_picked", "spread_picked"):
         note(name)

@@ -11,7 +11,7 @@ from tests.runtime.hand_written import call, other, outputs
 
 from stillflow.graph import dtypes
 from stillflow.ops.kernels import order_only
-from stillflow.ops.nn import batch_norm, convolution, native_relu, pool_kernels
+from stillflow.ops.nn import batch_norm, convolution, native_kernels, pool_kernels
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.passes import pipeline
 from stillflow.runtime.passes.activations import RELU_GRAD
@@ -58,7 +58,7 @@ def test_a_relu_takes_the_bias_before_it_along() -> None:
     add = shaped(call("Add", "a", "x", "y"), (4, 3), (3,))
     graph = changed("fuse activations", add, call("Relu", "b", "a"), results=["b"])
     (fused,) = graph
-    assert fused.function is native_relu.add_relu and fused.arguments == ["x", "y"]
+    assert fused.function is native_kernels.add_relu and fused.arguments == ["x", "y"]
     seen = changed("fuse activations", add, call("Relu", "b", "a"), results=["a", "b"])
     assert outputs(seen) == ["a", "b"]  # the sum is a result too
 
@@ -67,7 +67,7 @@ def test_both_results_of_a_relu_gradient_come_from_one_call() -> None:
     grad = of(RELU_GRAD, call("ReluGrad", "a", "x", "y", 0))
     total = shaped(of(torch.sum, call("Sum", "b", "a", [0], False)), (4, 3))
     (fused,) = changed("fuse activations", grad, total, results=["a", "b"])
-    assert fused.outputs == ["a", "b"] and fused.function is native_relu.relu_gradients
+    assert fused.outputs == ["a", "b"] and fused.function is native_kernels.relu_gradients
 
 
 def test_a_normalization_takes_sum_and_relu_along() -> None:

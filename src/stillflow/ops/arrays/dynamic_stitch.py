@@ -22,7 +22,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops import forward_declarations
 from stillflow.ops.arrays.gather import gather, in_range, out_of_range
 from stillflow.ops.arrays.indexing import slice_helper
-from stillflow.ops.arrays.native_sort import sorted_places
+from stillflow.ops.arrays.native_kernels import sorted_places
 from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import reshape, shape

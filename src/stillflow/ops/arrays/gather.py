@@ -35,7 +35,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import prod_op
 from stillflow.ops.kernels import is_handle, moving
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 
 # ---- Cards
 
@@ -164,7 +164,7 @@ _FEW = 1 << 15  # of more, several threads find the extremes faster
 def in_range(indices: Any, limit: int) -> bool:
     """Return True if all indices are in [0, limit); reads them back from the device."""
     if indices.numel() <= _FEW:
-        found = native_sparse.are_within(indices, 0, limit - 1)
+        found = native_kernels.are_within(indices, 0, limit - 1)
         if found is not None:
             return found
     if not indices.numel():

@@ -32,7 +32,7 @@ from stillflow.ops.debugging.handle_types import check_built_type
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import moving
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 
 gather_nd_op = op("""
     GatherNd(params: Tparams, indices: Tindices) -> output: Tparams
@@ -104,7 +104,7 @@ def take_tuples(params: Any, indices: Any) -> Any:
     if isinstance(params, np.ndarray):
         found = _take_strings(params, indices) if depth and outer else None
     else:
-        found = native_sparse.take_tuples(params, indices)
+        found = native_kernels.take_tuples(params, indices)
     if found is not None:
         return found
     message = f"does not index into param shape {shape_text(params.shape)}"

@@ -14,9 +14,9 @@ import numpy as np
 
 from stillflow.errors import InvalidArgumentError, invalid_argument
 from stillflow.graph.lazy import torch
-from stillflow.ops.arrays import native_rows
+from stillflow.ops.arrays import native_kernels as arrays_kernels
 from stillflow.ops.kernels import as_signed
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels as sparse_kernels
 
 # Below this many elements torch copies rows one after the other.
 _SEQUENTIAL = 1 << 14
@@ -92,9 +92,9 @@ def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
         target, updates = as_signed(target), as_signed(updates)
     if updates.ndim < target.ndim:
         updates = updates.expand(index.numel(), target.shape[1])
-    if how in _FACTORS and native_sparse.add_to_rows(target, index, updates, _FACTORS[how]):
+    if how in _FACTORS and sparse_kernels.add_to_rows(target, index, updates, _FACTORS[how]):
         return
-    if native_rows.change(target, index, updates.contiguous(), how):
+    if arrays_kernels.change_rows(target, index, updates.contiguous(), how):
         return
     index = index.long()
     if how == "update":

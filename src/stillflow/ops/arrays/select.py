@@ -19,7 +19,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.broadcast import broadcast_gradient_args_op
 from stillflow.ops.arrays.fill import zeros, zeros_like
-from stillflow.ops.arrays.native_choice import choose, choose_rows
+from stillflow.ops.arrays.native_kernels import choose, choose_rows
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import reduce_sum

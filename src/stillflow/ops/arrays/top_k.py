@@ -18,12 +18,12 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.indexing import slice_helper
-from stillflow.ops.arrays.native_sort import sorted_places
+from stillflow.ops.arrays.native_kernels import sorted_places
 from stillflow.ops.arrays.scatter import scatter_nd
 from stillflow.ops.arrays.search import ordered
 from stillflow.ops.arrays.sequences import range as range_of
@@ -100,7 +100,7 @@ def _in_order(keys: Any, count: int) -> Any:
     size = keys.shape[-1]
     if count == size or (4 * count > size and not _hold_no_numbers(keys)):
         return sorted_places(keys, descending=True)[..., :count]
-    if count <= _FEW and keys.numel() <= _SHORT and native_kernels.reach(keys):
+    if count <= _FEW and keys.numel() <= _SHORT and native_calls.reach(keys):
         return find_largest(keys, count, True)
     more = min(count + 1, size)
     found, where = _largest_by_blocks(keys, more)
@@ -108,7 +108,7 @@ def _in_order(keys: Any, count: int) -> Any:
     tied = ~(found[..., 1:] < found[..., :-1]).all(-1)  # or no numbers, which do not compare
     if tied.any():
         rows = keys[tied]
-        few = 8 * count <= rows.shape[-1] and native_kernels.reach(rows)  # a heap is faster then
+        few = 8 * count <= rows.shape[-1] and native_calls.reach(rows)  # a heap is faster then
         unknown = count < size and _hold_no_numbers(rows)
         if few or unknown:
             order = find_largest(rows, count, True)

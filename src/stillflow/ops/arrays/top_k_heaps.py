@@ -11,7 +11,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 
 _Before = Callable[[int, int], bool]
 
@@ -32,7 +32,7 @@ def find_largest(keys: Any, count: int, in_order: bool) -> Any:
     kind = keys.dtype if keys.is_floating_point() else torch.int64
     rows = keys.to(kind if kind in _kinds() else torch.float32).contiguous()
     rows = rows.reshape(-1, rows.shape[-1])
-    if native_kernels.reach(rows):
+    if native_calls.reach(rows):
         library: Any = native.library()
         found = torch.empty((len(rows), count + 1), dtype=torch.int32)
         library.find_largest(

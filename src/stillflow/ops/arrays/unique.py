@@ -17,7 +17,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import as_signed, ints, torch_type
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 from stillflow.util.texts import FEW, Numbering, texts_of
 
 _TYPES = "T: type\nout_idx: {int32, int64} = int32"
@@ -122,7 +122,7 @@ def unique_kernel(node: Node) -> Any:
         def unique_of_vector(x: Any) -> Any:
             if x.ndim != 1:
                 raise ValueError("unique expects a 1D vector.")
-            found = None if isinstance(x, np.ndarray) else native_sparse.distinct(x, dtype)
+            found = None if isinstance(x, np.ndarray) else native_kernels.distinct(x, dtype)
             if found is None:
                 return _unique(x, 0, dtype, counts)
             return (*found, _counted(found[1], len(found[0]), dtype)) if counts else found
@@ -217,7 +217,7 @@ def list_diff_kernel(node: Node) -> Any:
         for name, value in (("x", x), ("y", y)):
             if value.ndim != 1:
                 raise ValueError(f"{name} should be a 1D vector.")
-        found = None if isinstance(x, np.ndarray) else native_sparse.unlike(x, y, dtype)
+        found = None if isinstance(x, np.ndarray) else native_kernels.unlike(x, y, dtype)
         if found is not None:
             return found
         known = set(y.tolist())

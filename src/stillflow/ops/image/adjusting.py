@@ -12,7 +12,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.image.sizes import same_with_rank_at_least
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
@@ -102,7 +102,7 @@ def _check(images: Any, what: str, number: Any) -> None:
 
 def _by_loop(images: Any, is_hue: bool, number: Any, circles: int) -> Any:
     """Colours changed by the loop in C, None where there is none for them."""
-    if not native_kernels.take(images):
+    if not native_calls.take(images):
         return None
     library: Any = native.library()
     result = torch.empty_like(images)

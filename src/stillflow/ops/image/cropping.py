@@ -17,7 +17,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import shape as shape_of
-from stillflow.ops.image import native_crops
+from stillflow.ops.image import native_kernels
 from stillflow.ops.image.sizes import sized
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.kernels import as_signed, torch_type
@@ -240,7 +240,7 @@ def _grad_image(grads: Any, boxes: Any, indices: Any, size: Any, method: bytes, 
         rows = _grid(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
         columns = _grid(boxes[:, 1], boxes[:, 3], width, grads.shape[2])
         if method == b"bilinear" and dtype == torch.float32:
-            found = native_crops.of_images(grads, indices, size.tolist(), rows, columns)
+            found = native_kernels.of_images(grads, indices, size.tolist(), rows, columns)
             if found is not None:
                 return found
         inside = (rows.inside[:, :, None] & columns.inside[:, None, :])[..., None]
@@ -279,7 +279,7 @@ def _grad_boxes(grads: Any, image: Any, boxes: Any, indices: Any) -> Any:
     height, width = image.shape[1:3]
     rows = _grid(boxes[:, 0], boxes[:, 2], height, grads.shape[1], divide_first=True)
     columns = _grid(boxes[:, 1], boxes[:, 3], width, grads.shape[2], divide_first=True)
-    found = native_crops.of_boxes(grads, image, indices, rows, columns)
+    found = native_kernels.of_boxes(grads, image, indices, rows, columns)
     if found is not None:
         return found
     corners = _corners(image, indices.long()[:, None, None], rows, columns)

@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.image.sizes import same_with_rank_at_least
 from stillflow.ops.samples import Bad, Sample
 
@@ -98,7 +98,7 @@ def _draw(images: Any, boxes: Any, colours: Any = None) -> Any:
     scale = torch.tensor([height - 1, width - 1] * 2, dtype=torch.float32, device=boxes.device)
     edges = (boxes.to(torch.float32) * scale).nan_to_num(-1.0, 1e9, -1e9)
     whole = edges.clamp(-1e9, 1e9).long()
-    if native_kernels.take(canvas, table := table.contiguous()) and native_kernels.reach(whole):
+    if native_calls.take(canvas, table := table.contiguous()) and native_calls.reach(whole):
         _draw_in_c(canvas, whole, table)
         return canvas
     for picture, own in zip(canvas, whole.tolist(), strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 from stillflow import native
 from stillflow.graph import dtypes
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.image import taps
 from stillflow.ops.image.sizes import check_resize
 from stillflow.ops.kernels import as_signed
@@ -27,7 +27,7 @@ def resize(image: Any, size: Any, align: bool, centers: bool) -> Any:
         taps.nearest(size, count, align, centers)
         for size, count in zip((height, width), wanted, strict=True)
     )
-    if native_kernels.reach(image):
+    if native_calls.reach(image):
         result = torch.empty((batch, *wanted, channels), dtype=image.dtype)
         _call("resize_nearest", image, channels * image.itemsize, rows, columns, result)
         return result
@@ -51,7 +51,7 @@ def gradient(grad: Any, size: Any, align: bool, centers: bool) -> Any:
         taps.nearest(count, given, align, centers) if given else np.zeros(0, np.int64)
         for count, given in zip(wanted, grad.shape[1:3], strict=True)
     )
-    if native_kernels.take(grad):
+    if native_calls.take(grad):
         result = torch.empty((len(grad), *wanted, grad.shape[3]), dtype=torch.float32)
         _call("resize_nearest_gradient", grad, grad.shape[3], rows, columns, result)
         return result

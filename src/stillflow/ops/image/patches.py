@@ -18,7 +18,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.ops.arrays import native_patches
+from stillflow.ops.arrays import native_kernels
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import reshape_quietly
@@ -122,7 +122,7 @@ def extract(
         counts.append(count)
         pairs.append([extra // 2, extra - extra // 2])
         along.append((x.shape[axis + 1], count, size, stride, rate, extra // 2))
-    if (found := native_patches.extract(x, along)) is not None:
+    if (found := native_kernels.extract(x, along)) is not None:
         return found
     if any(sum(pair) for pair in pairs):
         x = torch.constant_pad_nd(x, torch_order([*pairs, [0, 0]]), 0)

@@ -18,7 +18,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.samples import Bad, Sample
 
 resampler_op = op("""
@@ -156,7 +156,7 @@ def _resampled(data: Any, warp: Any) -> Any:
     shape = (*warp.shape[:-1], data.shape[3])
     if warp.numel() == 0 or data.numel() == 0:
         return data.new_zeros(shape)
-    if native_kernels.take(data, warp):
+    if native_calls.take(data, warp):
         found = data.new_empty(shape)
         _loops().sample_images(*_sizes(data, warp), found.data_ptr(), torch.get_num_threads())
         return found
@@ -172,7 +172,7 @@ def _gradients(data: Any, warp: Any, grad: Any) -> tuple[Any, Any]:
     of_data = torch.zeros_like(data)
     if grad.numel() == 0 or data.numel() == 0:
         return of_data, torch.zeros_like(warp)
-    if native_kernels.take(data, warp, grad, of_data):
+    if native_calls.take(data, warp, grad, of_data):
         of_warp = torch.empty_like(warp)
         _loops().sample_images_gradient(
             *_sizes(data, warp), grad.data_ptr(), of_data.data_ptr(), of_warp.data_ptr(),

@@ -17,7 +17,7 @@ from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Scalar
-from stillflow.ops.arrays.native_choice import choose
+from stillflow.ops.arrays.native_kernels import choose
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.forward_declarations import reduce_sum
 from stillflow.ops.math.broadcasting import (

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.ops.math import native_incomplete
-from stillflow.ops.math.native_incomplete import BETWEEN_CHECKS, EPSILON, MOST_TERMS
+from stillflow.ops.math import native_kernels
+from stillflow.ops.math.native_kernels import BETWEEN_CHECKS, EPSILON, MOST_TERMS
 
 _Found = tuple[Any, Any]  # a value and its derivative by a
 
@@ -78,7 +78,7 @@ def _draw_far(a: Any, x: Any) -> Any:
 
 
 def _either(loop: str, function: Callable[[Any, Any], _Found], a: Any, x: Any) -> _Found:
-    found = native_incomplete.call(loop, (a, x), 2)
+    found = native_kernels.incomplete(loop, (a, x), 2)
     return function(a, x) if found is None else (found[0], found[1])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 
 _MANY = 1 << 12  # of fewer, torch is done sooner than a loop is called
 
@@ -22,7 +22,7 @@ def square_roots_(x: Any) -> Any:
 
 
 def _has_loop(x: Any) -> bool:
-    return x.numel() >= _MANY and native_kernels.take(x)
+    return x.numel() >= _MANY and native_calls.take(x)
 
 
 def _taken(x: Any, out: Any) -> Any:

@@ -6,14 +6,14 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 
 _FEW = 1 << 15  # numbers that one thread goes through while several would still wake up
 
 
 def takes(rows: Any) -> bool:
     """Return True if the native loop supports a tensor: rows with at least one of few numbers."""
-    return 0 < rows.numel() <= _FEW and native_kernels.take(rows)
+    return 0 < rows.numel() <= _FEW and native_calls.take(rows)
 
 
 def as_rows(x: Any, axis: int) -> Any:
@@ -51,7 +51,7 @@ def share(rows: Any, labels: Any) -> Any:
     are_rows = labels.dtype is torch.float32
     number, classes = rows.shape
     if are_rows:
-        fits = labels.shape == rows.shape and native_kernels.take(labels)
+        fits = labels.shape == rows.shape and native_calls.take(labels)
     else:
         fits = labels.dtype is torch.int64 and labels.shape == (number,) and labels.is_contiguous()
     if not fits:

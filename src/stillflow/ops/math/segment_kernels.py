@@ -13,7 +13,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import as_signed, torch_type, type_of
 from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
 from stillflow.ops.memory_limits import require_room
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 
 # f(data, ids, rows): combines `data[i]` into row `ids[i]` of a tensor with that many rows.
 Combine = Callable[[Any, Any, int], Any]
@@ -21,7 +21,7 @@ Combine = Callable[[Any, Any, int], Any]
 
 def scatter_sum(data: Any, ids: Any, rows: int) -> Any:
     """Return sums of the rows that have the same id."""
-    found = native_sparse.add_rows(data, ids, rows)
+    found = native_kernels.add_rows(data, ids, rows)
     if found is not None:
         return found
     out = torch.zeros((rows, *data.shape[1:]), dtype=data.dtype, device=data.device)
@@ -238,7 +238,7 @@ def unsorted_segments(combine: Combine) -> Callable[[Any, Any, Any], Any]:
         require_room((rows, *suffix), type_of(data))
         data = data.reshape(-1, *suffix) if ids.dim() != 1 else data
         if combine is scatter_sum:
-            found = native_sparse.add_rows(data, flat, rows)
+            found = native_kernels.add_rows(data, flat, rows)
             if found is not None:
                 return found
         if (
@@ -300,7 +300,7 @@ def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
         if ids.numel():
             segments = number_of(ids) if rows is None else rows
             require_room((max(segments, 0), *table.shape[1:]), dtype)
-            found = native_sparse.reduce_picked(table, indices, ids, mode, segments)
+            found = native_kernels.reduce_picked(table, indices, ids, mode, segments)
             if found is not None:
                 return found
         rows = check_sorted(ids, rows)
@@ -341,7 +341,7 @@ def picked_gradient(mode: str, dtype: DType) -> Callable[..., Any]:
         rows, segments = int(size), grad.shape[0]
         if ids.numel() and rows > 0:
             require_room((rows, *grad.shape[1:]), dtype)
-            found = native_sparse.spread_picked(grad, indices, ids, mode, rows)
+            found = native_kernels.spread_picked(grad, indices, ids, mode, rows)
             if found is not None:
                 return found
         if rows == 0 or ids.numel() == 0:

@@ -17,7 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
-from stillflow.ops.math import incomplete_gamma, native_zeta
+from stillflow.ops.math import incomplete_gamma, native_kernels
 from stillflow.ops.math import special_kernels as kernels
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.broadcasting import chain_rule, summing_targets
@@ -198,7 +198,7 @@ def igamma_grad_a_kernel(node: Node) -> Any:
 
 @zeta_op.kernel
 def zeta_kernel(node: Node) -> Any:
-    return broadcasting_call(node, native_zeta.zeta)
+    return broadcasting_call(node, native_kernels.zeta)
 
 
 @polygamma_op.kernel

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.ops.math import native_incomplete, native_zeta
-from stillflow.ops.math.native_incomplete import BETWEEN_CHECKS, EPSILON, MOST_TERMS
+from stillflow.ops.math import native_kernels
+from stillflow.ops.math.native_kernels import BETWEEN_CHECKS, EPSILON, MOST_TERMS
 
 
 def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,7 +65,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
     """Return the continued fraction of the incomplete beta function, by Lentz's method."""
-    found = native_incomplete.call("beta_fractions", (a, b, x), 1)
+    found = native_kernels.incomplete("beta_fractions", (a, b, x), 1)
     return beta_fraction(a, b, x) if found is None else found[0]
 
 
@@ -113,8 +113,8 @@ def polygamma(n: Any, x: Any) -> Any:
     """Return the n-th derivative of digamma at x; NaN where n is not a whole number >= 0."""
     sign = torch.where(torch.fmod(n, 2) == 0, -1.0, 1.0).to(x.dtype)
     factor = sign * torch.exp(torch.lgamma(n + 1))
-    if not n.dim() and (found := native_zeta.scaled(n + 1, x, factor)) is not None:
+    if not n.dim() and (found := native_kernels.scaled_zeta(n + 1, x, factor)) is not None:
         return found
-    derivative = factor * native_zeta.zeta(n + 1, x)
+    derivative = factor * native_kernels.zeta(n + 1, x)
     result = torch.where(n == 0, digamma(x), derivative)
     return torch.where((n < 0) | (n != torch.floor(n)), float("nan"), result)

@@ -18,7 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.fill import zeros, zeros_like
-from stillflow.ops.arrays.native_choice import choose
+from stillflow.ops.arrays.native_kernels import choose
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.dispatch import dispatchable
@@ -32,7 +32,7 @@ from stillflow.ops.math.kernels import (
     through_numpy,
 )
 from stillflow.ops.math.unary import exp, neg_op, sigmoid
-from stillflow.ops.nn import native_relu
+from stillflow.ops.nn import native_kernels
 from stillflow.ops.samples import Bad, Sample
 
 _FLOATS = "{half, bfloat16, float, double}"
@@ -108,7 +108,7 @@ def relu_grad_kernel(node: Node) -> Any:
         return through_numpy(lambda grad, x: grad * (x > 0), node.T)
     if not node.T.is_floating:
         return node.call(aten.threshold_backward.default, *node.inputs, 0)
-    # As native_relu.relu_gradient; this function is the one that steps are joined by.
+    # As native_kernels.relu_gradient; this function is the one that steps are joined by.
     return node.call(aten.leaky_relu_backward.default, *node.inputs, 0, False)
 
 
@@ -159,7 +159,7 @@ def _between_0_and_6(grad: Any, x: Any) -> Any:
 @relu6_grad_op.kernel
 def relu6_grad_kernel(node: Node) -> Any:
     if node.T.is_floating:
-        return node.call(native_relu.relu6_gradient, *node.inputs)
+        return node.call(native_kernels.relu6_gradient, *node.inputs)
     return element_wise(node, _between_0_and_6, _between_0_and_6)
 
 
@@ -259,7 +259,7 @@ elu_grad_op.samples(activation_grad_samples)
 
 @elu_grad_op.kernel
 def elu_grad_kernel(node: Node) -> Any:
-    return node.call(native_relu.elu_gradient, *node.inputs)
+    return node.call(native_kernels.elu_gradient, *node.inputs)
 
 
 @elu_grad_op.gradient

@@ -14,11 +14,11 @@ from stillflow.graph.lazy import aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.math.kernels import ANY_NUMBER
-from stillflow.ops.nn import native_norm, native_relu, windows
+from stillflow.ops.nn import native_kernels, windows
 from stillflow.ops.nn.batch_norm_gradient import second_gradient
 from stillflow.ops.samples import Bad, Sample
 
@@ -99,8 +99,10 @@ def train(
     if not x.numel():
         return _train_empty(x, scale, reserve)
     images = (x,) if other is None else (x, other)
-    if not first and native_kernels.take_channels(images, (scale, offset)):
-        y, mean, variance, biased = native_norm.train(x, scale, offset, epsilon, other, relu)
+    if not first and native_calls.take_channels(images, (scale, offset)):
+        y, mean, variance, biased = native_kernels.batch_norm(
+            x, scale, offset, epsilon, other, relu
+        )
         result = y, mean, variance, mean.clone(), biased
     else:
         y, *statistics = _train_by_torch(x, scale, offset, epsilon, first)
@@ -163,12 +165,14 @@ def backward(
     rest = scale.new_zeros(()), scale.new_zeros(())
     images = (x, grad) if relu is None else (x, grad, relu)
     plain = training and not first and bool(x.numel())
-    if plain and native_kernels.take_channels(images, (scale, mean, variance)):
+    if plain and native_calls.take_channels(images, (scale, mean, variance)):
         into = torch.empty_like(x) if into is None else into
-        found = native_norm.gradient(grad, relu, x, scale, mean, variance, epsilon, into)
+        found = native_kernels.batch_norm_gradient(
+            grad, relu, x, scale, mean, variance, epsilon, into
+        )
         return (*found, *rest)
     if relu is not None:
-        grad = native_relu.relu_gradient(grad, relu)
+        grad = native_kernels.relu_gradient(grad, relu)
     grad, x = _image(grad, first), _image(x, first)
     # Torch's kernel reads these without strides; a constant may be one number, expanded.
     scale, mean, variance = scale.contiguous(), mean.contiguous(), variance.contiguous()

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from stillflow.graph.lazy import F, aten, torch
-from stillflow.ops.nn import native_filters, pointwise, whole_windows
+from stillflow.ops.nn import native_kernels, pointwise, whole_windows
 from stillflow.ops.nn.windows import (
     Pair,
     channel_axis,
@@ -139,8 +139,8 @@ def image_out(image: Any, geometry: Geometry) -> Any:
 
 def filter_in(filter: Any, geometry: Geometry) -> Any:
     """Return a filter tensor HWIO as torch's OIHW."""
-    if geometry.is_channels_last and native_filters.applies(filter):
-        turned = native_filters.rotated(filter, filter.ndim - 1)
+    if geometry.is_channels_last and native_kernels.rotates(filter):
+        turned = native_kernels.rotated(filter, filter.ndim - 1)
         return turned.permute(_orders(filter.ndim)[0])
     return filter.permute(_orders(filter.ndim)[2])
 
@@ -148,8 +148,8 @@ def filter_in(filter: Any, geometry: Geometry) -> Any:
 def filter_out(filter: Any) -> Any:
     """Return a torch filter OIHW as the graph's HWIO."""
     turned = filter.permute(_orders(filter.ndim)[1])
-    if native_filters.applies(turned):
-        return native_filters.rotated(turned, 1)
+    if native_kernels.rotates(turned):
+        return native_kernels.rotated(turned, 1)
     return filter.permute(_orders(filter.ndim)[3]).contiguous()
 
 

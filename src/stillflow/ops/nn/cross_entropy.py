@@ -20,7 +20,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 from stillflow.graph.traits import Cost
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.arrays.concat import concat
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
@@ -50,7 +50,7 @@ def _is_small(features: Any, labels: Any) -> bool:
         features.numel() <= _SMALL
         and labels.is_cpu
         and labels.is_contiguous()
-        and native_kernels.take(features)
+        and native_calls.take(features)
     )
 
 

@@ -12,7 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.arrays import native_patches
+from stillflow.ops.arrays import native_kernels
 from stillflow.ops.arrays.space_to_batch import permuted
 from stillflow.ops.samples import Bad, Sample
 
@@ -67,7 +67,7 @@ def _to_depth(x: Any, size: int, channels_last: bool) -> Any:
     if channels_last:
         n, h, w, c = x.shape
         shape = (n, h // size, w // size, size * size * c)
-        found = native_patches.transposed(x, n * (h // size), size, w // size, shape)
+        found = native_kernels.transposed(x, n * (h // size), size, w // size, shape)
         if found is not None:
             return found
         x = x.reshape(n, h // size, size, w // size, size, c)
@@ -83,7 +83,7 @@ def _to_space(x: Any, size: int, channels_last: bool) -> Any:
         n, h, w, c = x.shape
         c //= size * size
         shape = (n, h * size, w * size, c)
-        if (found := native_patches.transposed(x, n * h, w, size, shape)) is not None:
+        if (found := native_kernels.transposed(x, n * h, w, size, shape)) is not None:
             return found
         x = permuted(x.reshape(n, h, w, size, size, c), (0, 1, 3, 2, 4, 5))
         return x.reshape(shape)

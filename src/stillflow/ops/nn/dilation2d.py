@@ -19,7 +19,7 @@ from stillflow.ops.arrays.reverse import reverse
 from stillflow.ops.input_ranks import in_turn, kernel_ranks, kernel_windows
 from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.math.unary import negative
-from stillflow.ops.nn import native_dilation, windows
+from stillflow.ops.nn import native_kernels, windows
 from stillflow.ops.nn.precision import in_type
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.renamed import renamed_argument
@@ -62,7 +62,7 @@ def _best(image: Any, filter: Any, window: _Window, notes: bool = True) -> tuple
     along = zip(
         image.shape[1:3], (rows, columns), filter.shape[:2], *window[:2], before, strict=True
     )
-    if (found := native_dilation.best(image, filter, list(along), notes)) is not None:
+    if (found := native_kernels.dilation(image, filter, list(along), notes)) is not None:
         return found
     padded, inside = _padded(image, filter, window)
     shape = (image.shape[0], rows, columns, image.shape[3])

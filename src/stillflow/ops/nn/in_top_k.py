@@ -15,7 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.input_ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
@@ -34,7 +34,7 @@ def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
     classes = predictions.shape[1]
     if classes == 0:
         return torch.zeros(targets.shape, dtype=torch.bool, device=targets.device)
-    if native_kernels.take(predictions) and native_kernels.reach(targets):
+    if native_calls.take(predictions) and native_calls.reach(targets):
         hits = torch.empty(targets.shape, dtype=torch.bool)
         native.library().are_in_top(  # type: ignore[union-attr]
             predictions.data_ptr(),

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from stillflow.graph.lazy import F, aten, torch
-from stillflow.ops.nn import native_pool
+from stillflow.ops.nn import native_kernels
 from stillflow.ops.nn.windows import channels_first, channels_last, pads, spatial
 
 
@@ -170,8 +170,8 @@ def max_pool_with_places(
     """Return a pool, and on request the places of the maxima for its gradient."""
     if geometry.empty:
         return image_out(geometry.empty_output(image_in(image, geometry)), geometry), None
-    if native_pool.applies(image, geometry):
-        return native_pool.max_pool(image, geometry, wanted)
+    if native_kernels.takes_max_pool(image, geometry):
+        return native_kernels.max_pool(image, geometry, wanted)
     best, places = _maximum_of_numbers(image_in(image, geometry), geometry)
     return image_out(_dropped(best, geometry.drop), geometry), places
 
@@ -218,7 +218,7 @@ def max_pool_grad_at(image: Any, grad: Any, places: Any, geometry: PoolGeometry)
     if geometry.empty:
         return torch.zeros_like(image)
     if places.dtype is torch.uint8:
-        return native_pool.max_pool_gradient(image, grad, places, geometry)
+        return native_kernels.max_pool_gradient(image, grad, places, geometry)
     image = image_in(image, geometry)
     grad = _with_dropped(image_in(grad, geometry), geometry.drop)
     if not image.is_floating_point():

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from stillflow.ops.random import native_draws
+from stillflow.ops.random import native_kernels
 from stillflow.ops.random.philox import LARGEST_RUN, Philox, fill_blocks, gather_blocks
 from stillflow.ops.random.single_precision import log_of_unit, sin_cos
 from stillflow.ops.random.threads import in_pieces
@@ -45,19 +45,19 @@ def _by(loop: Callable[..., np.ndarray | None]) -> Callable[[Draw], Draw]:
     return decorate
 
 
-@_by(native_draws.words)
+@_by(native_kernels.words)
 def words32(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` uint32, uniform over all values."""
     return _filled(stream, count, np.uint32, _WORD_ORDER, None, threads)
 
 
-@_by(native_draws.words64)
+@_by(native_kernels.words64)
 def words64(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` uint64, uniform over all values."""
     return _filled(stream, count, np.uint64, _WORD_ORDER, None, threads)
 
 
-@_by(native_draws.uniform_float)
+@_by(native_kernels.uniform_float)
 def uniform_float(
     stream: Philox, count: int, mantissa: int = FLOAT_MANTISSA, threads: int = 1
 ) -> np.ndarray:
@@ -77,7 +77,7 @@ def uniform_float(
     return _filled(stream, count, np.uint32, _WORD_ORDER, finish, threads).view(np.float32)
 
 
-@_by(native_draws.uniform_double)
+@_by(native_kernels.uniform_double)
 def uniform_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` float64 in [0, 1), made of 52 bits of two words each."""
     return _filled(stream, count, np.uint64, _DOUBLE_ORDER, _unit_doubles, threads).view(np.float64)
@@ -120,7 +120,7 @@ def _uniform_int(words: np.ndarray, low: int, high: int) -> np.ndarray:
     return words
 
 
-@_by(native_draws.normal_float)
+@_by(native_kernels.normal_float)
 def normal_float(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` standard normal float32."""
     return _normal(stream, count, 4, np.float32, _box_muller_float, threads)
@@ -131,7 +131,7 @@ def normal_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     return _normal(stream, count, 2, np.float64, _box_muller_double, threads)
 
 
-@_by(native_draws.truncated_normal_float)
+@_by(native_kernels.truncated_normal_float)
 def truncated_normal_float(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` standard normal float32 of which those beyond two deviations were drawn again."""
     return _truncated(stream, count, 4, np.float32, _box_muller_float, threads)

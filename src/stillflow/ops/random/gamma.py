@@ -24,7 +24,7 @@ from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.math import incomplete_gamma
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.reductions import reduce_sum
-from stillflow.ops.random import native_rejection
+from stillflow.ops.random import native_kernels
 from stillflow.ops.random.arguments import read_sizes, set_static_shape, shape_argument, shape_sizes
 from stillflow.ops.random.draws import RESERVED_BLOCKS, polar_normals, unit_doubles
 from stillflow.ops.random.philox import LARGEST_RUN, Philox, fill_blocks, gather_blocks
@@ -44,7 +44,7 @@ def gamma(stream: Philox, alpha: np.ndarray, samples: int, threads: int = 1) -> 
     Returns:
       float64 [samples, n].
     """
-    drawn = native_rejection.gamma(stream, alpha, samples, threads)
+    drawn = native_kernels.gamma(stream, alpha, samples, threads)
     return _drawn(stream, alpha, samples, threads) if drawn is None else drawn
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stillflow.ops.random import native_shuffle
+from stillflow.ops.random import native_kernels
 from stillflow.ops.random.philox import Philox
 
 
@@ -16,7 +16,7 @@ def permutation(stream: Philox, size: int) -> np.ndarray:
     moved its own element there. Following those moves back is done for all places together, by
     pointer doubling.
     """
-    order = native_shuffle.permutation(stream, size)
+    order = native_kernels.permutation(stream, size)
     if order is not None:
         return order
     steps = np.arange(size - 1, dtype=np.int64)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from stillflow.ops.random import native_draws
+from stillflow.ops.random import native_kernels
 
 WORDS_PER_BLOCK = 4
 ROUNDS = 10
@@ -105,7 +105,7 @@ class Philox:
 
     def words(self, count: int) -> np.ndarray:
         """Return the next `count` words of the stream as uint32, without moving on."""
-        drawn = native_draws.words(self, count)
+        drawn = native_kernels.words(self, count)
         if drawn is not None:
             return drawn
         blocks = np.empty((-(-count // WORDS_PER_BLOCK), WORDS_PER_BLOCK), np.uint32)

@@ -16,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.graph.traits import Cost
-from stillflow.ops.random import native_rejection
+from stillflow.ops.random import native_kernels
 from stillflow.ops.random.arguments import read_sizes, set_static_shape, shape_argument, shape_sizes
 from stillflow.ops.random.draws import unit_doubles
 from stillflow.ops.random.gamma import first_blocks
@@ -42,7 +42,7 @@ def poisson(
     Returns:
       float64 [samples, n]; NaN where the rate is not finite.
     """
-    drawn = native_rejection.poisson(stream, rate, samples, largest, threads)
+    drawn = native_kernels.poisson(stream, rate, samples, largest, threads)
     return _drawn(stream, rate, samples, largest, threads) if drawn is None else drawn
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from stillflow.ops.random.draws import unit_doubles
-from stillflow.ops.random.native_candidates import FIXED, LOG_UNIFORM, UNIFORM, Loop
+from stillflow.ops.random.native_kernels import FIXED, LOG_UNIFORM, UNIFORM, CandidateLoop
 from stillflow.ops.random.philox import MASK32, MASK64, Philox
 
 _MAX_INT32 = 2**31 - 1
@@ -67,7 +67,7 @@ class Sampler(Protocol):
     """
 
     range: int
-    loop: Loop | None
+    loop: CandidateLoop | None
 
     def draw(self, words: Words, count: int) -> np.ndarray:
         """Return the next `count` class numbers, int64."""
@@ -81,7 +81,7 @@ class UniformSampler:
 
     def __init__(self, range: int) -> None:
         self.range = range
-        self.loop: Loop | None = Loop(UNIFORM, range)
+        self.loop: CandidateLoop | None = CandidateLoop(UNIFORM, range)
 
     def draw(self, words: Words, count: int) -> np.ndarray:
         skewed = _skewed(self.range, MASK64)
@@ -102,7 +102,7 @@ class LogUniformSampler:
     def __init__(self, range: int) -> None:
         self.range = range
         self._log_range = np.log1p(float(range))
-        self.loop: Loop | None = Loop(LOG_UNIFORM, range, self._log_range)
+        self.loop: CandidateLoop | None = CandidateLoop(LOG_UNIFORM, range, self._log_range)
 
     def draw(self, words: Words, count: int) -> np.ndarray:
         pairs = words.take(2 * count)
@@ -118,7 +118,7 @@ class LogUniformSampler:
 class LearnedUnigramSampler:
     """Classes are as likely as they were frequent among those seen, each counted once more."""
 
-    loop: Loop | None = None
+    loop: CandidateLoop | None = None
 
     def __init__(self, range: int) -> None:
         self.range = range
@@ -177,7 +177,9 @@ class FixedUnigramSampler:
         self.range = len(self._weights)
         self._keep, self._other = _alias_table(self._weights)
         tables = (self._keep, self._other, self._weights)
-        self.loop: Loop | None = Loop(FIXED, self.range, tables=tables, total=float(self._total))
+        self.loop: CandidateLoop | None = CandidateLoop(
+            FIXED, self.range, tables=tables, total=float(self._total)
+        )
 
     def draw(self, words: Words, count: int) -> np.ndarray:
         skewed = _skewed(self.range, MASK32)

@@ -23,7 +23,7 @@ from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.ops.debugging.asserts import Assert
 from stillflow.ops.kernels import either, moving
 from stillflow.ops.math.reductions import reduce_all
-from stillflow.ops.random import native_shuffle
+from stillflow.ops.random import native_kernels
 from stillflow.ops.random.basic import random_uniform
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
@@ -80,8 +80,8 @@ def _shuffled_array(value: np.ndarray, stream: OpStream | None) -> np.ndarray:
 
 
 def _shuffled_tensor(value: Any, stream: OpStream | None) -> Any:
-    if stream is not None and _has_rows(value.shape) and native_shuffle.takes(value):
-        return native_shuffle.shuffled(value, _position(stream, len(value)))
+    if stream is not None and _has_rows(value.shape) and native_kernels.takes_shuffle(value):
+        return native_kernels.shuffled(value, _position(stream, len(value)))
     order = _order(stream, value.shape)
     if order is None:
         return value

@@ -14,7 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.traits import Cost
 from stillflow.ops.input_ranks import kernel_ranks
-from stillflow.ops.recurrent import ctc_beams, native_ctc
+from stillflow.ops.recurrent import ctc_beams, native_kernels
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, read_labels, without_blanks
 from stillflow.ops.samples import Bad, Sample
 
@@ -118,7 +118,7 @@ def _losses(
     """Losses and their gradients, zeros for all sequences but those that are used."""
     steps = np.zeros_like(lengths)
     steps[used] = lengths[used]
-    found = native_ctc.loss_and_gradient(logits, labels, steps, merge)
+    found = native_kernels.ctc_loss_and_gradient(logits, labels, steps, merge)
     if found is not None:
         return found
     losses, gradient = np.zeros(len(labels), logits.dtype), np.zeros_like(logits)

@@ -15,7 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.traits import Cost
-from stillflow.ops.recurrent.native_lstm import LstmLoop, takes
+from stillflow.ops.recurrent.native_kernels import LstmLoop, takes_lstm
 from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample
 
@@ -48,7 +48,7 @@ class _Cell:
     def loop(self, peepholes: Sequence[Any], c: Any, outputs: Sequence[Any]) -> LstmLoop | None:
         """Run the steps by the native loop if possible; `c` is the memory before the first one."""
         weights = tuple(peepholes) if self.peephole else ()
-        if c.ndim != 2 or not takes(c, *weights, *outputs):
+        if c.ndim != 2 or not takes_lstm(c, *weights, *outputs):
             return None
         rows, cells = c.shape
         return LstmLoop(self.order, weights, rows, cells, outputs)
@@ -57,7 +57,7 @@ class _Cell:
         """All outputs of a step, from the gates before their activations."""
         outputs = tuple(torch.empty_like(c_prev) for _ in range(7))
         loop = self.loop((wci, wcf, wco), c_prev, outputs)
-        if loop is not None and takes(gates):
+        if loop is not None and takes_lstm(gates):
             loop.forward(0, gates, c_prev, self.forget_bias, self.limit())
             return outputs
         i, ci, f, o = self.parts(gates)
@@ -107,7 +107,7 @@ class _Cell:
     ) -> tuple[Any, Any, tuple[Any, ...]]:
         """Gradients of the memory before, the gates and the peepholes."""
         loop = None if self.peephole else self.loop((), c_prev, outputs)
-        if loop is not None and takes(dc, dh):
+        if loop is not None and takes_lstm(dc, dh):
             dc_prev, dgates = torch.empty_like(c_prev), c_prev.new_empty((len(dc), 4 * dc.shape[1]))
             nothing = torch.zeros_like(dc)
             loop.backward(0, c_prev, (dc, nothing), (dh, nothing), dc_prev, dgates)
@@ -315,7 +315,7 @@ def _block_forward(
     projected = torch.matmul(x[:length], w[:inputs]) + b
     gates, recurrent = projected.new_empty(projected.shape[1:]), w[inputs:]
     loop = cell.loop((wci, wcf, wco), c, outputs)
-    if loop is not None and takes(projected):
+    if loop is not None and takes_lstm(projected):
         for t, given in enumerate(projected.unbind()):
             torch.addmm(given, h, recurrent, out=gates)
             loop.forward(t, gates, c, cell.forget_bias, cell.limit())
@@ -338,7 +338,7 @@ def _block_backward(cell: _Cell, length: Any, x: Any, c0: Any, h0: Any, w: Any, 
     sums = [torch.zeros_like(p) for p in peepholes]
     dgates = torch.zeros((x.shape[0], x.shape[1], b.shape[0]), dtype=x.dtype, device=x.device)
     loop = cell.loop(peepholes, c0, gates)
-    if loop is not None and takes(dcs, dhs):
+    if loop is not None and takes_lstm(dcs, dhs):
         for t in range(length - 1, -1, -1):
             before = gates[1][t - 1] if t else c0
             loop.backward(t, before, (dc, dcs[t]), (dh, dhs[t]), dc, dgates[t])

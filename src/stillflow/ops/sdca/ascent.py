@@ -15,7 +15,7 @@ from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.range_samplers import Words
 from stillflow.ops.sdca.examples import Problem
 from stillflow.ops.sdca.losses import LARGEST, Place
-from stillflow.ops.sdca.native_problem import loops_of
+from stillflow.ops.sdca.native_kernels import loops_of
 
 _DECAY = 0.1  # how much rarer an example becomes each time that it is drawn
 

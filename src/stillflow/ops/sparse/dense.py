@@ -29,7 +29,7 @@ from stillflow.ops.kernels import as_signed
 from stillflow.ops.math.comparison import not_equal
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.sparse import native_product
+from stillflow.ops.sparse import native_kernels
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.rows import check_inside, check_rows, first_outside, row_numbers
 
@@ -286,7 +286,7 @@ def sparse_tensor_dense_mat_mul_kernel(node: Node) -> Any:
                 f"Dimensions of A: [{left[0]}, {left[1]}).  Dimensions of B: "
                 f"{shape_text(dense.shape)}"
             )
-        found = native_product.product(rows, values, left[to], right, adjoint_a)
+        found = native_kernels.product(rows, values, left[to], right, adjoint_a)
         if found is not None:
             return found
         _check_product(rows, left, of)

@@ -32,7 +32,7 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import NUMBERS
 from stillflow.ops.sparse.rows import (
@@ -206,7 +206,7 @@ def sparse_reshape_kernel(node: Node) -> Any:
         sizes = _resolved(given, wanted.tolist())
         if sizes == given:  # even indices outside of the shape stay unchanged
             return indices.clone(), size.clone()
-        rows = native_sparse.reshape_indices(indices, given, sizes)
+        rows = native_kernels.reshape_indices(indices, given, sizes)
         if rows is not None:
             return rows, torch.from_numpy(np.array(sizes, np.int64))
         places = row_numbers(indices, given)

@@ -36,7 +36,7 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
 from stillflow.ops.memory_limits import require_room
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import sparse_tensor_to_dense
 from stillflow.ops.sparse.rearranging import sparse_reorder
@@ -98,7 +98,7 @@ def sparse_fill_empty_rows_kernel(node: Node) -> Any:
             raise ValueError(
                 f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {given}"
             )
-        found = native_sparse.fill_empty_rows(indices, values, count, default)
+        found = native_kernels.fill_empty_rows(indices, values, count, default)
         if found is not None:
             return found
         rows = indices[:, 0]

@@ -10,10 +10,10 @@ import numpy as np
 
 from stillflow.graph.dims import shape_text
 from stillflow.graph.lazy import torch
-from stillflow.ops.arrays.native_sort import sorted_places
+from stillflow.ops.arrays.native_kernels import sorted_places
 from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.kernels import copied
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 
 OUT_OF_ORDER = (
     "out of order. Many sparse ops require sorted indices.\n"
@@ -83,7 +83,7 @@ def check_rows(indices: Any, shape: Sequence[int]) -> None:
     Raises:
       ValueError: naming the first one.
     """
-    if native_sparse.are_in_order(indices, shape):
+    if native_kernels.are_in_order(indices, shape):
         return
     check_inside(indices, shape)
     steps = row_numbers(indices, shape).diff()
@@ -100,7 +100,7 @@ def take_rows(values: Any, order: Any) -> Any:
 
 def reordered(indices: Any, values: Any, size: Any) -> tuple[Any, Any]:
     """Return indices in row-major order and their values; equal ones keep their order."""
-    if native_sparse.are_in_order(indices, size.tolist()):
+    if native_kernels.are_in_order(indices, size.tolist()):
         as_it_is = copied(values)
         return indices.clone(), as_it_is
     if bool(((indices < 0) | (indices >= size)).any()):  # indices outside are ordered, too
@@ -154,7 +154,7 @@ def _ascend(numbers: Any) -> bool:
 
 def _merged(first: Any, second: Any) -> Any:
     """Return the places of two integer vectors among all distinct ones, in order."""
-    places = native_sparse.merged(first, second)
+    places = native_kernels.merged(first, second)
     if places is not None:
         return places
     if not (len(first) and _ascend(first) and _ascend(second)):

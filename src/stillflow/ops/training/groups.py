@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.ops.training import native_updates, rules
+from stillflow.ops.training import native_kernels, rules
 
 # Number of steps after which Adam's bias correction is 1: TF's rule puts it into the rate.
 _MANY_STEPS = 1e9
@@ -296,14 +296,14 @@ GROUP_RULES: dict[str, tuple[GroupRule, str]] = {
     "GradientDescent": (gradient_descent, "delta"),
     "Adam": (adam, "grad"),
     "Momentum": (momentum, "grad"),
-    "Adagrad": (_grouped(_adagrad, rules.adagrad, native_updates.adagrad), "grad"),
-    "Adadelta": (_grouped(_adadelta, rules.adadelta, native_updates.adadelta), "grad"),
-    "RMSProp": (_grouped(_rms_prop, rules.rms_prop, native_updates.rms_prop), "grad"),
+    "Adagrad": (_grouped(_adagrad, rules.adagrad, native_kernels.adagrad), "grad"),
+    "Adadelta": (_grouped(_adadelta, rules.adadelta, native_kernels.adadelta), "grad"),
+    "RMSProp": (_grouped(_rms_prop, rules.rms_prop, native_kernels.rms_prop), "grad"),
     "CenteredRMSProp": (
-        _grouped(_centered_rms_prop, rules.centered_rms_prop, native_updates.centered_rms_prop),
+        _grouped(_centered_rms_prop, rules.centered_rms_prop, native_kernels.centered_rms_prop),
         "grad",
     ),
-    "Ftrl": (_grouped(_ftrl, rules.ftrl, native_updates.ftrl), "grad"),
-    "FtrlV2": (_grouped(_ftrl, rules.ftrl_v2, native_updates.ftrl), "grad"),
+    "Ftrl": (_grouped(_ftrl, rules.ftrl, native_kernels.ftrl), "grad"),
+    "FtrlV2": (_grouped(_ftrl, rules.ftrl_v2, native_kernels.ftrl), "grad"),
     "MovingAverage": (moving_average, "value"),
 }

@@ -9,10 +9,10 @@ from typing import Any
 
 from stillflow import errors, native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.arrays.rows import first_outside
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 from stillflow.ops.training import rules
 
 # Rules that look at all indices before they change a row.
@@ -75,7 +75,7 @@ def _out_of_range(indices: Any, offset: int) -> errors.InvalidArgumentError:
 
 
 def _are_different(indices: Any) -> bool:
-    found = native_sparse.distinct(indices, torch.int32)
+    found = native_kernels.distinct(indices, torch.int32)
     different = torch.unique(indices) if found is None else found[0]
     return len(different) == len(indices)
 
@@ -115,9 +115,9 @@ def _update_in_loop(
 ) -> bool:
     """Return True if there is a loop for a rule, which then has run."""
     loop = _LOOPS.get(update)
-    if loop is None or not native_kernels.take(gradient, *states):
+    if loop is None or not native_calls.take(gradient, *states):
         return False
-    if not native_kernels.reach(indices):
+    if not native_calls.reach(indices):
         return False
     width = prod(gradient.shape[1:])
     if any(state.shape != states[0].shape for state in states) or width != prod(

@@ -17,8 +17,8 @@ import torch
 
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
-from stillflow.ops.arrays.native_choice import choose as choose_elements
-from stillflow.ops.arrays.native_choice import choose_rows
+from stillflow.ops.arrays.native_kernels import choose as choose_elements
+from stillflow.ops.arrays.native_kernels import choose_rows
 from stillflow.ops.arrays.tile import spread
 from stillflow.runtime.plan.steps import Name, Step
 

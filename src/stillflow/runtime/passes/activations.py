@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from stillflow.ops.nn import bias, native_relu
+from stillflow.ops.nn import bias, native_kernels
 from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Name, Step, fuse
 
@@ -27,7 +27,7 @@ def fuse_activations(graph: StepGraph) -> None:
             first = graph.shared_producer(step, 0, RELU_GRAD)
             if first is not None and is_relu_grad(first) and _sums_rows(step):
                 outputs = [*first.outputs, *step.outputs]
-                gradients = native_relu.relu_gradients
+                gradients = native_kernels.relu_gradients
                 fused = fuse([first, step], outputs, gradients, first.arguments[:2])
         if first is not None and fused is not None:
             graph.replace([first, step], fused, at=first)
@@ -46,7 +46,7 @@ def _after_addition(graph: StepGraph, addition: Step, step: Step) -> Step | None
         arguments = _image_and_bias(addition)
         if arguments is None:
             return None
-        return fuse([addition, step], step.outputs, native_relu.add_relu, arguments)
+        return fuse([addition, step], step.outputs, native_kernels.add_relu, arguments)
     left, right = (tensor._dims for tensor in addition.op._inputs[:2])
     shown = step.arguments[1]
     if left != right or not left or not isinstance(shown, Name):
@@ -54,7 +54,7 @@ def _after_addition(graph: StepGraph, addition: Step, step: Step) -> Step | None
     if not graph.is_produced_before(shown, addition):
         return None
     arguments = [*addition.arguments, shown]
-    return fuse([addition, step], step.outputs, native_relu.gradient_of_sum, arguments)
+    return fuse([addition, step], step.outputs, native_kernels.gradient_of_sum, arguments)
 
 
 def _image_and_bias(step: Step) -> list[Any] | None:

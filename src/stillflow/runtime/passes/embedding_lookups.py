@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 from stillflow.runtime.passes.simplifications import RowsUnless
 from stillflow.runtime.plan.step_graph import StepGraph
 from stillflow.runtime.plan.steps import Step, fuse, in_order, is_call
@@ -85,7 +85,7 @@ def _found(graph: StepGraph, gather: Step) -> _Fused | None:
     plain = in_order(parts, [dense], outputs, graph.constants)
 
     def find(values: Any) -> Any:
-        return native_sparse.elements_unlike(values, ignored) or plain(values)
+        return native_kernels.elements_unlike(values, ignored) or plain(values)
 
     return _Fused(fuse(parts, outputs, find, [dense]), parts, where)
 
@@ -125,7 +125,7 @@ def _prepared(graph: StepGraph, fill: Step) -> _Fused | None:
         found = None
         if size.shape == indices.shape[1:] and size.numel():
             count = int(size[0]) if rows is None else rows
-            found = native_sparse.lookups(indices, ids, count, default)
+            found = native_kernels.lookups(indices, ids, count, default)
         return found or plain(indices, ids, size)
 
     step = fuse([*own, *alone], outputs, prepare, taken)
@@ -206,7 +206,7 @@ def _added_up(graph: StepGraph, total: Step) -> _Fused | None:
     plain = in_order(parts, [rows, values], outputs, graph.constants)
 
     def add_up(rows: Any, values: Any) -> Any:
-        return native_sparse.add_up(rows, values) or plain(rows, values)
+        return native_kernels.add_up(rows, values) or plain(rows, values)
 
     return _Fused(fuse(parts, outputs, add_up, [rows, values]), parts, total)
 
@@ -239,7 +239,7 @@ def _rows_looked_up(graph: StepGraph, select: Step) -> _Fused | None:
 
     def look_up(table: Any, names: Any, places: Any, segments: Any, flags: Any) -> Any:
         rows = table.read() if is_handle else table
-        found = native_sparse.reduce_picked(rows, places, segments, mode, len(flags), flags, names)
+        found = native_kernels.reduce_picked(rows, places, segments, mode, len(flags), flags, names)
         return plain(table, names, places, segments, flags)[0] if found is None else found
 
     return _Fused(fuse(parts, select.outputs, look_up, taken), parts, gather)
@@ -285,7 +285,7 @@ def _spread(graph: StepGraph, parts: list[Step], mode: str, others: list[Any]) -
     def spread(flags: Any, like: Any, grad: Any, places: Any, segments: Any, size: Any) -> Any:
         found = None
         if like.shape == grad.shape and len(flags) == len(grad):
-            found = native_sparse.spread_picked(grad, places, segments, mode, int(size), flags)
+            found = native_kernels.spread_picked(grad, places, segments, mode, int(size), flags)
         if found is not None:
             return found
         return plain(flags, like, grad, places, segments, size)[0]

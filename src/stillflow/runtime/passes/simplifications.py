@@ -17,7 +17,7 @@ import torch
 
 from stillflow.graph.node import Call
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.sparse import native_sparse
+from stillflow.ops.sparse import native_kernels
 from stillflow.runtime.plan.facts import Facts
 from stillflow.runtime.plan.steps import Memory, Value
 
@@ -327,7 +327,7 @@ class RowsUnless:
     def __call__(self, flags: Any, like: Any, x: Any) -> Any:
         """Compute from bool [rows], a tensor of the result's shape, and [rows, columns]."""
         if like.shape == x.shape:
-            kept = native_sparse.rows_unless(flags, x)
+            kept = native_kernels.rows_unless(flags, x)
             if kept is not None:
                 return kept
         condition = flags.reshape(-1, 1).expand(-1, x.shape[1])
@@ -374,7 +374,7 @@ def _all(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None
 
 
 def _is_within(x: Any, least: int, most: int) -> Any:
-    found = native_sparse.are_within(x, least, most)
+    found = native_kernels.are_within(x, least, most)
     if found is None:
         found = not x.numel() or bool(x.amin() >= least and x.amax() <= most)
     return (_YES if found else _NO).clone()  # a computation takes twice as long

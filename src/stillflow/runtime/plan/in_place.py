@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from stillflow.ops.math import roots
-from stillflow.ops.nn import batch_norm, native_relu
+from stillflow.ops.nn import batch_norm, native_kernels
 from stillflow.runtime.plan.steps import Memory, Name, Step
 
 aten = torch.ops.aten
@@ -34,9 +34,9 @@ _IN_PLACE: dict[Any, tuple[Any, bool]] = {
     aten.tanh_backward.default: ("tanh_backward", False),
     aten.sigmoid_backward.default: ("sigmoid_backward", False),
     batch_norm.backward: (batch_norm.backward_, False),
-    native_relu.add_relu: (native_relu.add_relu_, False),
-    native_relu.relu_gradients: (native_relu.relu_gradients_, False),
-    native_relu.gradient_of_sum: (native_relu.gradient_of_sum_, False),
+    native_kernels.add_relu: (native_kernels.add_relu_, False),
+    native_kernels.relu_gradients: (native_kernels.relu_gradients_, False),
+    native_kernels.gradient_of_sum: (native_kernels.gradient_of_sum_, False),
 }  # fmt: skip
 
 # Functions that cut a tensor into parts without common memory, and functions with dense results, so

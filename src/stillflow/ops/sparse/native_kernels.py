@@ -13,7 +13,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 
 _MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
 _FEW = 1 << 14  # numbers that are copied in less time than it takes to go another way
@@ -23,7 +23,7 @@ _MOST_ROWS = 1 << 24  # of more, whether there is room has to be asked first
 
 def _library(*tensors: Any) -> Any:
     """Return the loops, if they are there and reach all tensors."""
-    return native.library() if native_kernels.reach(*tensors) else None
+    return native.library() if native_calls.reach(*tensors) else None
 
 
 def _are_integers(*tensors: Any) -> bool:
@@ -374,3 +374,33 @@ def lookups(indices: Any, ids: Any, rows: int, default: int) -> tuple[Any, Any, 
         return None
     total, found = counts
     return empty, segments[:total], different[:found], places[:total]
+
+
+# ---- products
+
+# The product of a sparse matrix and a dense one by the loop in C.
+
+def product(indices: Any, values: Any, rows: int, dense: Any, transposed: bool) -> Any:
+    """Return the product, added up in the order of the values; None without a native loop.
+
+    The same holds if an index is out of range: the caller names it.
+
+    Args:
+      indices: int64 [count, 2], of the values.
+      values: float32 [count].
+      rows: of the result.
+      dense: float32 matrix.
+      transposed: whether the sparse matrix is.
+    """
+    if not native_calls.take(values) or dense.dtype is not torch.float32 or not dense.is_cpu:
+        return None
+    library: Any = native.library()
+    indices, dense = indices.contiguous(), dense.contiguous()
+    inner, columns = dense.shape
+    result = torch.empty((rows, columns), dtype=torch.float32)
+    if library.multiply_sparse(
+        indices.data_ptr(), values.data_ptr(), len(values), transposed, dense.data_ptr(), inner,
+        columns, result.data_ptr(), rows, torch.get_num_threads(),
+    ):  # fmt: skip
+        return None
+    return result

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 from stillflow.ops.nn.interpolation import Weights
 
 
@@ -26,7 +26,7 @@ def of_images(grads: Any, indices: Any, sizes: list[int], rows: Places, columns:
       sizes: of the images, [batch, height, width, channels].
       rows, columns: where the crops' pixels lie.
     """
-    if not native_kernels.take(grads):
+    if not native_calls.take(grads):
         return None
     library: Any = native.library()
     sources, result = indices.long(), torch.empty(sizes, dtype=torch.float32)
@@ -46,7 +46,7 @@ def of_boxes(grads: Any, images: Any, indices: Any, rows: Places, columns: Place
       grads, indices, rows, columns: as in `of_images`.
       images: [batch, height, width, channels], of any type.
     """
-    if not native_kernels.take(grads) or not native_kernels.reach(images):
+    if not native_calls.take(grads) or not native_calls.reach(images):
         return None
     library: Any = native.library()
     if images.dtype is not torch.uint8:

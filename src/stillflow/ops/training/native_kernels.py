@@ -12,7 +12,7 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
 
 _ADAGRAD, _FTRL, _RMS_PROP, _CENTERED_RMS_PROP, _ADADELTA = range(5)
 
@@ -53,7 +53,7 @@ class _Variable(ctypes.Structure):
 
 
 def _run(rule: int, columns: _Columns, *numbers: float) -> bool:
-    if not all(native_kernels.take(*column) for column in columns):
+    if not all(native_calls.take(*column) for column in columns):
         return False
     library: Any = native.library()
     *states, grads = columns

@@ -1,18 +1,66 @@
-"""Steps of LSTM cells in C: all that they do to single numbers, in one call."""
+"""Native kernels of recurrent networks: CTC losses and steps of LSTM cells."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from itertools import accumulate, chain
 from typing import Any
+
+import numpy as np
 
 from stillflow import native
 from stillflow.graph.lazy import torch
-from stillflow.ops import native_kernels
+from stillflow.ops import native_calls
+
+# ---- losses of CTC
+
+# Losses of connectionist temporal classification by a loop in C, a sequence on each thread.
+
+
+class _Sequences(ctypes.Structure):
+    """`Sequences` of native/ctc.c."""
+
+    _fields_ = [
+        ("time", ctypes.c_int64), ("batch", ctypes.c_int64), ("classes", ctypes.c_int64),
+        ("lengths", ctypes.c_void_p), ("labels", ctypes.c_void_p), ("ends", ctypes.c_void_p),
+        ("merge", ctypes.c_int64),
+    ]  # fmt: skip
+
+
+def ctc_loss_and_gradient(
+    logits: np.ndarray, labels: Sequence[Sequence[int]], lengths: np.ndarray, merge_repeated: bool
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return `ctc_lattice.loss_and_gradient`; None without a native loop or memory.
+
+    Args:
+      logits: [time, batch, classes]; the last class is the blank.
+      labels: of each sequence, each of a class.
+      lengths: [batch]; what has no steps costs nothing.
+      merge_repeated: whether a label that stays counts once.
+    """
+    library = native.library()
+    if library is None or logits.dtype != np.float32:
+        return None
+    logits, steps = np.ascontiguousarray(logits), np.ascontiguousarray(lengths, np.int64)
+    flat = np.fromiter(chain.from_iterable(labels), np.int64)
+    ends = np.fromiter(accumulate(map(len, labels), initial=0), np.int64)
+    losses, gradient = np.zeros(logits.shape[1], np.float32), np.zeros_like(logits)
+    sequences = _Sequences(
+        *logits.shape, steps.ctypes.data, flat.ctypes.data, ends.ctypes.data, merge_repeated
+    )
+    pointers: list[Any] = [each.ctypes.data for each in (logits, losses, gradient)]
+    failed = library.ctc_losses(ctypes.byref(sequences), *pointers, torch.get_num_threads())
+    return None if failed else (losses, gradient)
+
+
+# ---- LSTM cells
+
+# Steps of LSTM cells in C: all that they do to single numbers, in one call.
 
 
 class LstmLoop:
-    """The steps of one cell, for tensors that `native_kernels.take`.
+    """The steps of one cell, for tensors that `native_calls.take`.
 
     Args:
       order: where the input gate, memory, forget gate and output gate stand among the gates.
@@ -67,9 +115,9 @@ class LstmLoop:
         )  # fmt: skip
 
 
-def takes(*tensors: Any) -> bool:
+def takes_lstm(*tensors: Any) -> bool:
     """Return True if the loops take these, and there is something to do."""
-    return native_kernels.take(*tensors) and all(tensor.numel() for tensor in tensors)
+    return native_calls.take(*tensors) and all(tensor.numel() for tensor in tensors)
 
 
 def _numbers(values: Sequence[int]) -> Any:
