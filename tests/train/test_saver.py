@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -282,3 +283,36 @@ def test_checkpoints_may_be_named_in_bytes(tmp_path: Path) -> None:
         tf.train.init_from_checkpoint(name, {"v": "w"})
         session.run(begun.initializer)
         assert session.run(begun).tolist() == [1.0, 2.0]
+
+
+def test_of_two_threads_the_last_to_begin_is_the_latest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tf.Variable(0, name="step")
+    saver = tf.train.Saver()
+    entered, go_on = threading.Event(), threading.Event()
+    write = saver._run_save
+
+    def slow_at_first(*arguments: Any) -> str:
+        if not entered.is_set():
+            entered.set()
+            assert go_on.wait(60)
+        return write(*arguments)
+
+    monkeypatch.setattr(saver, "_run_save", slow_at_first)
+    with initialized() as session:
+
+        def save() -> None:
+            saver.save(session, tmp_path / "model", global_step=step)
+
+        threads = [threading.Thread(target=save) for _ in range(2)]
+        threads[0].start()
+        assert entered.wait(60)
+        session.run(step.assign_add(7))
+        threads[1].start()
+        threads[1].join(0.2)  # time enough to overtake
+        go_on.set()
+        for thread in threads:
+            thread.join()
+    assert tf.train.latest_checkpoint(tmp_path) == str(tmp_path / "model-7")
+    assert saver.last_checkpoints == [str(tmp_path / f"model-{each}") for each in (0, 7)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -115,6 +116,9 @@ class Saver:
                 "When eager execution is enabled, `var_list` must specify a list or dict of "
                 "variables to save"
             )
+        # A supervisor's thread and the program save with one saver: the last to begin is the last
+        # in the state file, too.
+        self._saving = threading.RLock()
         self._var_list = var_list
         self._reshape = reshape
         self._sharded = sharded
@@ -328,22 +332,24 @@ class Saver:
                 logging.warning(line)
         if os.path.split(latest_filename)[0]:
             raise ValueError("'latest_filename' must not contain path components")
-        checkpoint_file = self._checkpoint_file(sess, save_path, global_step, latest_filename)
-        if not self._is_immediate and not isinstance(sess, SessionInterface):
-            raise TypeError(f"'sess' must be a Session; {sess}")
-        saved = None
-        if not self._is_empty:
-            saved = self._run_save(sess, save_path, checkpoint_file)
-            if write_state:
-                self._write_state(os.path.dirname(save_path), saved, latest_filename)
-                self._MaybeDeleteOldCheckpoints(meta_graph_suffix=meta_graph_suffix)
-        if write_meta_graph and not self._is_immediate:
-            with sess.graph.as_default():
-                self.export_meta_graph(
-                    checkpoint_management.meta_graph_filename(checkpoint_file, meta_graph_suffix),
-                    strip_default_attrs=strip_default_attrs,
-                    save_debug_info=save_debug_info,
-                )
+        with self._saving:
+            checkpoint_file = self._checkpoint_file(sess, save_path, global_step, latest_filename)
+            if not self._is_immediate and not isinstance(sess, SessionInterface):
+                raise TypeError(f"'sess' must be a Session; {sess}")
+            saved = None
+            if not self._is_empty:
+                saved = self._run_save(sess, save_path, checkpoint_file)
+                if write_state:
+                    self._write_state(os.path.dirname(save_path), saved, latest_filename)
+                    self._MaybeDeleteOldCheckpoints(meta_graph_suffix=meta_graph_suffix)
+            if write_meta_graph and not self._is_immediate:
+                suffix = meta_graph_suffix
+                with sess.graph.as_default():
+                    self.export_meta_graph(
+                        checkpoint_management.meta_graph_filename(checkpoint_file, suffix),
+                        strip_default_attrs=strip_default_attrs,
+                        save_debug_info=save_debug_info,
+                    )
         return saved
 
     def _checkpoint_file(
