@@ -10,6 +10,8 @@ import pytest
 
 import stillflow as tf
 
+pytest.importorskip("keras_applications", reason="asks for h5py: no wheels for Python 3.15")
+
 applications = tf.keras.applications
 
 
