@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -40,21 +41,24 @@ class _CoordinatedSessionCreator(SessionCreator):
     ) -> None:
         self._session_creator = session_creator
         self._hooks = hooks
-        self.coord: Any = None
-        self.tf_sess: Any = None
         self._stop_grace_period_secs = stop_grace_period_secs
+        self.forget()
+
+    def forget(self) -> None:
+        """Release the session and the coordinator of its threads."""
+        self.tf_sess: Any = None
+        self.coord: Any = None
 
     def create_session(self) -> Any:
-        self.tf_sess = self._session_creator.create_session()
         # Nothing ends in peace here: the end of the input is raised by the next run.
-        self.coord = Coordinator(clean_stop_exception_types=[])
+        session, coord = self._session_creator.create_session(), Coordinator([])
+        self.tf_sess, self.coord = session, coord
         if get_collection(GraphKeys.QUEUE_RUNNERS):
-            queue_runner.start_queue_runners(sess=self.tf_sess, coord=self.coord)
+            queue_runner.start_queue_runners(session, coord)
         for hook in self._hooks:
-            hook.after_create_session(self.tf_sess, self.coord)
-        return CoordinatedSession(
-            HookedSession(self.tf_sess, self._hooks), self.coord, self._stop_grace_period_secs
-        )
+            hook.after_create_session(session, coord)
+        hooked = HookedSession(session, self._hooks)
+        return CoordinatedSession(hooked, coord, self._stop_grace_period_secs)
 
 
 class _MonitoredSession:
@@ -134,21 +138,22 @@ class _MonitoredSession:
         return exception_type is None
 
     def _close_internal(self, exception_type: Any = None) -> None:
-        try:
-            if not exception_type:
-                for hook in self._hooks:
-                    hook.end(self._coordinated_creator.tf_sess)
-        finally:
-            try:
-                if self._sess is None:
-                    raise RuntimeError("Session is already closed.")
-                self._sess.close()
-            finally:
-                self._sess = None
-                self._coordinated_creator.tf_sess = None
-                self._coordinated_creator.coord = None
-                if not self._graph_was_finalized:
-                    get_default_graph()._unsafe_unfinalize()
+        with contextlib.ExitStack() as at_end:
+            at_end.callback(self._release)
+            at_end.callback(self._close_session)
+            for hook in () if exception_type else self._hooks:
+                hook.end(self._tf_sess())
+
+    def _close_session(self) -> None:
+        if self._sess is None:
+            raise RuntimeError("Session is already closed.")
+        self._sess.close()
+
+    def _release(self) -> None:
+        self._sess = None
+        self._coordinated_creator.forget()
+        if not self._graph_was_finalized:
+            get_default_graph()._unsafe_unfinalize()
 
     def _is_closed(self) -> bool:
         return self._coordinated_creator.tf_sess is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 from typing import Any
 
 from stillflow.graph.export import export
@@ -21,26 +22,29 @@ class SessionCreator(abc.ABC):
         raise NotImplementedError(f"create_session is not implemented for {self}.")
 
 
-class _WithManager(SessionCreator):
-    def __init__(self, scaffold: Any, master: str, config: Any) -> None:
-        self._scaffold = scaffold or Scaffold()
-        self._session_manager: Any = None
-        self._master = master
-        self._config = config
+class _ScaffoldedCreator(SessionCreator):
+    """Creator of sessions that a scaffold's operations make ready.
 
-    def _get_session_manager(self) -> Any:
-        if not self._session_manager:
-            self._session_manager = SessionManager(
-                local_init_op=self._scaffold.local_init_op,
-                ready_op=self._scaffold.ready_op,
-                ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
-                graph=get_default_graph(),
-            )
-        return self._session_manager
+    Args:
+      scaffold: a `Scaffold`; one of defaults if None.
+      options: further arguments of the session manager's method.
+    """
+
+    def __init__(self, scaffold: Any, **options: Any) -> None:
+        self._scaffold = scaffold or Scaffold()
+        self._options = options
+
+    @functools.cached_property
+    def _manager(self) -> SessionManager:
+        checks = self._of_scaffold("local_init_op", "ready_op", "ready_for_local_init_op")
+        return SessionManager(graph=get_default_graph(), **checks)
+
+    def _of_scaffold(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self._scaffold, name) for name in names}
 
 
 @export("train.ChiefSessionCreator")
-class ChiefSessionCreator(_WithManager):
+class ChiefSessionCreator(_ScaffoldedCreator):
     """Creator of sessions that restores or initializes the variables.
 
     Args:
@@ -55,27 +59,20 @@ class ChiefSessionCreator(_WithManager):
         self, scaffold: Any = None, master: str = "", config: Any = None,
         checkpoint_dir: Any = None, checkpoint_filename_with_path: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(scaffold, master, config)
-        self._checkpoint_dir = checkpoint_dir
-        self._checkpoint_filename_with_path = checkpoint_filename_with_path
+        super().__init__(
+            scaffold, master=master, config=config, checkpoint_dir=checkpoint_dir,
+            checkpoint_filename_with_path=checkpoint_filename_with_path,
+        )  # fmt: skip
 
     def create_session(self) -> Any:
         """Return a session, its variables restored or initialized."""
         self._scaffold.finalize()
-        return self._get_session_manager().prepare_session(
-            self._master,
-            saver=self._scaffold.saver,
-            checkpoint_dir=self._checkpoint_dir,
-            checkpoint_filename_with_path=self._checkpoint_filename_with_path,
-            config=self._config,
-            init_op=self._scaffold.init_op,
-            init_feed_dict=self._scaffold.init_feed_dict,
-            init_fn=self._scaffold.init_fn,
-        )
+        given = self._of_scaffold("saver", "init_op", "init_feed_dict", "init_fn")
+        return self._manager.prepare_session(**given, **self._options)
 
 
 @export("train.WorkerSessionCreator")
-class WorkerSessionCreator(_WithManager):
+class WorkerSessionCreator(_ScaffoldedCreator):
     """Creator of sessions that waits for another process to initialize the variables.
 
     Args:
@@ -89,12 +86,9 @@ class WorkerSessionCreator(_WithManager):
         self, scaffold: Any = None, master: str = "", config: Any = None,
         max_wait_secs: float = 30 * 60,
     ) -> None:  # fmt: skip
-        super().__init__(scaffold, master, config)
-        self._max_wait_secs = max_wait_secs
+        super().__init__(scaffold, master=master, config=config, max_wait_secs=max_wait_secs)
 
     def create_session(self) -> Any:
         """Return a session, once its variables are ready."""
         self._scaffold.finalize()
-        return self._get_session_manager().wait_for_session(
-            self._master, config=self._config, max_wait_secs=self._max_wait_secs
-        )
+        return self._manager.wait_for_session(**self._options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -57,28 +58,26 @@ class SessionManager:
                 f"ready_for_local_init_op [{ready_for_local_init_op}]"
             )
 
-    def _restore_checkpoint(
-        self, master: str, saver: Any, checkpoint_dir: Any, checkpoint_filename_with_path: Any,
-        wait_for_checkpoint: bool, max_wait_secs: float, config: Any,
-    ) -> tuple[Any, bool]:  # fmt: skip
-        """Return a new session, and whether a checkpoint was restored in it."""
+    def _open(self, master: str, config: Any) -> Any:
         self._target = master
-        sess = session_lib.Session(self._target, graph=self._graph, config=config)
-        if checkpoint_dir and checkpoint_filename_with_path:
+        return session_lib.Session(master, graph=self._graph, config=config)
+
+    def _restored(
+        self, sess: Any, saver: Any, folder: Any, path: Any, wait: bool, max_wait_secs: float
+    ) -> bool:
+        """Restore the last checkpoint of a folder or that at a path; False if there is none."""
+        if folder and path:
             raise ValueError(
                 "Can not provide both checkpoint_dir and checkpoint_filename_with_path."
             )
-        if not saver or not (checkpoint_dir or checkpoint_filename_with_path):
-            return sess, False
-        if checkpoint_filename_with_path:
-            saver.restore(sess, checkpoint_filename_with_path)
-            return sess, True
-        state = self._checkpoint(checkpoint_dir, wait_for_checkpoint, max_wait_secs)
-        if state is None:
-            return sess, False
-        saver.restore(sess, state.model_checkpoint_path)
-        saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
-        return sess, True
+        state = self._checkpoint(folder, wait, max_wait_secs) if saver and folder else None
+        path = path if state is None else state.model_checkpoint_path
+        if not (saver and path):
+            return False
+        saver.restore(sess, path)
+        if state is not None:
+            saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+        return True
 
     def _checkpoint(self, folder: Any, wait: bool, max_wait_secs: float) -> Any:
         """Wait for the folder's checkpoint state and return it.
@@ -120,11 +119,11 @@ class SessionManager:
           RuntimeError: if the session does not become ready.
           ValueError: if both places of checkpoints are given.
         """
-        sess, is_restored = self._restore_checkpoint(
-            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint,
-            max_wait_secs, config,
-        )  # fmt: skip
-        if not is_restored:
+        sess = self._open(master, config)
+        if not self._restored(
+            sess, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint,
+            max_wait_secs,
+        ):  # fmt: skip
             if init_op is None and not init_fn and self._local_init_op is None:
                 raise RuntimeError(
                     "Model is not initialized and no init_op or init_fn or local_init_op was given"
@@ -133,18 +132,16 @@ class SessionManager:
                 sess.run(init_op, feed_dict=init_feed_dict)
             if init_fn:
                 init_fn(sess)
-        ok, message = self._try_run_local_init_op(sess)
-        if not ok:
-            raise RuntimeError(
-                "Init operations did not make model ready for local_init.  "
-                f"Init op: {_name(init_op)}, init fn: {init_fn}, error: {message}"
-            )
-        ok, message = self._model_ready(sess)
-        if not ok:
-            raise RuntimeError(
-                f"Init operations did not make model ready.  Init op: {_name(init_op)}, init fn: "
-                f"{init_fn}, local_init_op: {self._local_init_op}, error: {message}"
-            )
+        used = f"Init op: {_name(init_op)}, init fn: {init_fn}"
+        goals = {
+            "ready for local_init": used,
+            "ready": f"{used}, local_init_op: {self._local_init_op}",
+        }
+        for (goal, operations), reason in zip(goals.items(), self._unready(sess), strict=True):
+            if reason:
+                raise RuntimeError(
+                    f"Init operations did not make model {goal}.  {operations}, error: {reason}"
+                )
         return sess
 
     def recover_session(
@@ -153,24 +150,20 @@ class SessionManager:
         max_wait_secs: float = 7200, config: Any = None,
     ) -> tuple[Any, bool]:  # fmt: skip
         """Return a session, and whether a checkpoint was restored and has made it ready."""
-        sess, is_restored = self._restore_checkpoint(
-            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint,
-            max_wait_secs, config,
+        sess = self._open(master, config)
+        is_restored = self._restored(
+            sess, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint,
+            max_wait_secs,
         )  # fmt: skip
-        local_ok, message = self._try_run_local_init_op(sess)
-        if not is_restored:
-            return sess, False
         place = checkpoint_dir or checkpoint_filename_with_path
-        if not local_ok:
-            logging.info(
-                "Restoring model from %s did not make model ready for local init: %s",
-                place, message,
-            )  # fmt: skip
-            return sess, False
-        ok, message = self._model_ready(sess)
-        if not ok:
-            logging.info("Restoring model from %s did not make model ready: %s", place, message)
-            return sess, False
+        goals = "ready for local init", "ready"
+        for goal, reason in zip(goals, self._unready(sess), strict=True):
+            if not is_restored:
+                return sess, False
+            if reason:
+                message = "Restoring model from %s did not make model %s: %s"
+                logging.info(message, place, goal, reason)
+                return sess, False
         logging.info("Restored model from %s", place)
         return sess, True
 
@@ -182,17 +175,13 @@ class SessionManager:
         Raises:
           DeadlineExceededError: if they are not within `max_wait_secs`.
         """
-        self._target = master
         limit = _FOR_EVER if max_wait_secs is None else max_wait_secs
         end = time.time() + limit
         while True:
-            sess = session_lib.Session(self._target, graph=self._graph, config=config)
-            message = None
-            local_ok, local_message = self._try_run_local_init_op(sess)
-            if local_ok:
-                ok, message = self._model_ready(sess)
-                if ok:
-                    return sess
+            sess = self._open(master, config)
+            reasons = list(self._unready(sess))
+            if not any(reasons):
+                return sess
             self._safe_close(sess)
             if max(0, end - time.time()) - self._recovery_wait_secs < 0:
                 raise errors.deadline_exceeded(
@@ -200,7 +189,7 @@ class SessionManager:
                 )
             logging.info(
                 "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
-                local_message, message,
+                *(*reasons, None)[:2],
             )  # fmt: skip
             time.sleep(self._recovery_wait_secs)
 
@@ -211,22 +200,22 @@ class SessionManager:
         except Exception as error:
             logging.vlog(1, "Ignored exception: %s", error)
 
-    def _model_ready(self, sess: Any) -> tuple[bool, str | None]:
-        return _ready(self._ready_op, sess, "Model not ready")
+    def _unready(self, sess: Any) -> Iterator[str | None]:
+        """Yield why the local variables cannot be initialized, then why the model is not ready.
 
-    def _model_ready_for_local_init(self, sess: Any) -> tuple[bool, str | None]:
-        return _ready(self._ready_for_local_init_op, sess, "Model not ready for local init")
-
-    def _try_run_local_init_op(self, sess: Any) -> tuple[bool, str | None]:
-        if self._local_init_op is None:
-            return True, None
-        ok, message = self._model_ready_for_local_init(sess)
-        if not ok:
-            return False, message
-        logging.info("Running local_init_op.")
-        sess.run(self._local_init_op, options=self._local_init_run_options)
-        logging.info("Done running local_init_op.")
-        return True, None
+        None stands for no reason. They are initialized in between; a reason ends it before that.
+        """
+        reason = None
+        if self._local_init_op is not None:
+            message = "Model not ready for local init"
+            reason = _ready(self._ready_for_local_init_op, sess, message)[1]
+            if reason is None:
+                logging.info("Running local_init_op.")
+                sess.run(self._local_init_op, options=self._local_init_run_options)
+                logging.info("Done running local_init_op.")
+        yield reason
+        if reason is None:
+            yield _ready(self._ready_op, sess, "Model not ready")[1]
 
 
 def _ready(op: Any, sess: Any, msg: str) -> tuple[bool, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -67,6 +68,11 @@ def _default_global_step() -> Any:
         return step
     logging.warning("Found 'global_step' is not an int type: %s", step.dtype)
     return None
+
+
+def _close_quietly(sess: Any) -> None:
+    with contextlib.suppress(Exception):
+        sess.close()
 
 
 @export("train.Supervisor")
@@ -274,17 +280,17 @@ class Supervisor:
         if not self._logdir:
             logging.warning("Standard services need a 'logdir' passed to the SessionManager")
             return None
-        if self._global_step is not None and self._summary_writer:
-            step = step_of(sess, self._global_step)
-            self._summary_writer.add_session_log(SessionLog(status=SessionLog.START), step)
-        threads: list[LooperThread] = []
-        if self._save_summaries_secs and self._summary_writer:
-            if self._summary_op is not None:
-                threads.append(SVSummaryThread(self, sess))
-            if self._global_step is not None:
-                threads.append(SVStepCounterThread(self, sess))
-        if self.saver and self._save_model_secs:
-            threads.append(SVTimerCheckpointThread(self, sess))
+        counts, writer = self._global_step is not None, self._summary_writer
+        if counts and writer:
+            start = SessionLog(status=SessionLog.START)
+            writer.add_session_log(start, step_of(sess, self._global_step))
+        summarizes = writer and self._save_summaries_secs
+        services: dict[Any, Any] = {
+            SVSummaryThread: summarizes and self._summary_op is not None,
+            SVStepCounterThread: summarizes and counts,
+            SVTimerCheckpointThread: self.saver and self._save_model_secs,
+        }
+        threads = [service(self, sess) for service, wanted in services.items() if wanted]
         for thread in threads:
             thread.start()
         return threads
@@ -305,23 +311,22 @@ class Supervisor:
         self._coord.clear_stop()
         if self._summary_writer:
             self._summary_writer.reopen()
+        open_session = self._session_manager.wait_for_session
+        services: dict[str, Any] = {"queue runners": self.start_queue_runners}
         if self._is_chief:
-            sess = self._session_manager.prepare_session(
-                master, init_op=self.init_op, saver=self.saver, checkpoint_dir=self._logdir,
-                wait_for_checkpoint=wait_for_checkpoint, max_wait_secs=max_wait_secs,
-                config=config, init_feed_dict=self._init_feed_dict, init_fn=self._init_fn,
+            services = {"standard services": self.start_standard_services, **services}
+            open_session = functools.partial(
+                self._session_manager.prepare_session,
+                init_op=self.init_op, init_feed_dict=self._init_feed_dict, init_fn=self._init_fn,
+                saver=self.saver, checkpoint_dir=self._logdir,
+                wait_for_checkpoint=wait_for_checkpoint,
             )  # fmt: skip
+        sess = open_session(master, config=config, max_wait_secs=max_wait_secs)
+        if self._is_chief:
             self._write_graph()
-            if start_standard_services:
-                logging.info("Starting standard services.")
-                self.start_standard_services(sess)
-        else:
-            sess = self._session_manager.wait_for_session(
-                master, config=config, max_wait_secs=max_wait_secs
-            )
-        if start_standard_services:
-            logging.info("Starting queue runners.")
-            self.start_queue_runners(sess)
+        for service, start in services.items() if start_standard_services else ():
+            logging.info(f"Starting {service}.")
+            start(sess)
         return sess
 
     def start_queue_runners(self, sess: Any, queue_runners: Any = None) -> list[Any]:
@@ -353,18 +358,17 @@ class Supervisor:
         Raises:
           BaseException: the error of a thread.
         """
-        self._coord.request_stop()
-        try:
-            self._coord.join(
-                threads,
-                stop_grace_period_secs=self._stop_grace_secs,
-                ignore_live_threads=ignore_live_threads,
-            )
-        finally:
-            if close_summary_writer and self._summary_writer:
-                self._summary_writer.add_session_log(SessionLog(status=SessionLog.STOP))
-                self._summary_writer.close()
-                self._graph_added_to_summary = False
+        with contextlib.ExitStack() as at_end:
+            if close_summary_writer:
+                at_end.callback(self._close_summary_writer)
+            self._coord.request_stop()
+            self._coord.join(threads, self._stop_grace_secs, ignore_live_threads)
+
+    def _close_summary_writer(self) -> None:
+        if writer := self._summary_writer:
+            writer.add_session_log(SessionLog(status=SessionLog.STOP))
+            writer.close()
+            self._graph_added_to_summary = False
 
     def request_stop(self, ex: Any = None) -> None:
         """Asks the threads to end; see `Coordinator.request_stop`."""
@@ -409,22 +413,18 @@ class Supervisor:
 
         At its end all threads stop, and their errors are raised.
         """
-        sess = None
-        try:
-            sess = self.prepare_or_wait_for_session(
-                master=master, config=config, start_standard_services=start_standard_services
-            )
-            yield sess
-        except Exception as error:
-            self.request_stop(error)
-        finally:
+        with contextlib.ExitStack() as at_end:
             try:
+                sess = self.prepare_or_wait_for_session(
+                    master, config, start_standard_services=start_standard_services
+                )
+                at_end.callback(_close_quietly, sess)
+                yield sess
+            except Exception as error:
+                self.request_stop(error)
+            finally:
                 # Also where the loop has ended by itself: threads must not outlive the session.
                 self.stop(close_summary_writer=close_summary_writer)
-            finally:
-                with contextlib.suppress(Exception):
-                    if sess is not None:
-                        sess.close()
 
     PrepareSession = prepare_or_wait_for_session
     StartQueueRunners = start_queue_runners

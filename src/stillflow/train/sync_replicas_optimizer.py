@@ -291,23 +291,21 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
                 "SyncReplicasOptimizer.apply_gradient should be called before using the hook."
             )
         self._ready_for_local_init_op = optimizer.ready_for_local_init_op
-        self._local_init_op = optimizer.local_step_init_op
-        self._q_runner = self._init_tokens_op = None
+        self._initializers, self._queue_runners = [optimizer.local_step_init_op], []
         if self._is_chief:
-            self._local_init_op = optimizer.chief_init_op
-            self._q_runner = optimizer.get_chief_queue_runner()
-            self._init_tokens_op = optimizer.get_init_tokens_op(self._num_tokens)
+            self._queue_runners = [optimizer.get_chief_queue_runner()]
+            tokens = optimizer.get_init_tokens_op(self._num_tokens)
+            self._initializers = [optimizer.chief_init_op, tokens]
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         what = "Model is not ready for SyncReplicasOptimizer local init."
-        ready, message = _ready(self._ready_for_local_init_op, session, what)
-        if not ready:
+        _, reason = _ready(self._ready_for_local_init_op, session, what)
+        if reason:
             raise RuntimeError(
                 "Init operations did not make model ready for SyncReplicasOptimizer local_init. "
-                f"Init op: {self._local_init_op.name}, error: {message}"
+                f"Init op: {self._initializers[0].name}, error: {reason}"
             )
-        session.run(self._local_init_op)
-        if self._init_tokens_op is not None:
-            session.run(self._init_tokens_op)
-        if self._q_runner is not None:
-            self._q_runner.create_threads(session, coord=coord, daemon=True, start=True)
+        for initializer in self._initializers:
+            session.run(initializer)
+        for runner in self._queue_runners:
+            runner.create_threads(session, coord=coord, daemon=True, start=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from stillflow import errors
@@ -57,25 +58,16 @@ class WrappedSession:
 
     def __init__(self, sess: Any) -> None:
         self._sess = sess
-        self._wrapped_is_stoppable = isinstance(sess, WrappedSession)
 
-    @property
-    def graph(self) -> Any:
-        """The graph of the session."""
-        return self._sess.graph
+    graph = property(attrgetter("_sess.graph"), doc="The graph of the session.")
 
-    @property
-    def sess_str(self) -> Any:
-        """The target of the session."""
-        return self._sess.sess_str
+    sess_str = property(attrgetter("_sess.sess_str"), doc="The target of the session.")
 
     def should_stop(self) -> bool:
         """Return True if this layer or one below wants to end."""
-        if self._check_stop():
+        if self._check_stop() or not self._sess:
             return True
-        if self._sess:
-            return self._wrapped_is_stoppable and self._sess.should_stop()
-        return True
+        return isinstance(self._sess, WrappedSession) and self._sess.should_stop()
 
     def _check_stop(self) -> bool:
         return False
