@@ -14,6 +14,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.protos import RunOptions, SessionLog
 from stillflow.summary.writer import FileWriterCache as SummaryWriterCache
 from stillflow.train import graph_io
+from stillflow.train.global_step_hook import GlobalStepHook
 from stillflow.train.hook_timer import SecondOrStepTimer, global_step_for
 from stillflow.train.meta_graph_export import create_meta_graph_def
 from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
@@ -37,7 +38,7 @@ class CheckpointSaverListener:
 
 
 @export("train.CheckpointSaverHook")
-class CheckpointSaverHook(SessionRunHook):
+class CheckpointSaverHook(GlobalStepHook):
     """Saves checkpoints, the first at once and the last at the end.
 
     Args:
@@ -53,6 +54,8 @@ class CheckpointSaverHook(SessionRunHook):
       ValueError: if there are both a saver and a scaffold, or it is not said how often.
     """
 
+    _called = "CheckpointSaverHook"
+
     def __init__(
         self, checkpoint_dir: Any, save_secs: float | None = None, save_steps: int | None = None,
         saver: Any = None, checkpoint_basename: str = "model.ckpt", scaffold: Any = None,
@@ -61,20 +64,15 @@ class CheckpointSaverHook(SessionRunHook):
         logging.info("Create CheckpointSaverHook.")
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
-        self._saver = saver
+        self._saver, self._scaffold = saver, scaffold
         self._checkpoint_dir = checkpoint_dir
         self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
-        self._scaffold = scaffold
-        self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._listeners = listeners or []
-        self._steps_per_run = 1
-
-    def _set_steps_per_run(self, steps_per_run: int) -> None:
-        self._steps_per_run = steps_per_run
+        self._timer = SecondOrStepTimer(save_secs, save_steps)
 
     def begin(self) -> None:
         self._summary_writer = SummaryWriterCache.get(self._checkpoint_dir)
-        self._global_step_tensor = global_step_for("CheckpointSaverHook")
+        super().begin()
         for listener in self._listeners:
             listener.begin()
 
@@ -92,15 +90,9 @@ class CheckpointSaverHook(SessionRunHook):
         self._save(session, global_step)  # a checkpoint of how it began
         self._timer.update_last_triggered_step(global_step)
 
-    def before_run(self, run_context: Any) -> Any:
-        return SessionRunArgs(self._global_step_tensor)
-
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        stale = run_values.results
-        if not self._timer.should_trigger_for_step(stale + self._steps_per_run):
-            return
-        step = run_context.session.run(self._global_step_tensor)
-        if self._timer.should_trigger_for_step(step):
+        step = self._step_if(self._timer.should_trigger_for_step, run_context, run_values)
+        if step is not None:
             self._timer.update_last_triggered_step(step)
             if self._save(run_context.session, step):
                 run_context.request_stop()
@@ -118,18 +110,13 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.before_save(session, step)
         self._get_saver().save(session, self._save_path, global_step=step)
-        self._summary_writer.add_session_log(
-            SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=self._save_path), step
-        )
-        should_stop = False
-        for listener in self._listeners:
-            if listener.after_save(session, step):
-                logging.info(
-                    "A CheckpointSaverListener requested that training be stopped. listener: %s",
-                    listener,
-                )
-                should_stop = True
-        return should_stop
+        saved = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
+        self._summary_writer.add_session_log(saved, step)
+        stopping = [each for each in self._listeners if each.after_save(session, step)]
+        message = "A CheckpointSaverListener requested that training be stopped. listener: %s"
+        for listener in stopping:
+            logging.info(message, listener)
+        return bool(stopping)
 
     def _get_saver(self) -> Any:
         if self._saver is not None:

@@ -9,12 +9,12 @@ from stillflow.platform import tf_logging as logging
 from stillflow.protos import Summary
 from stillflow.summary.writer import FileWriterCache as SummaryWriterCache
 from stillflow.train.global_step import get_global_step
-from stillflow.train.hook_timer import SecondOrStepTimer, global_step_for
-from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
+from stillflow.train.global_step_hook import GlobalStepHook
+from stillflow.train.hook_timer import SecondOrStepTimer
 
 
 @export("train.StepCounterHook")
-class StepCounterHook(SessionRunHook):
+class StepCounterHook(GlobalStepHook):
     """Logs, and writes to a summary, how many steps a second are made.
 
     Args:
@@ -27,6 +27,8 @@ class StepCounterHook(SessionRunHook):
       ValueError: unless exactly one of `every_n_steps` and `every_n_secs` is given.
     """
 
+    _called = "StepCounterHook"
+
     def __init__(
         self, every_n_steps: int | None = 100, every_n_secs: float | None = None,
         output_dir: Any = None, summary_writer: Any = None,
@@ -37,20 +39,12 @@ class StepCounterHook(SessionRunHook):
         self._summary_writer = summary_writer
         self._output_dir = output_dir
         self._last_global_step: Any = None
-        self._steps_per_run = 1
-
-    def _set_steps_per_run(self, steps_per_run: int) -> None:
-        self._steps_per_run = steps_per_run
 
     def begin(self) -> None:
         if self._summary_writer is None and self._output_dir:
             self._summary_writer = SummaryWriterCache.get(self._output_dir)
-        self._global_step_tensor = global_step_for("StepCounterHook")
+        super().begin()
         self._summary_tag = f"{get_global_step().op.name}/sec"
-
-    def before_run(self, run_context: Any) -> Any:
-        del run_context
-        return SessionRunArgs(self._global_step_tensor)
 
     def _log_and_record(self, elapsed_steps: Any, elapsed_time: Any, global_step: Any) -> None:
         steps_per_sec = elapsed_steps / elapsed_time
@@ -60,21 +54,18 @@ class StepCounterHook(SessionRunHook):
         logging.info("%s: %g", self._summary_tag, steps_per_sec)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        # The value read with the run may be from before its update or after it.
-        stale = run_values.results
-        if self._timer.should_trigger_for_step(stale + self._steps_per_run):
-            step = run_context.session.run(self._global_step_tensor)
-            if self._timer.should_trigger_for_step(step):
-                seconds, steps = self._timer.update_last_triggered_step(step)
-                if seconds is not None:
-                    self._log_and_record(steps, seconds, step)
-        if stale == self._last_global_step:
+        step = self._step_if(self._timer.should_trigger_for_step, run_context, run_values)
+        if step is not None:
+            seconds, steps = self._timer.update_last_triggered_step(step)
+            if seconds is not None:
+                self._log_and_record(steps, seconds, step)
+        previous, self._last_global_step = self._last_global_step, run_values.results
+        if previous == run_values.results:
             logging.log_first_n(
                 logging.WARN,
                 "It seems that global step (tf.train.get_global_step) has not been increased. "
                 "Current value (could be stable): %s vs previous value: %s. You could increase "
                 "the global step by passing tf.train.get_global_step() to "
                 "Optimizer.apply_gradients or Optimizer.minimize.",
-                5, stale, self._last_global_step,
+                5, run_values.results, previous,
             )  # fmt: skip
-        self._last_global_step = stale

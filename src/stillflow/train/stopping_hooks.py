@@ -7,12 +7,13 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
+from stillflow.train.global_step_hook import GlobalStepHook
 from stillflow.train.hook_timer import global_step_for
-from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
+from stillflow.train.session_run_hook import SessionRunHook
 
 
 @export("train.StopAtStepHook")
-class StopAtStepHook(SessionRunHook):
+class StopAtStepHook(GlobalStepHook):
     """Hook that ends training at a step.
 
     Args:
@@ -23,29 +24,22 @@ class StopAtStepHook(SessionRunHook):
       ValueError: unless exactly one is given.
     """
 
+    _called = "StopAtStepHook"
+
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
-        if num_steps is None and last_step is None:
-            raise ValueError("One of num_steps or last_step must be specified.")
-        if num_steps is not None and last_step is not None:
-            raise ValueError("Only one of num_steps or last_step can be specified.")
+        if (num_steps is None) == (last_step is None):
+            which, may = ("One", "must") if num_steps is None else ("Only one", "can")
+            raise ValueError(f"{which} of num_steps or last_step {may} be specified.")
         self._num_steps = num_steps
         self._last_step: Any = last_step
-
-    def begin(self) -> None:
-        self._global_step_tensor = global_step_for("StopAtStepHook")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         if self._last_step is None:
             self._last_step = session.run(self._global_step_tensor) + self._num_steps
 
-    def before_run(self, run_context: Any) -> Any:
-        return SessionRunArgs(self._global_step_tensor)
-
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        # The value read with the run may be from before its update: then it is read again.
-        if run_values.results + 1 < self._last_step:
-            return
-        if run_context.session.run(self._global_step_tensor) >= self._last_step:
+        last = self._last_step
+        if self._step_if(lambda step: step >= last, run_context, run_values) is not None:
             run_context.request_stop()
 
 
