@@ -11,7 +11,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.train.optimizer import Optimizer
-from stillflow.train.rule_optimizer import Step, applies_rules
+from stillflow.train.rule_optimizer import Step, applies_rules, set_hyperparameters
 
 
 @export("train.AdagradDAOptimizer")
@@ -32,6 +32,9 @@ class AdagradDAOptimizer(Optimizer):
       ValueError: if `initial_gradient_squared_accumulator_value` is not positive.
     """
 
+    _learning_rate: Any
+    _learning_rate_tensor: Any
+
     def __init__(
         self,
         learning_rate: Any,
@@ -48,23 +51,18 @@ class AdagradDAOptimizer(Optimizer):
                 f"{initial_gradient_squared_accumulator_value}"
             )
         super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._initial_gradient_squared_accumulator_value = (
-            initial_gradient_squared_accumulator_value
-        )
-        self._learning_rate_tensor: Any = None
-        self._l1_regularization_strength = l1_regularization_strength
-        self._l2_regularization_strength = l2_regularization_strength
+        set_hyperparameters(self, learning_rate=learning_rate)
+        self._initial_squares = initial_gradient_squared_accumulator_value
+        self._strengths = {"l1": l1_regularization_strength, "l2": l2_regularization_strength}
         self._global_step = global_step
         self._global_step_on_worker: Any = None
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        squares = self._initial_gradient_squared_accumulator_value
         for var in var_list:
             shape, dtype = var.get_shape(), var.dtype.base_dtype
             with get_default_graph().colocate_with(var):
                 zero = constant(0.0, shape=shape, dtype=dtype)
-                positive = constant(squares, shape=shape, dtype=dtype)
+                positive = constant(self._initial_squares, shape=shape, dtype=dtype)
             self._get_or_make_slot(var, zero, "gradient_accumulator", self._name)
             self._get_or_make_slot(var, positive, "gradient_squared_accumulator", self._name)
 
@@ -80,10 +78,5 @@ class AdagradDAOptimizer(Optimizer):
         return Step(
             "AdagradDA",
             ("gradient_accumulator", "gradient_squared_accumulator"),
-            {
-                "lr": self._learning_rate_tensor,
-                "l1": self._l1_regularization_strength,
-                "l2": self._l2_regularization_strength,
-                "global_step": global_step,
-            },
+            {"lr": self._learning_rate_tensor, "global_step": global_step, **self._strengths},
         )

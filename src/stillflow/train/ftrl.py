@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
 from stillflow.train.optimizer import Optimizer
-from stillflow.train.rule_optimizer import Step, applies_rules
+from stillflow.train.rule_optimizer import Step, applies_rules, scalars_of, set_hyperparameters
 
 
 @export("train.FtrlOptimizer")
@@ -34,6 +34,9 @@ class FtrlOptimizer(Optimizer):
       ValueError: if an argument is out of its range.
     """
 
+    _initial_accumulator_value: float
+    _l2_shrinkage_regularization_strength: float
+
     def __init__(
         self,
         learning_rate: Any,
@@ -52,36 +55,30 @@ class FtrlOptimizer(Optimizer):
             raise ValueError(
                 f"learning_rate_power {learning_rate_power:f} needs to be negative or zero"
             )
-        for argument, value in (
-            ("initial_accumulator_value", initial_accumulator_value),
-            ("l1_regularization_strength", l1_regularization_strength),
-            ("l2_regularization_strength", l2_regularization_strength),
-            ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
-        ):
+        not_negative = {
+            "initial_accumulator_value": initial_accumulator_value,
+            "l1_regularization_strength": l1_regularization_strength,
+            "l2_regularization_strength": l2_regularization_strength,
+            "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
+        }
+        for argument, value in not_negative.items():
             if value < 0.0:
                 raise ValueError(f"{argument} {value:f} needs to be positive or zero")
-        self._learning_rate = learning_rate
-        self._learning_rate_power = learning_rate_power
-        self._initial_accumulator_value = initial_accumulator_value
-        self._l1_regularization_strength = l1_regularization_strength
-        self._l2_regularization_strength = l2_regularization_strength
-        self._l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
-        self._learning_rate_tensor: Any = None
-        self._learning_rate_power_tensor: Any = None
-        self._l1_regularization_strength_tensor: Any = None
-        self._l2_regularization_strength_tensor: Any = None
-        self._l2_shrinkage_regularization_strength_tensor: Any = None
+        set_hyperparameters(
+            self, learning_rate=learning_rate, learning_rate_power=learning_rate_power,
+            **not_negative,
+        )  # fmt: skip
         self._accum_name = accum_name
         self._linear_name = linear_name
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
+        start, graph = self._initial_accumulator_value, get_default_graph()
+        accum, linear = (given or self._name for given in (self._accum_name, self._linear_name))
         for var in var_list:
-            with get_default_graph().colocate_with(var):
-                initial = constant(
-                    self._initial_accumulator_value, dtype=var.dtype, shape=var.get_shape()
-                )
-                self._get_or_make_slot(var, initial, "accum", self._accum_name or self._name)
-                self._zeros_slot(var, "linear", self._linear_name or self._name)
+            with graph.colocate_with(var):
+                filled = constant(start, var.dtype, var.get_shape())
+                self._get_or_make_slot(var, filled, "accum", accum)
+                self._zeros_slot(var, "linear", linear)
 
     def _prepare(self) -> None:
         for parameter in (
@@ -95,13 +92,13 @@ class FtrlOptimizer(Optimizer):
             setattr(self, f"_{parameter}_tensor", tensor)
 
     def _step(self, var: Any) -> Step:
-        scalars = {
-            "lr": self._learning_rate_tensor,
-            "l1": self._l1_regularization_strength_tensor,
-            "l2": self._l2_regularization_strength_tensor,
-            "lr_power": self._learning_rate_power_tensor,
+        names = {
+            "lr": "learning_rate",
+            "l1": "l1_regularization_strength",
+            "l2": "l2_regularization_strength",
+            "lr_power": "learning_rate_power",
         }
-        if self._l2_shrinkage_regularization_strength <= 0.0:
-            return Step("Ftrl", ("accum", "linear"), scalars)
-        scalars["l2_shrinkage"] = self._l2_shrinkage_regularization_strength_tensor
-        return Step("FtrlV2", ("accum", "linear"), scalars)
+        rule = "Ftrl"
+        if self._l2_shrinkage_regularization_strength > 0.0:
+            rule, names["l2_shrinkage"] = "FtrlV2", "l2_shrinkage_regularization_strength"
+        return Step(rule, ("accum", "linear"), scalars_of(self, **names))

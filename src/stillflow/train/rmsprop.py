@@ -8,8 +8,11 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.train.optimizer import Optimizer
-from stillflow.train.rule_optimizer import Step, applies_rules
+from stillflow.train.rule_optimizer import Step, applies_rules, scalars_of, set_hyperparameters
 from stillflow.variables.initializers import Ones
+
+# The arguments of the training ops, and the hyperparameters that they get.
+_ARGUMENTS = {"lr": "learning_rate", "rho": "decay", "momentum": "momentum", "epsilon": "epsilon"}
 
 
 @export("train.RMSPropOptimizer")
@@ -39,15 +42,10 @@ class RMSPropOptimizer(Optimizer):
         name: str = "RMSProp",
     ) -> None:
         super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._decay = decay
-        self._momentum = momentum
-        self._epsilon = epsilon
+        set_hyperparameters(
+            self, learning_rate=learning_rate, decay=decay, momentum=momentum, epsilon=epsilon
+        )
         self._centered = centered
-        self._learning_rate_tensor: Any = None
-        self._decay_tensor: Any = None
-        self._momentum_tensor: Any = None
-        self._epsilon_tensor: Any = None
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
@@ -59,25 +57,12 @@ class RMSPropOptimizer(Optimizer):
             self._zeros_slot(var, "momentum", self._name)
 
     def _prepare(self) -> None:
-        (
-            self._learning_rate_tensor,
-            self._decay_tensor,
-            self._momentum_tensor,
-            self._epsilon_tensor,
-        ) = self._tensors(
-            learning_rate=self._learning_rate,
-            decay=self._decay,
-            momentum=self._momentum,
-            epsilon=self._epsilon,
-        )
+        given = {name: getattr(self, f"_{name}") for name in _ARGUMENTS.values()}
+        for name, tensor in zip(given, self._tensors(**given), strict=True):
+            setattr(self, f"_{name}_tensor", tensor)
 
     def _step(self, var: Any) -> Step:
-        scalars = {
-            "lr": self._learning_rate_tensor,
-            "rho": self._decay_tensor,
-            "momentum": self._momentum_tensor,
-            "epsilon": self._epsilon_tensor,
-        }
+        scalars = scalars_of(self, **_ARGUMENTS)
         if self._centered:
             return Step("CenteredRMSProp", ("mg", "rms", "momentum"), scalars)
         return Step("RMSProp", ("rms", "momentum"), scalars)

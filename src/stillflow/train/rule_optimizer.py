@@ -48,6 +48,17 @@ def applies_rules(cls: _Class) -> _Class:
     return cls
 
 
+def set_hyperparameters(optimizer: Optimizer, **values: Any) -> None:
+    """Store hyperparameters as `_NAME`, and None for now as their tensors, `_NAME_tensor`."""
+    for name, value in values.items():
+        vars(optimizer).update({f"_{name}": value, f"_{name}_tensor": None})
+
+
+def scalars_of(optimizer: Optimizer, **names: str) -> dict[str, Any]:
+    """Return the tensors of hyperparameters by the arguments of the training op they go to."""
+    return {argument: getattr(optimizer, f"_{name}_tensor") for argument, name in names.items()}
+
+
 def _update(
     optimizer: Any, kind: str, var: Any, dtype: DType, grad: Tensor, indices: Any = None
 ) -> Any:
