@@ -51,6 +51,11 @@ def _as_lists(tensors_list: Any) -> Any:
     return [as_list(tensors) for tensors in tensors_list]
 
 
+def summarize_fullness(name: str, queue: QueueBase, capacity: int) -> None:
+    """Add a summary of the share of a queue's capacity that is used."""
+    scalar(name, cast(queue.size(), dtypes.float32) * (1.0 / capacity))
+
+
 def as_given(given: Any, taken: Any) -> Any:
     """Return the dequeued components, in a dictionary if they were given in one."""
     if not isinstance(given, dict):
@@ -166,8 +171,7 @@ class Batches:
     def _summarize(self, queue: QueueBase) -> None:
         """Add a summary of the queue's fullness."""
         if self.reserved is None:
-            full = cast(queue.size(), dtypes.float32) * (1.0 / self.capacity)
-            scalar(f"fraction_of_{self.capacity}_full", full)
+            summarize_fullness(f"fraction_of_{self.capacity}_full", queue, self.capacity)
             return
         room = self.capacity - self.reserved
         over = maximum(0, queue.size() - self.reserved)

@@ -42,8 +42,8 @@ def generate_checkpoint_state_proto(
     Raises:
       ValueError: If there are not as many times as paths.
     """
-    paths = all_model_checkpoint_paths if all_model_checkpoint_paths is not None else []
-    if not paths or paths[-1] != model_checkpoint_path:
+    paths = [] if all_model_checkpoint_paths is None else all_model_checkpoint_paths
+    if paths[-1:] != [model_checkpoint_path]:
         logging.info(
             "%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path
         )
@@ -54,14 +54,14 @@ def generate_checkpoint_state_proto(
             "Checkpoint timestamps, if provided, must match checkpoint paths (got paths "
             f"{paths} and timestamps {times})"
         )
-    if not os.path.isabs(save_dir):
-        if not os.path.isabs(model_checkpoint_path):
-            model_checkpoint_path = os.path.relpath(model_checkpoint_path, save_dir)
-        for place, path in enumerate(paths):
-            if not os.path.isabs(path):
-                paths[place] = os.path.relpath(path, save_dir)
+
+    def written(path: str) -> str:
+        is_as_given = os.path.isabs(save_dir) or os.path.isabs(path)
+        return path if is_as_given else os.path.relpath(path, save_dir)
+
+    paths[:] = [written(path) for path in paths]  # the caller's list, as in TensorFlow
     return CheckpointState(
-        model_checkpoint_path=model_checkpoint_path,
+        model_checkpoint_path=written(model_checkpoint_path),
         all_model_checkpoint_paths=paths,
         all_model_checkpoint_timestamps=times,
         last_preserved_timestamp=last_preserved_timestamp,

@@ -134,19 +134,15 @@ def checkpoints_iterator(
       timeout: How many seconds to wait for one at most.
       timeout_fn: Asked when that time is over; True ends the iteration, else it goes on.
     """
-    path = None
+    last = None
     while True:
-        new_path = wait_for_new_checkpoint(checkpoint_dir, path, timeout=timeout)
-        if new_path is None:
-            if not timeout_fn:
-                logging.info("Timed-out waiting for a checkpoint.")
-                return
-            if timeout_fn():
-                return
-            continue
-        start = time.time()
-        path = new_path
-        yield path
-        rest = start + min_interval_secs - time.time()
-        if rest > 0:
-            time.sleep(rest)
+        found = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
+        if found is not None:
+            next_look = time.time() + min_interval_secs
+            yield (last := found)
+            time.sleep(max(0, next_look - time.time()))
+        elif not timeout_fn:
+            logging.info("Timed-out waiting for a checkpoint.")
+            break
+        elif timeout_fn():
+            break

@@ -118,19 +118,18 @@ def _set_initial_value(variable: Any, file: str, name: str) -> None:
     Raises:
       ValueError: If the parts are not of one variable.
     """
-    if not isinstance(variable, (list, tuple)):
-        set_checkpoint_initializer(variable, file, name, "")
-        return
-    whole = None
-    for part in variable:
-        info = part._save_slice_info
-        if whole is None:
-            whole = info.full_name
-        elif whole != info.full_name:
-            raise ValueError(
-                f"Slices must all be from the same tensor: {whole} != {info.full_name}"
-            )
-        set_checkpoint_initializer(part, file, name, info.spec)
+    pieces = [(variable, "")]
+    if isinstance(variable, (list, tuple)):
+        infos = [part._save_slice_info for part in variable]
+        whole = infos[0].full_name if infos else None
+        for info in infos:
+            if info.full_name != whole:
+                raise ValueError(
+                    f"Slices must all be from the same tensor: {whole} != {info.full_name}"
+                )
+        pieces = [(part, info.spec) for part, info in zip(variable, infos, strict=True)]
+    for piece, spec in pieces:
+        set_checkpoint_initializer(piece, file, name, spec)
 
 
 def set_checkpoint_initializer(

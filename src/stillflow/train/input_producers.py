@@ -12,18 +12,17 @@ from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
 from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import shape, size
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.identity_and_group import identity
 from stillflow.ops.debugging.asserts import Assert
-from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import greater
 from stillflow.ops.queues.classes import FIFOQueue
 from stillflow.ops.random.shuffle import random_shuffle
-from stillflow.ops.summary.numbers import scalar
-from stillflow.train.batching import NO_QUEUES
+from stillflow.train.batching import NO_QUEUES, summarize_fullness
 from stillflow.train.queue_runner import QueueRunner, add_queue_runner
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.base import Variable
@@ -62,6 +61,15 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
             return identity(tensor, name=scope)
 
 
+def _row_shape(rows: Tensor, given: Any) -> TensorShape:
+    shape_of_row = rows.shape[1:].merge_with(given)
+    if shape_of_row.is_fully_defined():
+        return shape_of_row
+    raise ValueError(
+        "Either `input_tensor` must have a fully defined shape or `element_shape` must be specified"
+    )
+
+
 @export("train.input_producer")
 @deprecated(
     None,
@@ -95,24 +103,18 @@ def input_producer(
         raise RuntimeError(NO_QUEUES)
     with name_scope(name, "input_producer", [input_tensor]):
         rows = convert_to_tensor(input_tensor, name="input_tensor")
-        row_shape = rows.shape[1:].merge_with(element_shape)
-        if not row_shape.is_fully_defined():
-            raise ValueError(
-                "Either `input_tensor` must have a fully defined shape or `element_shape` must "
-                "be specified"
-            )
-        if shuffle:
-            rows = random_shuffle(rows, seed=seed)
-        rows = limit_epochs(rows, num_epochs)
+        shapes = [_row_shape(rows, element_shape)]
+        ordered = random_shuffle(rows, seed=seed) if shuffle else rows
+        repeated = limit_epochs(ordered, num_epochs)
         queue = FIFOQueue(
-            capacity=capacity, dtypes=[rows.dtype.base_dtype], shapes=[row_shape],
-            shared_name=shared_name, name=name,  # type: ignore[arg-type]
+            capacity, [rows.dtype.base_dtype], shapes, shared_name=shared_name,
+            name=name,  # type: ignore[arg-type]
         )  # fmt: skip
-        enqueue = queue.enqueue_many([rows])
-        add_queue_runner(QueueRunner(queue, [enqueue], cancel_op=cancel_op))
+        runner = QueueRunner(queue, [queue.enqueue_many([repeated])], cancel_op=cancel_op)
+        add_queue_runner(runner)
         if summary_name is not None:
-            scalar(summary_name, cast(queue.size(), dtypes.float32) * (1.0 / capacity))
-        return queue
+            summarize_fullness(summary_name, queue, capacity)
+    return queue
 
 
 @export("train.string_input_producer")

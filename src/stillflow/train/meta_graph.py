@@ -66,23 +66,11 @@ def export_meta_graph(
     Raises:
       RuntimeError: If operations run eagerly and no graph is given.
     """
-    if executing_eagerly() and not (graph_def is not None and graph is not None):
+    options = {**locals(), **kwargs}
+    del options["kwargs"]
+    if executing_eagerly() and (graph_def is None or graph is None):
         raise RuntimeError(_NOT_EAGERLY)
-    return export_scoped_meta_graph(
-        filename=filename,
-        meta_info_def=meta_info_def,
-        graph_def=graph_def,
-        saver_def=saver_def,
-        collection_list=collection_list,
-        as_text=as_text,
-        graph=graph,
-        export_scope=export_scope,
-        clear_devices=clear_devices,
-        clear_extraneous_savers=clear_extraneous_savers,
-        strip_default_attrs=strip_default_attrs,
-        save_debug_info=save_debug_info,
-        **kwargs,
-    )[0]
+    return export_scoped_meta_graph(**options)[0]
 
 
 @export("train.import_meta_graph")
@@ -360,12 +348,11 @@ def copy_scoped_meta_graph(
     Raises:
       ValueError: If it is the same scope of the same graph.
     """
-    from_graph = from_graph or get_default_graph()
-    to_graph = to_graph or get_default_graph()
-    if from_graph == to_graph and from_scope == to_scope:
+    source, target = (graph or get_default_graph() for graph in (from_graph, to_graph))
+    if (source, from_scope) == (target, to_scope):
         raise ValueError(
             "'from_scope' and 'to_scope' need to be different when performing copy in the same "
             "graph."
         )
-    message, _ = export_scoped_meta_graph(export_scope=from_scope, graph=from_graph)
-    return import_scoped_meta_graph(message, graph=to_graph, import_scope=to_scope)
+    exported = export_scoped_meta_graph(export_scope=from_scope, graph=source)[0]
+    return import_scoped_meta_graph(exported, graph=target, import_scope=to_scope)

@@ -190,36 +190,48 @@ class ExponentialMovingAverage:
         Raises:
           TypeError: if one is not of a floating type.
         """
-        var_list = trainable_variables() if var_list is None else var_list
+        variables = trainable_variables() if var_list is None else var_list
+        fresh = [var for var in variables if self._adds_average(var)]
         debiased = set()
-        for var in var_list:
-            if var.dtype.base_dtype not in _FLOATS:
-                raise TypeError(f"The variables must be half, float, or double: {var.name}")
-            if var.experimental_ref() not in self._averages:
-                average = self._make_average(var)
-                self._averages[var.experimental_ref()] = average
-                if self._zero_debias and not isinstance(var, VariableV2):
-                    debiased.add(average.experimental_ref())
+        if self._zero_debias:
+            debiased = {v.experimental_ref() for v in fresh if not isinstance(v, VariableV2)}
         with name_scope(self.name) as scope:
-            decay = convert_to_tensor(self._decay, name="decay")
-            if self._num_updates is not None:
-                updates = cast(self._num_updates, dtypes.float32, name="num_updates")
-                decay = minimum(decay, (1.0 + updates) / (10.0 + updates))
-            ops = []
-            for var in var_list:
-                average = self._averages[var.experimental_ref()]
-                zero_debias = average.experimental_ref() in debiased
-                ops.append(assign_moving_average(average, var, decay, zero_debias))
-            return group(*ops, name=scope)
+            decay = self._current_decay()
+            return group(
+                *(
+                    assign_moving_average(
+                        self.average(var), var, decay, var.experimental_ref() in debiased
+                    )
+                    for var in variables
+                ),
+                name=scope,
+            )
 
-    def _make_average(self, var: Any) -> Any:
+    def _current_decay(self) -> Tensor:
+        """Return the decay, which is smaller while the counter of updates is small."""
+        decay = convert_to_tensor(self._decay, name="decay")
+        if self._num_updates is None:
+            return decay
+        updates: Any = cast(self._num_updates, dtypes.float32, name="num_updates")
+        return minimum(decay, (1.0 + updates) / (10.0 + updates))
+
+    def _adds_average(self, var: Any) -> bool:
+        """Make the average of a variable or tensor; False if there is one."""
+        if var.dtype.base_dtype not in _FLOATS:
+            raise TypeError(f"The variables must be half, float, or double: {var.name}")
+        if self.average(var) is not None:
+            return False
         with init_scope():
             if isinstance(var, VariableV2):
                 average = slot_creator.create_slot(var, var.initialized_value(), self.name)
                 get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
-                return average
-            is_state = var.op.type in ("Variable", "VariableV2", "VarHandleOp")
-            return slot_creator.create_zeros_slot(var, self.name, colocate_with_primary=is_state)
+            else:
+                is_state = var.op.type in ("Variable", "VariableV2", "VarHandleOp")
+                average = slot_creator.create_zeros_slot(
+                    var, self.name, colocate_with_primary=is_state
+                )
+        self._averages[var.experimental_ref()] = average
+        return True
 
     def average(self, var: Any) -> Any:
         """Return the variable that keeps the average of `var`; None if `apply` did not get it."""

@@ -114,19 +114,15 @@ class ResourceVariableSaveable(SaveableObject):
     """A resource variable, or the tensor that reads one."""
 
     def __init__(self, var: Any, slice_spec: Any, name: str) -> None:
-        self._var_device = var.device
-        self._var_shape = var.shape
-        if isinstance(var, Tensor):
-            self.handle_op = var.op.inputs[0]
-            tensor: Any = var
-        elif is_resource_variable(var):
-            self.handle_op = var.handle
-            tensor = _reader(var)
-        else:
+        is_read = isinstance(var, Tensor)
+        if not is_read and not is_resource_variable(var):
             raise ValueError(
                 f"Saveable is neither a resource variable nor a read operation. Got: {var!r}"
             )
-        spec = SaveSpec(tensor, slice_spec, name, dtype=var.dtype, device=var.device)
+        value: Any = var if is_read else _reader(var)
+        self.handle_op = var.op.inputs[0] if is_read else var.handle
+        self._var_device, self._var_shape = var.device, var.shape
+        spec = SaveSpec(value, slice_spec, name, dtype=var.dtype, device=var.device)
         super().__init__(var, [spec], name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
@@ -313,16 +309,16 @@ def validate_and_slice_inputs(names_to_saveables: Any) -> list[SaveableObject]:
       TypeError: If something cannot be saved.
       ValueError: If something is to be saved twice.
     """
-    if not isinstance(names_to_saveables, dict):
-        names_to_saveables = op_list_to_dict(names_to_saveables)
-    saveables: list[SaveableObject] = []
-    seen: set[int] = set()
-    for name, op in sorted(names_to_saveables.items(), key=lambda item: item[0]):
-        for saveable in saveable_objects_for_op(op, name):
-            if id(saveable.op) in seen:
+    named = names_to_saveables
+    if not isinstance(named, dict):
+        named = op_list_to_dict(named)
+    saveables: dict[int, SaveableObject] = {}
+    for name in sorted(named):
+        for saveable in saveable_objects_for_op(named[name], name):
+            key = id(saveable.op)
+            if key in saveables:
                 raise ValueError(
                     f"The same saveable will be restored with two names: {saveable.name}"
                 )
-            saveables.append(saveable)
-            seen.add(id(saveable.op))
-    return saveables
+            saveables[key] = saveable
+    return list(saveables.values())

@@ -141,14 +141,15 @@ def store_sparse_join(
     Raises:
       ValueError: if the lists differ in what is sparse.
     """
-    first, infos = store_sparse(lists[0], enqueue_many, keep)
-    stored = [first]
-    for tensors in lists[1:]:
-        more, others = store_sparse(tensors, enqueue_many, keep, [info.map_op for info in infos])
-        if infos != others:
+    stored: list[list[Any]] = []
+    infos: list[SparseMetaData] = []
+    for tensors in lists:
+        made, found = store_sparse(tensors, enqueue_many, keep, [info.map_op for info in infos])
+        if stored and infos != found:
             raise ValueError(f"Inconsistent SparseTensors list: {lists[0]} vs. {tensors}")
-        infos = [info.merge_with(other) for info, other in zip(infos, others, strict=True)]
-        stored.append(more)
+        pairs = zip(infos or found, found, strict=True)
+        infos = [info.merge_with(other) for info, other in pairs]
+        stored.append(made)
     return stored, infos
 
 
