@@ -104,16 +104,9 @@ def nearest_neighbors_samples() -> Iterator[Any]:
 
 
 def nearest_neighbors(points: Any, centers: Any, k: Any, name: str | None = None) -> Any:
-    """Return the nearest centers of each point, by squared distance.
+    """Return the `k` nearest centers of each point by squared distance; all if there are fewer.
 
-    Args:
-      points: [n, width].
-      centers: [m, width].
-      k: how many; all if there are fewer.
-      name: of the operation.
-
-    Returns:
-      Their numbers, int64 [n, k], and distances, float [n, k], in order.
+    Points are [n, width], centers [m, width]; results their numbers, int64, and distances, [n, k].
     """
     return nearest_neighbors_op(points, centers, k, name=name)
 
@@ -190,17 +183,9 @@ def kmeans_plus_plus_initialization_samples() -> Iterator[Any]:
 def kmeans_plus_plus_initialization(
     points: Any, num_to_sample: Any, seed: Any, num_retries_per_sample: Any, name: str | None = None
 ) -> Any:
-    """Points far from each other, to begin with as centers.
+    """Return points far from each other, [num_to_sample, width], to begin with as centers.
 
-    Args:
-      points: [n, width].
-      num_to_sample: how many.
-      seed: of the draws.
-      num_retries_per_sample: number of redraws of each; chosen from their number if below zero.
-      name: of the operation.
-
-    Returns:
-      [num_to_sample, width].
+    Each is drawn again `num_retries_per_sample` times; below zero, their number decides.
     """
     return kmeans_plus_plus_initialization_op(
         points, num_to_sample, seed, num_retries_per_sample, name=name
@@ -240,14 +225,5 @@ def kmc2_chain_initialization_samples() -> Iterator[Any]:
 
 
 def kmc2_chain_initialization(distances: Any, seed: Any, name: str | None = None) -> Any:
-    """Return a point drawn by its distance, walking through all of them.
-
-    Args:
-      distances: [n], from the nearest center.
-      seed: of the draws.
-      name: of the operation.
-
-    Returns:
-      Its number.
-    """
+    """Return the number of a point, drawn by its distance [n] from the nearest center."""
     return kmc2_chain_initialization_op(distances, seed, name=name)

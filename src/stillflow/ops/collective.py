@@ -67,19 +67,11 @@ def all_reduce(
     t: Tensor, group_size: int, group_key: int, instance_key: int, merge_op: str, final_op: str,
     subdiv_offsets: Sequence[int] = (0,), communication_hint: str = "auto",
 ) -> Tensor:  # fmt: skip
-    """Put the tensors of a group together, on each of their devices.
+    """Reduce the tensors of a group of `group_size` devices, on each of them.
 
-    Args:
-      t: a tensor on a device by name.
-      group_size: how many tensors there are.
-      group_key: tells groups of devices apart.
-      instance_key: tells what such a group does one time from other times.
-      merge_op: "Add" or "Mul".
-      final_op: "Id", or "Div" to divide by the size of the group.
-      subdiv_offsets, communication_hint: how TensorFlow is to do it.
-
-    Raises:
-      ValueError: if the tensor is on no device, or alone.
+    `group_key` tells groups apart, `instance_key` one time from others. `merge_op` is "Add" or
+    "Mul", `final_op` "Id", or "Div" by the size; the last two arguments tell TensorFlow how to do
+    it. ValueError if the tensor is on no device, or alone.
     """
     _check(t, group_size, "all_reduce")
     return collective_reduce_op(
@@ -92,17 +84,9 @@ def all_reduce(
 def all_gather(
     t: Tensor, group_size: int, group_key: int, instance_key: int, communication_hint: str = "auto"
 ) -> Tensor:
-    """Put the tensors of a group one after the other; see `all_reduce`.
+    """Concatenate the rows of a group's tensors in the order of their devices; see `all_reduce`.
 
-    Args:
-      t: a tensor on a device by name, of rank 1 at least; all of the group are of one shape.
-      group_size, group_key, instance_key, communication_hint: as in `all_reduce`.
-
-    Returns:
-      A tensor with the rows of all, in the order of their devices.
-
-    Raises:
-      ValueError: if the tensor is on no device, alone, or a scalar.
+    They are of one shape. ValueError if one is on no device, alone, or a scalar.
     """
     _check(t, group_size, "all_gather")
     return collective_gather_op(
@@ -115,17 +99,7 @@ def broadcast_send(
     t: Tensor, shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int,
     communication_hint: str = "auto",
 ) -> Tensor:  # fmt: skip
-    """Send a tensor to the other members of a group; see `all_reduce`.
-
-    Args:
-      t: a tensor on a device by name.
-      shape, dtype: its shape and type.
-      group_size: how many there are, this one included.
-      group_key, instance_key, communication_hint: as in `all_reduce`.
-
-    Raises:
-      ValueError: if the tensor is on no device, alone, or of something else.
-    """
+    """Send a tensor to the other members of a group; see `all_reduce`."""
     _check(t, group_size, "broadcast_send")
     if t.shape != shape:
         raise ValueError("Shape of broadcast_send tensor not equal to delcared shape")
@@ -141,11 +115,7 @@ def broadcast_recv(
     shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int,
     communication_hint: str = "auto",
 ) -> Tensor:  # fmt: skip
-    """Return the tensor that one of a group gives to the others; see `broadcast_send`.
-
-    Raises:
-      ValueError: if there is nobody else in the group.
-    """
+    """Return the tensor that one of a group gives to the others; see `broadcast_send`."""
     _check(None, group_size, "broadcast_send")
     return collective_bcast_recv_op(
         shape=shape, T=dtype, group_size=group_size, group_key=group_key,

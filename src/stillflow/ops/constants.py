@@ -241,12 +241,7 @@ def scalar(value: Any, dtype: Any, name: str = "Const") -> Tensor:
 
 
 def shape_as_tensor(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Return a static shape as a constant: int32, or int64 if a size needs it.
-
-    Raises:
-      TypeError: if `dtype` is not one of these types.
-      ValueError: if the shape is not fully known or does not fit `dtype`.
-    """
+    """Return a static shape as a constant: int32, or int64 if a size needs it."""
     dims = as_shape(shape)._dims
     if dims is None or None in dims:
         raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {shape}")

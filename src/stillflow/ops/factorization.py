@@ -152,20 +152,10 @@ def wals_compute_partial_lhs_and_rhs(
 ) -> Any:  # fmt: skip
     """Return sums over each row's observed entries, for the normal equations of WALS.
 
-    Args:
-      factors: float [m, k], those of columns.
-      factor_weights: float [m], empty with `entry_weights`.
-      unobserved_weights: a float scalar.
-      input_weights: float [rows], empty with `entry_weights`.
-      input_indices: int64 [entries, 2], row and column.
-      input_values: float [entries].
-      entry_weights: float [entries], instead of products of weights of rows and columns; or empty.
-      input_block_size: how many rows there are.
-      input_is_transpose: whether the indices say column and row instead.
-      name: of the operation.
-
-    Returns:
-      float [rows, k, k], the weighted sums of factors times themselves, and float [rows, k].
+    Shapes: factors [m, k], those of columns; factor weights [m] and input weights [rows], both
+    empty with `entry_weights` [entries], which stand for products of the two; values [entries],
+    indices int64 [entries, 2], row and column, or the other way round. Returns float [rows, k, k],
+    the weighted sums of factors times themselves, and float [rows, k].
     """
     return wals_compute_partial_lhs_and_rhs_op(
         factors, factor_weights, unobserved_weights, input_weights, input_indices, input_values,
@@ -227,17 +217,5 @@ def masked_matmul_samples() -> Iterator[Any]:
 def masked_matmul(
     a: Any, b: Any, mask_indices: Any, transpose_a: Any, transpose_b: Any, name: str | None = None
 ) -> Any:
-    """Return the product of two matrices at some places only.
-
-    Args:
-      a: float, a matrix.
-      b: float, a matrix.
-      mask_indices: int64 [n, 2], the places.
-      transpose_a: a bool scalar.
-      transpose_b: a bool scalar.
-      name: of the operation.
-
-    Returns:
-      float [n].
-    """
+    """Return the product of two float matrices at the places `mask_indices` [n, 2] only, [n]."""
     return masked_matmul_op(a, b, mask_indices, transpose_a, transpose_b, name=name)

@@ -12,14 +12,7 @@ Check = Callable[[Node], None]
 
 
 def checked_rank(node: Node, index: int, rank: int, running: str) -> tuple[Dim, ...]:
-    """Return the dims of an input that must have the given rank.
-
-    Args:
-      running: what TF says of another rank when the graph runs, before the input's shape.
-
-    Raises:
-      ValueError: if the input has another rank.
-    """
+    """Return an input's dims; ValueError of another rank, of which kernels say `running`."""
     shape = node.dims(index)
     if node.planning and shape is not None and len(shape) != rank:
         raise ValueError(f"{running}{dims.to_string(shape)}")
@@ -29,10 +22,8 @@ def checked_rank(node: Node, index: int, rank: int, running: str) -> tuple[Dim, 
 def kernel_ranks(*wanted: tuple[int, int, str], least: bool = False) -> Check:
     """Return a check of ranks that only kernels look at, one after the other, in words of theirs.
 
-    Args:
-      wanted: position of an input, its rank, and what is said of other ranks, where `{}` stands
-        for the input's shape.
-      least: whether higher ranks will do as well.
+    `wanted` are positions of inputs, their ranks, and words for other ranks, with `{}` for the
+    shape; with `least` higher ranks will do as well.
     """
 
     def check(node: Node) -> None:
@@ -47,11 +38,7 @@ def kernel_ranks(*wanted: tuple[int, int, str], least: bool = False) -> Check:
 
 
 def kernel_windows(length: int, **fields: str) -> Check:
-    """Return a check of lists of numbers for all dimensions, which nothing looks at but kernels.
-
-    Args:
-      fields: attributes, and what kernels call them.
-    """
+    """Return a check that kernels alone make: of the lengths of attributes, by kernels' names."""
 
     def check(node: Node) -> None:
         for name, called in fields.items():

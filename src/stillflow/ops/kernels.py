@@ -70,10 +70,7 @@ def copied(value: Any) -> Any:
 def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
     """Make a torch function that only moves elements work for all types.
 
-    Args:
-      dtype: the type of the first `count` arguments and of the result.
-      function: takes tensors first; gives one tensor or a tuple of them.
-      count: how many arguments hold elements.
+    The first `count` arguments, and the result or results, are of the type `dtype`.
     """
     signed = _SIGNED.get(dtype.base_dtype)
     if signed is None:

@@ -24,14 +24,7 @@ MOST_DIMENSIONS = 254  # of TF's shapes
 def require_possible(dims: Sequence[int], dtype: DType, *, touched: bool = True) -> None:
     """Raise for a result that has too many dimensions, or more elements than memory holds.
 
-    Args:
-      dims: of the result.
-      dtype: of its elements.
-      touched: False where it may share the memory of something else.
-
-    Raises:
-      ValueError: if it has more dimensions, or elements, than any tensor can.
-      ResourceExhaustedError: if the machine cannot hold it.
+    ValueError or ResourceExhaustedError; `touched` is False if it may share other memory.
     """
     if len(dims) > MOST_DIMENSIONS:
         raise ValueError(
@@ -51,28 +44,16 @@ def machine_memory() -> int:
 
 
 def require_objects(count: int, size: int, what: str) -> None:
-    """Raise ResourceExhaustedError for more objects than the machine's memory holds.
-
-    Args:
-      count: how many.
-      size: bytes that each takes at least.
-      what: their name in the message.
-    """
+    """Raise ResourceExhaustedError for more objects of `size` bytes than memory holds."""
     if count * size > machine_memory():
         raise resource_exhausted(f"OOM when allocating {count} {what} of {size} bytes each")
 
 
 def require_room(dims: Sequence[int], dtype: DType, *, touched: bool = True) -> None:
-    """Raise an error for a tensor that is larger than the machine's memory.
+    """Raise ResourceExhaustedError for a tensor that is larger than the machine's memory.
 
-    Args:
-      dims: of the tensor.
-      dtype: of its elements.
-      touched: False for a tensor that is only counted, never made: a sparse one's dense form.
-
-    Raises:
-      ResourceExhaustedError: if the machine cannot hold it.
-      ValueError: if its elements cannot even be counted.
+    ValueError if its elements cannot even be counted. `touched` is False for a tensor that is only
+    counted, never made: a sparse one's dense form.
     """
     count = prod(dims)
     if count > _LARGEST:

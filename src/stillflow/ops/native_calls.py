@@ -43,10 +43,6 @@ def take_channels(images: Sequence[Any], vectors: Sequence[Any] = ()) -> bool:
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Call a native loop with torch's number of threads.
-
-    Raises:
-      MemoryError: if it says that there is none for what it notes in between.
-    """
+    """Call a native loop with torch's number of threads; MemoryError if it finds none."""
     if getattr(native.library(), name)(*arguments, torch.get_num_threads()):
         raise MemoryError(f"{name}: no memory for intermediate sums")

@@ -93,14 +93,7 @@ def _all_reduce(reduction: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def all_sum(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the sum of tensors of several GPUs, on each of them.
-
-    Args:
-      tensors: of one shape and type, each made on a device by name.
-
-    Raises:
-      ValueError: if there are none, or one is on no device.
-    """
+    """Return the sum of tensors of several GPUs, on each of them; ValueError without devices."""
     return _all_reduce("sum", tensors)
 
 
@@ -120,14 +113,7 @@ def all_max(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def reduce_sum(tensors: Sequence[Tensor]) -> Tensor:
-    """Return the sum of tensors of several GPUs, on the current device, which has one of them.
-
-    Args:
-      tensors: of one shape and type, each made on a device by name.
-
-    Raises:
-      ValueError: if there are none, one is on no device, or none is on the current one.
-    """
+    """Return the sum of tensors of several GPUs on the current device, which has one of them."""
     if not tensors:
         raise ValueError("Must pass >0 tensors to reduce operations")
     for tensor in tensors:
@@ -139,14 +125,7 @@ def reduce_sum(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def broadcast(tensor: Tensor) -> Tensor:
-    """Return a tensor of one GPU, for consumers on all of them.
-
-    Args:
-      tensor: made on a device by name.
-
-    Raises:
-      ValueError: if it is on no device.
-    """
+    """Return a tensor of one GPU, for consumers on all of them; ValueError if it is on none."""
     _check_device(tensor)
     with device(tensor.device):
         result: Tensor = nccl_broadcast_op(tensor, shape=tensor.shape)

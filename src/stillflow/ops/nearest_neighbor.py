@@ -101,13 +101,7 @@ class _Table:
 def _further(products: np.ndarray, count: int, point: int) -> Iterator[tuple[int, int]]:
     """Yield the bits that change and the table, for places after the first one of each table.
 
-    Args:
-      products: of one point with the hyperplanes [tables, hyperplanes].
-      count: of places, with the first ones.
-      point: the point's number.
-
-    Raises:
-      InternalError: if there are not as many places.
+    `products` of the point are [tables, hyperplanes]; `count` includes the first places.
     """
     tables = [_Table(number, row) for number, row in enumerate(products)]
     heap = _Heap([table.first() for table in tables])

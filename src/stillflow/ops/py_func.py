@@ -165,11 +165,7 @@ def _type_of(array: np.ndarray) -> Any:
 
 
 def _check_results(token: bytes, found: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Check a function's results against the declared types.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if their number or one of them differs.
-    """
+    """Raise InvalidArgumentError where a function's results differ from the declared types."""
     name = token.decode()
     if len(found) != len(expected):
         raise errors.invalid_argument(
@@ -189,11 +185,7 @@ def _cpp_name(dtype: Any) -> str:
 
 
 def call_python(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """Return calls a function.
-
-    Raises:
-      tf.errors.OpError: if it raises, with its traceback in the message.
-    """
+    """Call a function; what it raises becomes an OpError with its traceback in the message."""
     try:
         return function(*args)
     except Exception as error:
@@ -250,11 +242,7 @@ def eager_py_func_gradient(node: Node, *grads: Any) -> Any:
 
 
 def check_callable(func: Any) -> None:
-    """Raise an error for an object that is not callable.
-
-    Raises:
-      ValueError: if so.
-    """
+    """Raise ValueError for an object that is not callable."""
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got func of type {type(func)}")
 

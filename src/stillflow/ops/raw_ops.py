@@ -99,11 +99,7 @@ def _make(card: Card, name: str, signature: inspect.Signature) -> Callable[..., 
 
 
 def lookup(name: str) -> Callable[..., Any]:
-    """`tf.raw_ops.<name>`.
-
-    Raises:
-      AttributeError: if Stillflow has no such op.
-    """
+    """`tf.raw_ops.<name>`, or AttributeError."""
     found = _function(name, True)
     if found is None:
         raise AttributeError(f"tf.raw_ops.{name} is not supported by Stillflow yet", name=name)

@@ -163,11 +163,7 @@ def broadcast_args_shape(node: Node) -> Any:
 
 
 def broadcast_shapes(x: Sequence[int], y: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape that two shapes are broadcast to.
-
-    Raises:
-      ValueError: if they do not fit, in TF's words.
-    """
+    """Return the shape that two shapes are broadcast to; ValueError in TF's words if none is."""
     pairs = _aligned(x, y)
     if any(a not in (1, b) and b != 1 for a, b in pairs):
         raise ValueError(f"Incompatible shapes: {shape_text(x)} vs. {shape_text(y)}")
@@ -219,11 +215,7 @@ def broadcast_gradient_args_shape(node: Node) -> Any:
 
 
 def reduced_axes(x: Sequence[int], y: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Over which axes the gradient of `f(x, y)` is summed to get those of x and of y.
-
-    Raises:
-      ValueError: if the shapes cannot be broadcast.
-    """
+    """Return the axes over which the gradient of `f(x, y)` is summed for x, and for y."""
     if list(x) == list(y):
         return [], []
     broadcast_shapes(x, y)

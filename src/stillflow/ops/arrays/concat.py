@@ -99,11 +99,7 @@ def _merged(parts: list[Any], axis: int) -> Any:
 
 
 def joined_shape(parts: Sequence[Sequence[int]], axis: int) -> tuple[int, ...]:
-    """Return the shape that parts of known shapes are joined to.
-
-    Raises:
-      ValueError: with the message of TF's kernel, if they do not fit.
-    """
+    """Return the shape of a concatenation; its ValueErrors have the messages of TF's kernel."""
     first = tuple(parts[0])
     rank = len(first)
     if not -rank <= axis < rank:
@@ -228,11 +224,7 @@ def concat_offset_shape(node: Node) -> Any:
 
 
 def concat_offsets(axis: int, shapes: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the offset of each of the tensors of these shapes in the concatenated one.
-
-    Raises:
-      ValueError: if the shapes do not fit.
-    """
+    """Return each tensor's offset in the concatenated one; ValueError if shapes do not fit."""
     first = list(shapes[0])
     rank = len(first)
     position = axis + rank if axis < 0 else axis

@@ -21,17 +21,7 @@ MAX_SLICES = 16
 
 
 def concat_gradients(grad: Any, values: Sequence[Tensor], axis: Tensor) -> list[Any]:
-    """Return the gradients of the parts of a concatenation.
-
-    Args:
-      grad: the gradient of the whole, `Tensor` or `IndexedSlices`.
-      values: the parts.
-      axis: along which they were joined.
-
-    Raises:
-      ValueError: if `grad` is sparse and the axis is not known.
-      TypeError: if `grad` is neither dense nor sparse.
-    """
+    """Return the gradients of the parts; ValueError for a sparse `grad` along an unknown axis."""
     if len(values) == 1:
         return [grad]
     if isinstance(grad, Tensor):

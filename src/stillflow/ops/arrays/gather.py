@@ -189,11 +189,7 @@ def _take_safely(params: Any, indices: Any, axis: int) -> Any:
 
 
 def take(params: Any, indices: Any, axis: int) -> Any:
-    """Slices of a torch tensor at `indices` along an axis.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if an index is out of range.
-    """
+    """Return slices of a torch tensor along an axis; InvalidArgumentError if out of range."""
     if not params.is_cpu:
         return _take_safely(params, indices, axis)
     try:

@@ -85,11 +85,7 @@ def resource_gather_nd_shape(node: Node) -> Any:
 
 
 def take_tuples(params: Any, indices: Any) -> Any:
-    """Elements or slices of `params` at the tuples of indices in the last dimension.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if an index is out of range.
-    """
+    """Return slices of `params` at the index tuples in the last dimension of `indices`."""
     if indices.ndim < 1:
         raise ValueError("indices must be at least a vector")
     depth = indices.shape[-1]
@@ -200,12 +196,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
 
 
 def batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None = None) -> Tensor:
-    """`gather_nd` within each element of a batch.
-
-    Raises:
-      TypeError: if `batch_dims` is not an integer.
-      ValueError: if it is negative or too large.
-    """
+    """`gather_nd` within each element of a batch."""
     with name_scope(name, "BatchGatherND", [params, indices]):
         indices = convert_to_tensor(indices, name="indices")
         params = convert_to_tensor(params, name="params")

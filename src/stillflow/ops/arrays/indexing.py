@@ -109,17 +109,7 @@ class _Spec:
 
 
 def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
-    """`tensor[slice_spec]`.
-
-    Args:
-      tensor: a tensor.
-      slice_spec: integers, slices, ellipsis, None and integer scalars, or a Boolean mask.
-      var: the variable whose value `tensor` is, so that the slice can be assigned to.
-
-    Raises:
-      TypeError: if the index holds anything else.
-      ValueError: if it is known not to fit the tensor.
-    """
+    """Return `tensor[slice_spec]`, which can be assigned to if `tensor` is the value of `var`."""
     if (
         isinstance(slice_spec, bool)
         or (isinstance(slice_spec, Tensor) and slice_spec.dtype == dtypes.bool)

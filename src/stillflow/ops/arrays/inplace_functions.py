@@ -61,14 +61,7 @@ inplace_sub = _function("sub", inplace_sub_op, "Subtracts from", is_alias=False)
 
 
 def empty(shape: Any, dtype: Any, init: bool | None = None, name: str | None = None) -> Tensor:
-    """Return a tensor of zeros.
-
-    Args:
-      shape: its shape, a vector of int32.
-      dtype: its type.
-      init: of no effect: memory is always cleared.
-      name: of the operation.
-    """
+    """Return a tensor of zeros; `init` has no effect, since memory is always cleared."""
     return empty_op(shape, dtype=dtypes.as_dtype(dtype), init=init, name=name)
 
 

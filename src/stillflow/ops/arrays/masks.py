@@ -131,11 +131,7 @@ def sequence_mask(
 
 
 def to_integers(value: Any, name: str, dtype: Any = dtypes.int32) -> Tensor:
-    """Whole numbers as a tensor of a given type; there is a Cast in any case.
-
-    Raises:
-      TypeError: if they are of no integer type.
-    """
+    """Convert whole numbers to a tensor of the given type, by a Cast in any case."""
     from stillflow.ops.math.cast import cast_op
 
     tensor = convert_to_tensor(value, name=name, preferred_dtype=dtype)
@@ -145,16 +141,7 @@ def to_integers(value: Any, name: str, dtype: Any = dtypes.int32) -> Tensor:
 
 
 def positive_axis(axis: Any, count: int | None) -> int:
-    """Return an axis counted from the front.
-
-    Args:
-      axis: a Python int, counted from the end if negative.
-      count: how many axes there are, None if that is unknown.
-
-    Raises:
-      TypeError: if `axis` is no int.
-      ValueError: if there is no such axis.
-    """
+    """Return an axis counted from the front; `count` is the number of axes, None if unknown."""
     if not isinstance(axis, int):
         raise TypeError(f"axis must be an int; got {type(axis).__name__}")
     if count is None:

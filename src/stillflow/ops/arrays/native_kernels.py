@@ -70,14 +70,7 @@ _LONGEST = (1 << 31) - 1
 
 
 def sorted_places(keys: Any, descending: bool = False) -> Any:
-    """Return the argsort of each row; int64 like the keys.
-
-    Of equal ones the first comes first; those that are not a number are the largest.
-
-    Args:
-      keys: [..., columns], of a type that torch can sort.
-      descending: whether the largest comes first.
-    """
+    """Return the stable argsort of each row of `keys` [..., columns], int64; NaN is the largest."""
     kinds = [torch.float32, torch.float64, torch.int32, torch.int64]
     fits = keys.dtype in kinds and keys.dim() and 0 < keys.shape[-1] <= _LONGEST and keys.numel()
     if not fits or not native_calls.reach(keys):
@@ -100,14 +93,7 @@ _WAYS = ("update", "mul", "div", "min", "max")
 
 
 def change_rows(table: Any, ids: Any, data: Any, how: str) -> bool:
-    """Change rows one after the other in place; say whether it did.
-
-    Args:
-      table: [rows, columns].
-      ids: int32 or int64 [number], which rows.
-      data: of the same type, [number, columns].
-      how: as for `rows.change_rows`; "add" and "sub" are not for this loop.
-    """
+    """Change rows of `table` by `data` [n, columns] in order, in place; False if no loop fits."""
     kinds = [None, torch.float32, torch.float64, torch.int32, torch.int64]
     of_integers = how == "div" and not data.is_floating_point()  # whose zeros somebody looks for
     if how not in _WAYS or of_integers or (how != "update" and data.dtype not in kinds):
@@ -139,12 +125,10 @@ class _Along(ctypes.Structure):
 
 
 def extract(images: Any, along: Sequence[Sequence[int]]) -> Any:
-    """Patches of images [batch, height, width, channels], put into the channels.
+    """Return patches of images [batch, height, width, channels] as channels; None without loops.
 
-    Args:
-      images: of any type.
-      along: for rows and columns: the size of the images, how many patches there are, their size,
-        how far they and how far their pixels are apart, and how far the first begins outside.
+    `along` holds for rows and for columns: the size of the images, how many patches there are,
+    their size, how far they and how far their pixels are apart, how far the first begins outside.
     """
     if len(along) != 2 or not native_calls.reach(images):
         return None
@@ -162,13 +146,7 @@ def extract(images: Any, along: Sequence[Sequence[int]]) -> Any:
 
 
 def transposed(x: Any, groups: int, rows: int, columns: int, shape: Sequence[int]) -> Any:
-    """Return [groups, rows, columns, ...] as [groups, columns, rows, ...].
-
-    Args:
-      x: of as many elements, of any type.
-      groups, rows, columns: how many there are.
-      shape: of the result.
-    """
+    """Return [groups, rows, columns, ...] as [groups, columns, rows, ...]; None without loops."""
     count = groups * rows * columns
     if isinstance(x, torch.Tensor) and count and native_calls.reach(x):
         library: Any = native.library()

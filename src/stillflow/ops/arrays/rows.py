@@ -75,13 +75,9 @@ def _change_unsigned(target: Any, index: Any, updates: Any, how: str) -> None:
 
 
 def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
-    """Change rows `index` of `target` by `updates`.
+    """Change rows `index` [n] of `target` [rows, columns] in place by `updates` [n, columns] or [].
 
-    Args:
-      target: `[rows, columns]`; changed in place.
-      index: `[n]`, each in `[0, rows)`.
-      updates: `[n, columns]`, or a scalar.
-      how: "update", "add", "sub", "mul", "div", "min" or "max".
+    `how` is "update", "add", "sub", "mul", "div", "min" or "max".
     """
     if not index.numel():
         return
@@ -132,15 +128,9 @@ def slice_name(shape: Sequence[int], number: int, name: str = "indices") -> str:
 
 
 def flat_rows(indices: Any, sizes: Sequence[int], message: str) -> Any:
-    """Index tuples into the leading dimensions `sizes` as row numbers.
+    """Return the row numbers of index tuples [..., len(sizes)] into leading dimensions `sizes`.
 
-    Args:
-      indices: `[..., len(sizes)]`.
-      sizes: the dimensions indexed.
-      message: how the error goes on after the offending index.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if an index is out of range.
+    `message` follows the offending index in the InvalidArgumentError.
     """
     depth = len(sizes)
     outer = tuple(indices.shape[:-1])

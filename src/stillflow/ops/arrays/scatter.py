@@ -113,10 +113,9 @@ def check_nd_of_variable(target: Sequence[int], indices: Any, updates: Any) -> N
 
 
 def scatter_into_variable(target: Any, indices: Any, updates: Any, how: str) -> None:
-    """`scatter_into` with the messages of the kernels that change variables.
+    """`scatter_into` for variables: updates before an index that is out of range are applied.
 
-    A vector of indices holds one for each update here. Those before one that is out of range are
-    applied.
+    A vector of indices holds one for each update here. Messages are those of such kernels.
     """
     check_nd_of_variable(target.shape, indices.shape, updates.shape)
     if indices.ndim == 1:
@@ -133,12 +132,7 @@ def scatter_into_variable(target: Any, indices: Any, updates: Any, how: str) -> 
 
 
 def scatter_into(target: Any, indices: Any, updates: Any, how: str) -> None:
-    """Change slices of `target`, which must be contiguous, in place.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if an index is out of range.
-      ValueError: if the shapes do not fit.
-    """
+    """Change slices of a contiguous `target` in place; InvalidArgumentError if out of range."""
     check_nd_at_run_time(target.shape, indices.shape, updates.shape)
     _scatter(target, indices, updates, how)
 

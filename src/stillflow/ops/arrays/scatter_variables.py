@@ -74,12 +74,7 @@ def _resource_shape(check: Callable[[Node, Any], None]) -> Callable[[Node], Any]
 
 
 def scatter_rows(target: Any, indices: Any, updates: Any, how: str) -> None:
-    """Change whole rows of a variable's value, those before an index that is out of range too.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if an index is out of range.
-      ValueError: if the shapes do not fit.
-    """
+    """Change whole rows of a variable's value, those before an index that is out of range too."""
     if target.ndim < 1:
         raise ValueError(f"params must be at least 1-D, got shape {shape_text(target.shape)}")
     expected = (*indices.shape, *target.shape[1:])

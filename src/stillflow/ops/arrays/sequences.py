@@ -65,11 +65,7 @@ _MANY = 1 << 20  # elements, from where on memory is looked at
 
 
 def range_length(start: Any, limit: Any, delta: Any) -> int:
-    """Return the length of a range.
-
-    Raises:
-      ValueError: if `delta` is 0 or leads away from the limit.
-    """
+    """Return the length of a range."""
     if delta == 0:
         raise ValueError(f"Requires delta != 0: {delta}")
     if start > limit and delta > 0:

@@ -315,11 +315,7 @@ def _count(dims: tuple[Any, ...]) -> tuple[int, int]:
 
 
 def resolve_shape(source: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape that a reshape gives at run time.
-
-    Raises:
-      ValueError: with the message of TF's kernel, if the number of elements does not fit.
-    """
+    """Return the shape that a reshape gives at run time; ValueErrors are those of TF's kernel."""
     if len(wanted) > MOST_DIMENSIONS:
         require_possible(wanted, dtypes.bool, touched=False)
     unknown, result = -1, list(wanted)

@@ -66,11 +66,7 @@ def _check_same(shapes: list[Any]) -> None:
 
 
 def pack_axis(axis: int, rank: int) -> int:
-    """Return the axis along which tensors are stacked or unstacked, counted from the front.
-
-    Raises:
-      ValueError: if it is out of range.
-    """
+    """Return the axis along which tensors are stacked or unstacked, counted from the front."""
     if not -rank <= axis < rank:
         raise ValueError(f"Invalid axis: {axis}; must be in [{-rank},{rank})")
     return axis % rank
@@ -178,14 +174,7 @@ def _pack_list(values: Any, dtype: Any, name: str) -> Any:
 
 
 def autopack(values: Any, inside: Any, dtype: Any, name: str | None) -> Tensor:
-    """Nested lists as one tensor.
-
-    Args:
-      values: lists that hold tensors.
-      inside: the type of the first tensor in them.
-      dtype: the type wanted, that of the first tensor if None; others are cast.
-      name: of the operation.
-    """
+    """Pack nested lists into a tensor of `dtype`, by default of `inside`, the first tensor's."""
     if dtype is None:
         dtype = inside
     elif dtype != inside:

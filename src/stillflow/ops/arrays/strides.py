@@ -176,11 +176,7 @@ def sliced_dims(
     strides: Sequence[int],
     masks: Masks,
 ) -> Dims:
-    """Return the shape of a slice, as far as the input's shape and the bounds are known.
-
-    Raises:
-      ValueError: if the slice does not fit the shape.
-    """
+    """Return the shape of a slice, as far as the input's shape and the bounds are known."""
     entries, layout = _entries(len(dims), begin, end, strides, masks)
     known = begin is not None and end is not None
     sizes: list[int | None] = []
@@ -202,11 +198,7 @@ def resolve(
     strides: Sequence[int],
     masks: Masks,
 ) -> Resolved:
-    """Return the slice of a tensor of a fully known shape.
-
-    Raises:
-      ValueError: if the slice does not fit the shape.
-    """
+    """Return the slice of a tensor of a fully known shape."""
     entries, layout = _entries(len(dims), begin, end, strides, masks)
     parts: list[Range | None] = []
     takes: list[Any] = []

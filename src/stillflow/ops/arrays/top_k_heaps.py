@@ -22,12 +22,9 @@ def _kinds() -> list[Any]:
 
 
 def find_largest(keys: Any, count: int, in_order: bool) -> Any:
-    """Return the indices of the largest elements of each row, int64 [..., count].
+    """Return the indices of the largest elements of each row of `keys`, int64 [..., count].
 
-    Args:
-      keys: [..., columns], floating-point or integers with signs.
-      count: how many, fewer than there are columns.
-      in_order: whether the largest comes first; else they come as they lie in the heap.
+    Without `in_order` they come as they lie in the heap. There are more columns than `count`.
     """
     kind = keys.dtype if keys.is_floating_point() else torch.int64
     rows = keys.to(kind if kind in _kinds() else torch.float32).contiguous()

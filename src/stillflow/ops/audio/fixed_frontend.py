@@ -283,13 +283,9 @@ def _complex_transform(x: Array, twiddles: Array, stride: int) -> Array:
 
 
 def real_transform(x: Array) -> Array:
-    """Return the Fourier transform of real numbers, in 16 bits.
+    """Return the Fourier transform of int16 [..., size], a power of two, in 16 bits.
 
-    Args:
-      x: int16 [..., size]; the size is a power of two.
-
-    Returns:
-      int16 [..., size / 2 + 1, 2], real and imaginary parts over the size.
+    The result is int16 [..., size / 2 + 1, 2]: real and imaginary parts over the size.
     """
     half = x.shape[-1] // 2
     pairs = x.reshape(*x.shape[:-1], half, 2)

@@ -50,11 +50,7 @@ def audio_spectrogram_shape(node: Node) -> Any:
 
 
 def _check_heights(frames: int, channels: int, size: int, stride: int) -> int:
-    """Return the number of consecutive windows that end in each channel.
-
-    Raises:
-      ValueError: if more end in a later one than in the first.
-    """
+    """Return the number of consecutive windows that end in each channel."""
     height = 0 if frames < size else 1 + (frames - size) // stride
     ended = height
     for channel in range(2, channels + 1):

@@ -112,11 +112,7 @@ def batch_function_shape(node: Node) -> Any:
 
 
 def _joined(values: Sequence[Any]) -> Any:
-    """All rows as one new array.
-
-    Raises:
-      InvalidArgumentError: if the shapes of rows differ.
-    """
+    """Return all rows as one new array; InvalidArgumentError if their shapes differ."""
     first = tuple(values[0].shape)
     for index, value in enumerate(values):
         shape = tuple(value.shape)

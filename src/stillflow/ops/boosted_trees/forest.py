@@ -49,12 +49,7 @@ class Nodes(NamedTuple):
 
 
 def nodes_of(tree: Any) -> Nodes:
-    """Return the nodes of a `Tree` message.
-
-    Raises:
-      InternalError: if nodes have different numbers of values.
-      InvalidArgumentError: if a node leads nowhere.
-    """
+    """Return the nodes of a `Tree` message."""
     rows = [_row(number, node) for number, node in enumerate(tree.nodes)]
     feature, threshold, equal, left, right, leaf, values = zip(*rows, strict=True)
     width = max(map(len, values))

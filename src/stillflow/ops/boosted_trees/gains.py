@@ -13,12 +13,7 @@ _LEAST_HESSIAN = np.float32(1e-15)
 
 
 def weights_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[Any, Any]:
-    """Return the best weights of leaves with one logit each, and their gains.
-
-    Args:
-      gradients, hessians: sums, float32, of one shape.
-      l1, l2: regularization, float32.
-    """
+    """Return the best weights of leaves with one logit each, and their gains, all float32."""
     if l1 > 0:
         zero = np.abs(gradients) <= l1
         gradients = np.where(gradients > l1, gradients - l1, gradients + l1)
@@ -32,15 +27,9 @@ def weights_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[
 
 
 def vectors_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[Any, Any]:
-    """Return the same of leaves with several logits.
+    """Return weights [leaves, logits] and gains [leaves] of leaves with several logits.
 
-    Args:
-      gradients: [leaves, logits].
-      hessians: [leaves, logits], the diagonals, or [leaves, logits * logits].
-      l1, l2: regularization.
-
-    Returns:
-      Weights [leaves, logits], and gains [leaves].
+    `gradients` are [leaves, logits]; `hessians` as well, or whole: [leaves, logits * logits].
     """
     width = gradients.shape[1]
     if width == 1:
@@ -70,14 +59,9 @@ def _solved(matrix: Any, gradient: Any) -> Any:
 
 
 def first_best(gains: Any, tolerance: float) -> Any:
-    """Return the index of each row's largest gain; a gain is larger by the tolerance at least.
+    """Return in each row the first choice whose gain is the largest, within `tolerance`.
 
-    Args:
-      gains: [rows, choices].
-      tolerance: gains that differ by less are equal, and the first of them is taken.
-
-    Returns:
-      The numbers of choices, [rows]; -1 in rows that have nothing but NaN and minus infinity.
+    `gains` are [rows, choices]; -1 stands for rows of nothing but NaN and minus infinity.
     """
     best = gains.argmax(1)
     top = np.take_along_axis(gains, best[:, None], 1)

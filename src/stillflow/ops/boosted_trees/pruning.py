@@ -15,11 +15,9 @@ class _Change(NamedTuple):
 
 
 def post_prune(tree: Any, metadata: Any) -> None:
-    """Make leaves of splits with negative gain that have leaves only; tell where nodes went.
+    """Make leaves of splits with negative gain above leaves; tell `metadata` where nodes went.
 
-    Args:
-      tree: a `Tree` message.
-      metadata: its `TreeMetadata`, which corrects cached predictions at removed nodes.
+    `TreeMetadata` corrects cached predictions at the removed nodes.
     """
     changes: dict[int, _Change] = {}
     _prune(tree, 0, changes)

@@ -35,16 +35,7 @@ def summary_in(message: Any) -> Summary:
 
 
 def parsed(name: str, text: bytes, refusal: str) -> Any:
-    """Return the message in some bytes.
-
-    Args:
-      name: of its type.
-      text: the bytes.
-      refusal: the message for others.
-
-    Raises:
-      InvalidArgumentError: if they are none.
-    """
+    """Parse a message of type `name`, or raise InvalidArgumentError with the text `refusal`."""
     try:
         return protos.file(_MESSAGES)[name].FromString(text)
     except DecodeError:

@@ -87,17 +87,7 @@ def is_filled_kernel(node: Node) -> Any:
 
 
 def array(value: Any, name: str, rank: int, described: str | None = None) -> Any:
-    """Return an argument as a NumPy array.
-
-    Args:
-      value: a tensor, or an array of strings.
-      name: of the argument.
-      rank: how many dimensions it must have.
-      described: the beginning of the message otherwise.
-
-    Raises:
-      InvalidArgumentError: if it has another rank.
-    """
+    """Return an argument as an array of this rank; `described` begins the error otherwise."""
     result = to_stored(value)
     if result.ndim != rank:
         kind = ("scalar", "vector", "matrix")[rank] if rank < 3 else f"tensor of rank {rank}"

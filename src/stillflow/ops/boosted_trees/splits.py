@@ -139,9 +139,7 @@ def _best_of_features(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield for each feature the split nodes, gains, thresholds, and both sides' additions.
 
-    Args:
-      stats: sums of gradients and Hessians, [features, nodes, buckets, 2].
-      l1, l2, complexity, least_weight: see `settings`.
+    `stats` are sums of gradients and Hessians, [features, nodes, buckets, 2].
     """
     sums = np.cumsum(stats, 2, dtype=np.float32)
     totals = sums[:, :, -1:]

@@ -56,11 +56,7 @@ def smart_case(
     exclusive: bool = False,
     name: str = "smart_case",
 ) -> Any:
-    """`case` whose conditions may be Python bools; those known beforehand choose right away.
-
-    Raises:
-      TypeError: if the pairs are of other types.
-    """
+    """`case` whose conditions may be Python bools; those known beforehand choose right away."""
     predicates, actions = _checked(pred_fn_pairs, exclusive, name, True)
     return _nested(smart_cond, predicates, actions, default, exclusive, name)
 
@@ -74,16 +70,7 @@ def case_helper(
     allow_python_preds: bool = False,
     **cond_kwargs: Any,
 ) -> Any:
-    """`case` by another function than `cond`.
-
-    Args:
-      cond_fn: called with a condition, `true_fn`, `false_fn` and `cond_kwargs`.
-      pred_fn_pairs, default, exclusive, name: as for `case`.
-      allow_python_preds: conditions may be Python bools.
-
-    Raises:
-      TypeError: if the pairs are of other types.
-    """
+    """`case` by `cond_fn`, which takes a condition, `true_fn`, `false_fn` and `cond_kwargs`."""
     predicates, actions = _checked(pred_fn_pairs, exclusive, name, allow_python_preds)
     choose = functools.partial(cond_fn, **cond_kwargs)
     return _nested(choose, predicates, actions, default, exclusive, name)

@@ -160,11 +160,7 @@ def smart_cond(
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """`cond`, or just one branch where `pred` is known while the graph is built.
-
-    Raises:
-      TypeError: if a function is not callable.
-    """
+    """`cond`, or just one branch where `pred` is known while the graph is built."""
     if not callable(true_fn):
         raise TypeError("`true_fn` must be callable.")
     if not callable(false_fn):
@@ -176,13 +172,7 @@ def smart_cond(
 
 
 def smart_constant_value(pred: Any) -> bool | None:
-    """Return the truth of `pred` if it is a bool, 0, 1, or a tensor whose value is known.
-
-    Else None.
-
-    Raises:
-      TypeError: if it is nothing of the kind.
-    """
+    """Return the truth of a bool, 0, 1, or a tensor of known value; None for other tensors."""
     if pred in (0, 1) if not isinstance(pred, Tensor) else False:
         return bool(pred)
     if isinstance(pred, bool):

@@ -400,11 +400,7 @@ def without_scope(name: str, scope: str | None) -> str:
 
 
 def from_control_flow_context_def(context_def: Any, import_scope: str | None = None) -> Any:
-    """Read a nested context, of whichever kind it is.
-
-    Raises:
-      NotImplementedError: if it is of a kind that does not exist in TF 1.15.
-    """
+    """Read a nested context, of whichever kind it is."""
     if context_def.HasField("cond_ctxt"):
         return CondContext.from_proto(context_def.cond_ctxt, import_scope)
     if context_def.HasField("while_ctxt"):

@@ -23,11 +23,7 @@ def like(original: Any, tensor: Any) -> Any:
 
 
 def all_like(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
-    """Return each of `tensors` in the form of the original at the same position.
-
-    Raises:
-      ValueError: if there is not one original for each.
-    """
+    """Return each of `tensors` in the form of the original at the same position."""
     if len(originals) != len(tensors):
         raise ValueError(
             "Lengths of original Tensor list and new list do not match: "

@@ -274,13 +274,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
 def with_dependencies(
     dependencies: Sequence[Any], output_tensor: Any, name: str | None = None
 ) -> Any:
-    """`output_tensor`, whose value is there only when `dependencies` are done.
-
-    Args:
-      dependencies: operations and tensors.
-      output_tensor: a `Tensor` or `IndexedSlices`; the same kind is returned.
-      name: of the operation.
-    """
+    """Pass on `output_tensor`, a tensor or slices, once all of `dependencies` are done."""
     if executing_eagerly():
         return output_tensor
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:

@@ -51,11 +51,7 @@ def _enter(context: Any, value: Tensor, name: str, use_input_shape: bool = True)
 
 
 def add_forward_counter(context: Any, outer_state: Any) -> tuple[Tensor, Tensor]:
-    """Make a loop count its iterations.
-
-    Gives how many there were, and the index of the next iteration inside. To be called in the
-    context around the loop.
-    """
+    """Return a loop's count of iterations, and inside the next index; called around the loop."""
     from stillflow.ops.math.binary import add
 
     count = constant(0, name="f_count")

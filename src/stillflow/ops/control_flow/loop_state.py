@@ -244,11 +244,7 @@ class LoopGradState:
 
 
 def _stack_size(value: Tensor, context: Any) -> Any:
-    """Return a stack's capacity: the product of the iteration limits of all loops around `value`.
-
-    Raises:
-      ValueError: if a loop has no limit, or one that is not known where the stack is made.
-    """
+    """Return a stack's capacity: the product of iteration limits of all loops around `value`."""
     current = get_default_graph()._get_control_flow_context()
     size: Any = constant(1)
     while context is not None and context is not current:

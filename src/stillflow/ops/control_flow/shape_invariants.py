@@ -27,13 +27,7 @@ def is_less_or_equal(specific: TensorShape, general: TensorShape) -> bool:
 def shape_invariant(variable: Any, shape: Any = None) -> Any:
     """Return the shape promised for a loop variable; a list with one for each part of a composite.
 
-    Args:
-      variable: a tensor or composite.
-      shape: the shape that the caller promises, a `TensorShape` or `TypeSpec`; by default, all that
-        is known.
-
-    Raises:
-      TypeError: if `shape` does not suit the variable.
+    `shape` is a `TensorShape` or `TypeSpec`; None stands for all that is known.
     """
     if isinstance(variable, CompositeTensor):
         spec = variable._type_spec if shape is None else _type_spec(variable, shape)
@@ -66,11 +60,7 @@ def _type_spec(variable: CompositeTensor, shape: Any) -> Any:
 
 
 def set_shape_invariants(inputs: Sequence[Tensor], enters: Sequence[Tensor], shapes: Any) -> None:
-    """Give the Enters of a loop their shape invariants.
-
-    Raises:
-      ValueError: if an initial value is not of the promised shape.
-    """
+    """Give the Enters of a loop their shape invariants."""
     flat = nest.flatten(shapes)
     if not all(isinstance(shape, TensorShape) for shape in flat):
         raise ValueError("`shapes` must be a (possibly nested) list of shapes.")
@@ -85,11 +75,7 @@ def set_shape_invariants(inputs: Sequence[Tensor], enters: Sequence[Tensor], sha
 
 
 def enforce_shape_invariant(merged: Tensor, following: Tensor) -> None:
-    """Raise an error for a loop variable whose shape changes from one iteration to the next.
-
-    Raises:
-      ValueError: if `following` may be of shapes that `merged` may not.
-    """
+    """Raise ValueError for a loop variable whose shape changes from one iteration to the next."""
     if is_less_or_equal(following.shape, merged.shape):
         return
     entering = merged.op._inputs[0].op

@@ -138,11 +138,7 @@ def ref_switch(data: Any, pred: Any, name: str | None = None) -> Any:
 
 
 def switch_ref_or_tensor(data: Any, pred: Any, name: str = "Switch") -> Any:
-    """Switches a tensor or reference, placed with `data`.
-
-    Raises:
-      TypeError: if `data` is neither a tensor nor IndexedSlices.
-    """
+    """Switches a tensor or reference, placed with `data`."""
     data = convert_to_tensor_or_indexed_slices(data, name="data")
     with get_default_graph().colocate_with(data, ignore_existing=True):
         if isinstance(data, Tensor) and data.dtype._is_ref_dtype:
@@ -151,12 +147,7 @@ def switch_ref_or_tensor(data: Any, pred: Any, name: str = "Switch") -> Any:
 
 
 def merge(inputs: Sequence[Any], name: str | None = None) -> Any:
-    """Whichever of `inputs` is there, and its index.
-
-    Raises:
-      ValueError: if an input is None.
-      TypeError: if an input is of a type that cannot be merged.
-    """
+    """Whichever of `inputs` is there, and its index."""
     if any(item is None for item in inputs):
         raise ValueError(f"At least one of the merge inputs is None: {inputs}")
     with name_scope(name, "Merge", inputs) as scope:

@@ -11,11 +11,7 @@ from stillflow.platform import tf_logging as logging
 
 
 def check_inputs(op: Operation) -> None:
-    """Raise an error for an operation that takes a value from a loop it is not in.
-
-    Raises:
-      ValueError: if there is such an input.
-    """
+    """Raise ValueError for an operation that takes a value from a loop it is not in."""
     for tensor in op._inputs:
         context = output_context(tensor.op)
         own = op._control_flow_context

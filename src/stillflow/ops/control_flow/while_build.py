@@ -150,11 +150,7 @@ def _call_body(body: Callable[..., Any], arguments: Any) -> Any:
 
 
 def add_back_edge(merged: Any, following: Any, enforce_shape: bool = True) -> Any:
-    """Make `following` the value of `merged` from the second iteration on.
-
-    Raises:
-      ValueError: if the shapes contradict each other.
-    """
+    """Make `following` the value of `merged` from the second iteration on."""
     if isinstance(merged, Tensor):
         following = next_iteration(convert_to_tensor(following))
         if enforce_shape:

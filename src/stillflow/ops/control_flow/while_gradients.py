@@ -259,11 +259,7 @@ def loop_switch_gradient(op: Operation, grads: Sequence[Any]) -> list[Any]:
 
 
 def exit_gradient(op: Operation, grad: Any) -> Any:
-    """Return the gradient of a result enters the loop of the gradient.
-
-    Raises:
-      TypeError: if the loop is that of a gradient itself.
-    """
+    """Let the gradient of a result enter the loop of the gradient."""
     context = get_default_graph()._get_control_flow_context()
     if not context.back_prop:
         return None
@@ -289,13 +285,7 @@ def exit_gradient(op: Operation, grad: Any) -> Any:
 
 
 def enter_gradient(op: Operation, grad: Any) -> Any:
-    """Return the gradient of an initial value leaves the loop of the gradient.
-
-    Of an invariant, its sum.
-
-    Raises:
-      TypeError: if the gradient is neither a tensor nor IndexedSlices.
-    """
+    """Let the gradient of an initial value leave the gradient's loop; of an invariant, its sum."""
     context = get_default_graph()._get_control_flow_context()
     if context is None or not context.back_prop or context.grad_state is None:
         return grad

@@ -12,16 +12,7 @@ from stillflow.ops.custom.interface import KernelDeclaration
 
 
 def kernel_for(node: Any, device: str, kernels: Sequence[KernelDeclaration]) -> int:
-    """Return the number of the kernel of a node, among those of its library.
-
-    Args:
-      node: the node.
-      device: "CPU" or "GPU".
-      kernels: what the library registered.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if there is none, or more than one.
-    """
+    """Return the number, in its library, of a node's kernel for "CPU" or "GPU"."""
     label = node.op.attrs.get("_kernel", b"").decode()
     fitting = [
         at

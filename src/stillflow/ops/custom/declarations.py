@@ -51,11 +51,7 @@ class Declaration(NamedTuple):
 
 
 def signature_of(declared: Declaration) -> Signature:
-    """Return the signature of a declaration.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if a text is not of TensorFlow's form.
-    """
+    """Return the signature of a declaration; InvalidArgumentError for a malformed text."""
     attrs = {attr.name: attr for attr in (_attr(declared, text) for text in declared.attributes)}
     inputs = tuple(_arg(declared, text, attrs, "Input") for text in declared.inputs)
     outputs = tuple(_arg(declared, text, attrs, "Output") for text in declared.outputs)

@@ -21,9 +21,7 @@ _KINDS = {
 def describe(signature: Signature, doc: str) -> str:
     """Return the docstring of the function of an operation.
 
-    Args:
-      signature: the operation's signature.
-      doc: the text of `.Doc(...)`: a summary, a description, and `name: text` of arguments.
+    `doc` is the text of `.Doc(...)`: a summary, a description, and `name: text` of arguments.
     """
     text, told = _split(doc, signature)
     lines = [text or "TODO: add doc.", "", "Args:"]

@@ -17,16 +17,7 @@ Shapes = list[tuple[int | None, ...] | None]
 
 
 def infer(node: Any, library: Any, number: int) -> Shapes:
-    """Return the shapes of a node's outputs.
-
-    Args:
-      node: the node.
-      library: its library.
-      number: the place of its operation among those of the library.
-
-    Raises:
-      ValueError: if the shape function raises.
-    """
+    """Infer the shapes of a node of operation `number`; ValueError if its function raises."""
     known: dict[int, Any] = {}
     shapes: dict[int, Any] = {}
     while True:

@@ -71,11 +71,7 @@ def _shapes(node: Any, *, library: Library, number: int, infers: bool) -> Any:
 
 
 def _is_known(card: Card) -> bool:
-    """Return True if an operation has the same signature as one of that name that exists.
-
-    Raises:
-      tf.errors.AlreadyExistsError: if it has another one.
-    """
+    """Return True if the same signature is known; AlreadyExistsError if another of its name is."""
     known = cards.find(card.name)
     if known is None:
         return False
@@ -115,10 +111,8 @@ _lock = threading.Lock()
 def load(path: Any) -> Library:
     """Load a library of operations, or give the one that was loaded from this path before.
 
-    Raises:
-      tf.errors.NotFoundError: if there is no such file, or the system cannot load it.
-      tf.errors.UnimplementedError: if it was compiled for TensorFlow itself.
-      tf.errors.AlreadyExistsError: if it registers an operation of a name that is taken.
+    NotFoundError: the system cannot load it. UnimplementedError: it was compiled for TensorFlow
+    itself. AlreadyExistsError: it registers an operation of a name that is taken.
     """
     name = os.fspath(path)
     name = name.decode() if isinstance(name, bytes) else name

@@ -72,11 +72,7 @@ _WITHOUT_GRAPH = "GeneratorDataset"
 
 
 def check_slack(dataset: Dataset) -> None:
-    """Check that the last transformation of a dataset fetches elements ahead.
-
-    Raises:
-      InvalidArgumentError: if it is none that may stand behind one that does.
-    """
+    """Raise InvalidArgumentError unless a prefetch ends a dataset, `_BEHIND_PREFETCH` aside."""
     operation, values = _made_by(dataset)
     kind = operation.type
     if kind == "PrefetchDataset":
@@ -111,11 +107,7 @@ def names_of(dataset: Dataset) -> dict[int, str]:
 
 
 class _Writer:
-    """Writer of datasets into a graph.
-
-    Attributes:
-      names: of the nodes there, by the identity of the datasets.
-    """
+    """Writer of datasets into a graph; `names` are those of nodes, by the identity of datasets."""
 
     def __init__(self) -> None:
         from stillflow.protos import GraphDef

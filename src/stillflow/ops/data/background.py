@@ -109,11 +109,7 @@ def release(lock: threading.Lock) -> None:
 
 
 def wait(waits: Any, done: threading.Lock) -> None:
-    """Wait for the release of a lock, or the end of the run.
-
-    Raises:
-      tf.errors.OpError: why the run is to end.
-    """
+    """Wait for the release of a lock, or raise the OpError that ends the run."""
     found: list[errors.OpError] = []
 
     def cancel(error: errors.OpError) -> None:
@@ -188,11 +184,7 @@ class Prefetching(Walk):
         return joined(parts), None
 
     def _has_some(self) -> bool:
-        """Wait for elements; whether there are any before the end.
-
-        Raises:
-          Exception: what is in the place of the next one.
-        """
+        """Wait; return True if elements come before the end, or raise what comes instead."""
         while not len(self.here) and not self.ended:
             error, self.error = self.error, None
             if error is _END:

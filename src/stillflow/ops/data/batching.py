@@ -45,11 +45,7 @@ unbatch_dataset_op = unary("UnbatchDataset", "", TYPED)
 
 
 def batch_of(elements: Sequence[Element]) -> Element:
-    """Elements stacked to one.
-
-    Raises:
-      InvalidArgumentError: if components differ in shape.
-    """
+    """Stack elements to one; InvalidArgumentError if components differ in shape."""
     if isinstance(elements, Stacked):
         return elements.components
     return tuple([_stack(column, i) for i, column in enumerate(zip(*elements, strict=True))])
@@ -200,12 +196,7 @@ batch_dataset_v2_op.kernel(_batch_kernel)
 
 
 class _Padding:
-    """Stacks elements after filling them up.
-
-    Args:
-      shapes: of the padded components, with -1 for as much as the batch needs.
-      fillers: what to fill with.
-    """
+    """Stacking of elements, filled up to `shapes`, in which -1 is as much as the batch needs."""
 
     def __init__(self, shapes: list[list[int]], fillers: Sequence[Any]) -> None:
         self.shapes = shapes
@@ -300,11 +291,7 @@ dense_to_sparse_batch_dataset_op = unary(
 
 
 class _ToSparse:
-    """Conversion of one component's elements to a sparse tensor, as one tensor of variants.
-
-    Args:
-      row: the shape that elements may have at most, with -1 for any size.
-    """
+    """Conversion of elements to a sparse tensor, as variants; `row` bounds sizes, -1 for any."""
 
     def __init__(self, row: list[int]) -> None:
         self.row = row

@@ -75,9 +75,7 @@ def prefetch_dataset_kernel(node: Node) -> Any:
 class _MemoryCache(Walk):
     """Elements that are kept; once all were asked for, walks of other epochs give them, too.
 
-    Args:
-      shared: by "all" what an epoch kept that came to its end.
-      start: begins to walk the dataset that is kept.
+    `shared` holds by "all" what an epoch kept that came to its end.
     """
 
     def __init__(self, shared: dict[str, list[Element]], start: Callable[[], Elements]) -> None:
@@ -130,11 +128,7 @@ class _MemoryCache(Walk):
 
 
 def _cached(source: Dataset, name: str, memory: MemoryCache | None) -> Dataset:
-    """Return a dataset with a cache in a file of that name; in memory if it has none.
-
-    Args:
-      memory: None for one that each iterator creates again.
-    """
+    """Cache a dataset in the file `name`, or in memory: one of each iterator if that is None."""
 
     def in_memory(context: Context, prefix: str) -> Elements:
         start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731

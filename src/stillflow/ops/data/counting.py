@@ -124,11 +124,7 @@ def skip_dataset_kernel(node: Node) -> Any:
 
 
 class _Repeating(Walk):
-    """Walks a dataset again and again.
-
-    Args:
-      count: how many times, -1 for ever.
-    """
+    """Walk over a dataset `count` times, -1 for ever."""
 
     def __init__(self, start: Callable[[], Elements], count: int) -> None:
         self.start = start

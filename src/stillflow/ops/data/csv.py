@@ -52,12 +52,7 @@ class _Incomplete(Exception):
 
 
 class _Fields:
-    """Cuts bytes into records and fields.
-
-    Args:
-      delimiter: one byte.
-      quotes: whether quotes hold fields together.
-    """
+    """Cutter of bytes into records and fields at one byte, outside quotes if `quotes`."""
 
     def __init__(self, delimiter: bytes, quotes: bool) -> None:
         self.delimiter = delimiter
@@ -198,12 +193,8 @@ class _CsvFile(RecordFile):
 class _Columns:
     """Conversion of fields to elements.
 
-    Args:
-      types: of the components.
-      defaults: of the components: one value, or none where a field is required.
-      na_value: text of a missing field.
-      selected: numbers of the fields that are wanted; all if empty.
-      fields: what cuts lines.
+    `defaults` have one value, or none where a field is required; `selected` numbers the wanted
+    fields, all if empty.
     """
 
     def __init__(
@@ -262,11 +253,7 @@ class _Columns:
 
 
 class _CsvRecords(Records):
-    """The records of files. The place in a file is that of a byte in one of its buffers.
-
-    Args:
-      size: of these buffers.
-    """
+    """The records of files, whose place is that of a byte in a buffer of `size` bytes."""
 
     def __init__(self, names: list[str], start: Any, columns: _Columns, size: int) -> None:
         super().__init__(names, start, "pos", columns, columns.together)

@@ -56,12 +56,7 @@ def _timed(walk: Elements, times: list[int]) -> tuple[Element, Exception | None]
 
 
 class _Fastest(Walk):
-    """The elements of the first of several walks; after some, those of the fastest.
-
-    Args:
-      starts: begin the walks.
-      experiments: how many elements all of them give.
-    """
+    """The elements of the first of several walks; after `experiments`, those of the fastest."""
 
     def __init__(self, starts: Sequence[Callable[[], Elements]], experiments: int) -> None:
         self.starts = starts
@@ -110,11 +105,7 @@ _ALL = "All inputs to ChooseFastestDataset must have"
 
 
 def _merged_shapes(shapes: Sequence[Dims], sources: Sequence[Dataset]) -> list[Dims]:
-    """Return the common static shapes of all datasets' components.
-
-    Raises:
-      InvalidArgumentError: if they contradict each other.
-    """
+    """Return the common static shapes of all datasets' components."""
     merged = list(shapes)
     for number, source in enumerate(sources[1:], 1):
         for place, dims in enumerate(source.shapes):
@@ -210,12 +201,8 @@ def _borrowed(source: Elements, like: Dataset, most: int | None) -> Dataset:
 class _Branching(Walk):
     """The elements that functions of a walk give, each some of them; then those of the fastest.
 
-    Args:
-      source: the walk.
-      dataset: whose walk it is.
-      opens: a function for each branch, which begins to walk what it gives.
-      count: how many elements each branch gives before the fastest is chosen.
-      taken: how many of the source it may take for these.
+    Each of `opens` gives `count` elements before the fastest is chosen, and may take `taken` of the
+    source's for them.
     """
 
     def __init__(

@@ -193,11 +193,7 @@ class Records(Walk):
 
 
 def file_names(filenames: Any) -> list[str]:
-    """Return the names of files in a string tensor.
-
-    Raises:
-      InvalidArgumentError: if it is neither a scalar nor a vector.
-    """
+    """Return the names of files in a string tensor."""
     if filenames.ndim > 1:
         raise invalid("`filenames` must be a scalar or a vector.")
     return [name.decode() for name in np.atleast_1d(filenames).tolist()]

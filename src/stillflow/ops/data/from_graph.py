@@ -25,16 +25,7 @@ _MOST = 32  # graphs that are not read again
 
 @functools.lru_cache(_MOST)
 def _body(serialized: bytes, policy: trust.Policy | None) -> FuncGraph:
-    """Return the body of a function that computes a graph's last `_Retval`.
-
-    Args:
-      serialized: the graph.
-      policy: that of the graph that holds it, which it obeys too.
-
-    Raises:
-      InvalidArgumentError: if it is no graph.
-      NotFoundError: if it gives nothing, or holds operations that are not there.
-    """
+    """Return a function's body for a graph's last `_Retval`, which obeys `policy` too."""
     from stillflow.protos import GraphDef
 
     graph = GraphDef()

@@ -22,14 +22,6 @@ class Function(Protocol):
 
 
 def function_of(node: Any, attribute: str) -> Function:
-    """Return the computation of the function that an attribute names.
-
-    Args:
-      node: the operation while a plan is made.
-      attribute: the attribute's name.
-
-    Returns:
-      A callable from run-time values, captured ones last, to a sequence of run-time values.
-    """
+    """Return the function that an attribute names; it takes captured run-time values last."""
     found: Function = node.function(node.op.attrs[attribute], on_host=True)
     return found

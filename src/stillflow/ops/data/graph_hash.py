@@ -46,11 +46,7 @@ def graph_hash(graph_def: Any) -> str:
 
 
 class _Hasher:
-    """Hashes nodes and functions, each once.
-
-    Args:
-      library: of functions that nodes name.
-    """
+    """Hashes of nodes and functions, each computed once; nodes name functions of `library`."""
 
     def __init__(self, library: Any) -> None:
         self._functions = {

@@ -48,10 +48,7 @@ unique_dataset_op = unary("UniqueDataset", "", TYPED)
 class _Grouping(Walk):
     """Walk over the results of a function for groups of elements with the same key.
 
-    Args:
-      key: of an element.
-      room: how many elements with a key make a group.
-      begin: starts the dataset that is made of a key and a group.
+    `key` is called for an element, `room` for a group's size; `begin` starts a group's dataset.
     """
 
     flags: ClassVar[dict[str, str]] = {"ended": "end_of_input"}
@@ -184,11 +181,7 @@ def group_by_window_dataset_kernel(node: Node) -> Any:
 
 
 class _Reducing(Walk):
-    """Walk over the results for each key, once all elements are read.
-
-    Args:
-      functions: `Reducer`'s, and first the one that gives the key of an element.
-    """
+    """Walk over each key's result, once all is read; `functions`: the key's, then `Reducer`'s."""
 
     flags: ClassVar[dict[str, str]] = {"ended": "end_of_input"}
 

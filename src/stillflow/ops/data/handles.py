@@ -9,17 +9,7 @@ from stillflow.ops.data.pipeline import invalid
 
 
 def named_by(handle: Any, kind: str, resources: Any) -> Any:
-    """Return the resource of a string handle.
-
-    Args:
-      handle: a string, a serialized `ResourceHandleProto`.
-      kind: under which a session keeps what such handles name.
-      resources: the session's.
-
-    Raises:
-      InvalidArgumentError: if it is no handle.
-      NotFoundError: if the session has nothing of that name.
-    """
+    """Return the resource that a serialized `ResourceHandleProto` names under this kind."""
     from stillflow.protos import ResourceHandleProto
 
     proto = ResourceHandleProto()

@@ -264,12 +264,7 @@ class _Failed(Walk):
 
 
 class _Ahead(Interleaving):
-    """An interleaving whose datasets are read ahead, each by a thread of its own.
-
-    Args:
-      ahead: how many elements of each are read before it is their turn.
-      name: name of its statistics.
-    """
+    """An interleaving whose datasets are read `ahead` elements each, by threads of their own."""
 
     flags: ClassVar[dict[str, str]] = {**Interleaving.flags, "begun": "begun"}
 

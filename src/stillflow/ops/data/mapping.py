@@ -116,14 +116,7 @@ def while_open(call: Callable[[Element], Element], context: Context, pure: bool)
 
 
 def timed(call: Callable[[Element], Element], stats: Any, prefix: str, function: Any) -> Any:
-    """Return a function; how long each call takes is reported, if anybody wants to know.
-
-    Args:
-      call: the function, with what it captured.
-      stats: the target of reports, or None.
-      prefix: the path of the walk.
-      function: the attribute that names it.
-    """
+    """Return `call`, with the time of each call reported unless `stats` is None."""
     if stats is None:
         return call
     name = f"{prefix.rpartition('::')[2]}::{function.name}::execution_time"
@@ -281,11 +274,7 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
 
 
 def truth(results: Sequence[Any]) -> bool:
-    """Return the result of a predicate.
-
-    Raises:
-      InvalidArgumentError: if that is not one boolean.
-    """
+    """Return the result of a predicate."""
     if len(results) != 1 or len(results[0].shape):
         raise invalid("Filter predicate `predicate` must return a scalar bool.")
     return bool(results[0])

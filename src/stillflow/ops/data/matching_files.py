@@ -27,11 +27,7 @@ def _text(path: bytes) -> str:
 
 
 class _Matching(Walk):
-    """Names of files: of one pattern after the other, in each folder in the order of bytes.
-
-    Args:
-      patterns: as in `tf.io.gfile.glob`.
-    """
+    """Names of files by patterns of `gfile.glob` in turn, in each folder in the order of bytes."""
 
     inputs = ()
     numbers: ClassVar[dict[str, str]] = {"next_pattern": "current_pattern_index"}
@@ -66,11 +62,7 @@ class _Matching(Walk):
         self.next_pattern += 1
 
     def _look_into(self, folder: bytes) -> None:
-        """Read folders until a file comes first.
-
-        Raises:
-          NotFoundError: as in TensorFlow, if a folder no longer exists and all others are empty.
-        """
+        """Read folders until a file comes first; as in TF, fail for one missing if none does."""
         heapq.heappush(self.waiting, (folder, True))
         missing: errors.OpError | None = None
         while self.waiting and self.waiting[0][1]:

@@ -199,11 +199,7 @@ class Dataset:
 
 
 def as_dataset(value: Any) -> Dataset:
-    """Return the dataset in a variant.
-
-    Raises:
-      InvalidArgumentError: if that is not a dataset.
-    """
+    """Return the dataset in a variant."""
     if isinstance(value, Dataset):
         return value
     value = getattr(value, "item", lambda: None)() if getattr(value, "shape", None) == () else value
@@ -316,10 +312,7 @@ def _is_harmless(operation: Any) -> bool:
 def dataset_op(text: str, at_most: Mapping[str, int] | None = None, **options: Any) -> Card:
     """Return the card of an op that gives a dataset, which keeps its origin.
 
-    Args:
-      text: the signature.
-      at_most: arguments whose rank TensorFlow bounds while it builds; by default others are
-        scalars.
+    `at_most` bounds the ranks of arguments while TensorFlow builds; others are scalars by default.
     """
     bounds = at_most or {}
     options.setdefault("keeps", tuple(range(_MOST_INPUTS)))
@@ -353,11 +346,7 @@ def unary(
 ) -> Card:
     """Return the card of an op that makes a dataset of another one.
 
-    Args:
-      name: the op's.
-      inputs: what it takes besides the dataset, in the form of signatures.
-      attrs: attributes besides types and shapes, a line each.
-      options: those of `dataset_op`.
+    `inputs` are the others, in the form of signatures; `attrs` are written a line each.
     """
     more = f", {inputs}" if inputs else ""
     return dataset_op(
@@ -366,11 +355,7 @@ def unary(
 
 
 def verify(types: Sequence[Any], shapes: Sequence[Dims], dataset: Dataset) -> None:
-    """Compare a dataset with its expected types and shapes.
-
-    Raises:
-      InvalidArgumentError: if they do not go together.
-    """
+    """Compare a dataset with its expected types and shapes; InvalidArgumentError if they differ."""
     if len(types) != len(dataset.types):
         raise invalid(
             "Number of components does not match: "

@@ -52,11 +52,7 @@ def map_defun_shape(node: Node) -> Any:
 
 
 def _row_count(arguments: Sequence[Any]) -> int:
-    """Return the common number of rows of several tensors.
-
-    Raises:
-      InvalidArgumentError: if they differ, or one has none.
-    """
+    """Return the common number of rows of several tensors."""
     count = arguments[0].shape[0] if arguments[0].shape else -1
     for number, argument in enumerate(arguments):
         if not argument.shape:
@@ -93,11 +89,7 @@ def _check_types(found: Sequence[Any], stated: Sequence[Any]) -> None:
 
 
 def _nothing(types: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
-    """Results of no rows.
-
-    Raises:
-      InternalError: where their shape is not stated.
-    """
+    """Return results of no rows; InternalError where their shape is not stated."""
     for number, dims in enumerate(shapes):
         if not dims_lib.is_known(dims):
             raise errors.internal(f"Missing {number}-th output from node MapDefun")

@@ -34,12 +34,7 @@ _SHORT = 0.02  # seconds that nobody minds to wait for when a session is closed
 
 
 class _Sampling(Walk):
-    """Each element with a certain probability.
-
-    Args:
-      rate: the probability, a float32.
-      seeds: of the numbers that decide.
-    """
+    """Each element with the probability `rate`, a float32."""
 
     def __init__(self, source: Elements, rate: Any, seeds: tuple[int, int]) -> None:
         self.source = source
@@ -84,12 +79,7 @@ def sampling_dataset_kernel(node: Node) -> Any:
 
 
 class _Sleeping(Walk):
-    """Walk that waits before each element.
-
-    Args:
-      waits: how to wait so that the end of the session is noticed.
-      seconds: how long.
-    """
+    """Walk that waits before each element, and notices the end of the session meanwhile."""
 
     def __init__(self, source: Elements, waits: Any, seconds: float) -> None:
         self.source = source

@@ -106,11 +106,7 @@ def _metadata(folder: str) -> Any:
 
 
 def _records(path: str, compression: str) -> Iterator[bytes]:
-    """Yield the records of a file.
-
-    Raises:
-      DataLossError: if the last one is not whole.
-    """
+    """Yield the records of a file; DataLossError if the last one is not whole."""
     with open_bytes(path, compression, 0) as opened:
         while True:
             header = _read(opened, _LENGTH.size)
@@ -165,12 +161,7 @@ class _Reading(Walk):
 
 
 class _Shard:
-    """A file that is written, and the next ones when it is full.
-
-    Args:
-      open_next: opens the next file of the run.
-      settings: how.
-    """
+    """A file that is written, and the next ones when it is full."""
 
     def __init__(self, open_next: Callable[[], Any], settings: Settings) -> None:
         self.open_next = open_next
@@ -270,12 +261,7 @@ class _Writing(Walk):
 
 
 class _Snapshot(Walk):
-    """Elements from the files of a dataset, or of the dataset while they are written.
-
-    Args:
-      settings: where the files are.
-      source: the dataset.
-    """
+    """Elements from the files of a dataset, or of the dataset while they are written."""
 
     def __init__(self, context: Context, settings: Settings, source: Dataset) -> None:
         self.context = context
@@ -310,11 +296,7 @@ class _Snapshot(Walk):
 
 
 def _numbers(node: Any) -> dict[str, int]:
-    """Return the numbers among the attributes, with defaults for -1.
-
-    Raises:
-      InvalidArgumentError: if one is not supported.
-    """
+    """Return the numbers among the attributes, with defaults for -1."""
     found = {name: node.op.attrs[name] for name in _DEFAULTS}
     found = {name: _DEFAULTS[name] if value == -1 else value for name, value in found.items()}
     if node.compression not in (b"", b"GZIP"):

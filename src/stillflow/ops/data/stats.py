@@ -145,10 +145,7 @@ class WritingAggregator:
 class _Tagged:
     """An aggregator that puts a tag before names.
 
-    Args:
-      aggregator: the target of reports.
-      tag: the tag, or "".
-      counts: whether reports have steps, as they do where a pipeline is tuned; else all are 0.
+    With `counts` reports have steps, as they do where a pipeline is tuned; else all are 0.
     """
 
     def __init__(self, aggregator: Any, tag: str, counts: bool = False) -> None:

@@ -109,11 +109,7 @@ def assert_next_dataset_kernel(node: Node) -> Any:
 
 
 def _check_next(expected: Sequence[str], path: str) -> None:
-    """Compare the next datasets with the path that led here.
-
-    Raises:
-      InvalidArgumentError: if they are others, or fewer.
-    """
+    """Compare the next datasets with the path that led here; InvalidArgumentError if others."""
     passed = [name for name in path.split(":") if name][1:-1]
     if len(passed) < len(expected):
         raise invalid(

@@ -88,11 +88,7 @@ _FILE = "file://"
 
 
 def _name_and_slot(tensor_name: str) -> tuple[str, int]:
-    """Return the parts of a tensor's name.
-
-    Raises:
-      InvalidArgumentError: if it is none.
-    """
+    """Return the node and slot in a tensor's name, or raise InvalidArgumentError."""
     parts = tensor_name.split(":") if tensor_name else []
     if len(parts) not in (1, 2):
         raise errors.invalid_argument(f'Failed to parse tensor name: "{tensor_name}"')
@@ -107,12 +103,7 @@ def _name_and_slot(tensor_name: str) -> tuple[str, int]:
 
 
 def _publisher(node: Any) -> Callable[[np.ndarray], None]:
-    """Return the function that writes an array to the files of an operation's URLs.
-
-    Raises:
-      InvalidArgumentError: if the operation does not name a tensor.
-      UnimplementedError: for URLs of other kinds.
-    """
+    """Return the function that writes an array to the files of an operation's URLs."""
     name, slot = _name_and_slot(node.tensor_name.decode())
     urls, device = [url.decode() for url in node.debug_urls], node.device_name.decode()
     for url in urls:

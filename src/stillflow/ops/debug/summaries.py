@@ -68,11 +68,7 @@ DEBUG_OPS: dict[str, Callable[..., np.ndarray | None]] = {
 
 
 def parse(debug_op: str) -> tuple[str, dict[str, Any]]:
-    """Return a debug op as it is named in a watch, `Name` or `Name(key=value; key=value)`.
-
-    Raises:
-      ValueError: if there is no such debug op, or it has no such attributes.
-    """
+    """Return a debug op as named in a watch: `Name` or `Name(key=value; key=value)`."""
     match = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", debug_op)
     if match is None or match[1] not in DEBUG_OPS:
         raise ValueError(f"there is no debug op {debug_op}")

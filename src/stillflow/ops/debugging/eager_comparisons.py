@@ -22,18 +22,9 @@ def check_now(
     summarize: int | None,
     message: str | None,
 ) -> None:
-    """Raise an error for tensors whose values fail the comparison.
+    """Raise InvalidArgumentError for tensors whose values fail the comparison.
 
-    Args:
-      symbol: of the comparison.
-      x, y: the tensors.
-      holds: where it holds.
-      data: values to print instead of the tensors.
-      summarize: how many elements to print.
-      message: text to print first.
-
-    Raises:
-      InvalidArgumentError: if it does not hold somewhere.
+    `data` is printed instead of the tensors, `summarize` elements of each, after `message`.
     """
     if np.all(holds.numpy()):
         return

@@ -16,11 +16,7 @@ def type_word(dtype: DType) -> str:
 
 
 def check_built_type(node: Node) -> None:
-    """Raise an error at graph construction if `dtype` is not the variable's type.
-
-    Raises:
-      ValueError: if it is not.
-    """
+    """Raise ValueError at graph construction if `dtype` is not the variable's type."""
     known, asked = node.inputs[0]._handle_dtype, node.op.attrs["dtype"]
     if not node.planning and known is not None and known.base_dtype != asked.base_dtype:
         raise ValueError(

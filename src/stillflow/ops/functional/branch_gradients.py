@@ -46,11 +46,7 @@ from stillflow.ops.variables.resource import variable_shape_op
 
 
 class _GradientBranch(CondBranchFuncGraph):
-    """The gradient of a branch.
-
-    Attributes:
-      added: what the branch has to give for it, beyond its results.
-    """
+    """The gradient of a branch; `added` is what the branch then gives beyond its results."""
 
     def __init__(self, branch: TracedGraph) -> None:
         super().__init__(gradient_name(branch.name), shares_collections())
@@ -207,11 +203,7 @@ def _inputs(op: Operation, branch: TracedGraph, gradient: TracedGraph) -> list[T
 
 
 def _match_slices(kind: Kind, made: Sequence[TracedGraph]) -> None:
-    """Make slices of a gradient that is slices in another branch.
-
-    Raises:
-      TypeError: if it is neither a tensor nor slices.
-    """
+    """Make slices of a gradient that is slices in another branch."""
     results = [gradient.structured_outputs for gradient in made]
     for place, grads in enumerate(zip(*results, strict=True)):
         is_slices = [isinstance(grad, IndexedSlices) for grad in grads]

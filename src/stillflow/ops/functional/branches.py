@@ -67,11 +67,7 @@ CASE = Kind("tf.switch_case", "case", case_op, case_op)
 def cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """`tf.cond` as an `If` node.
-
-    Raises:
-      TypeError: if `pred` is a Python bool, or the branches do not give the same.
-    """
+    """`tf.cond` as an `If` node; TypeError if `pred` is a bool, or the branches differ."""
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool", pred)
     with name_scope(name or "cond") as scope:
@@ -85,11 +81,7 @@ def cond(
 def indexed_case(
     branch_index: Any, branch_fns: Sequence[Callable[[], Any]], name: str = "indexed_case"
 ) -> Any:
-    """`tf.switch_case` as a `Case` node.
-
-    Raises:
-      TypeError: if `branch_index` is a Python int, or the branches do not give the same.
-    """
+    """`tf.switch_case` as a `Case` node; TypeError for a Python int, or branches that differ."""
     if isinstance(branch_index, int):
         raise TypeError("branch_index must not be a Python int", branch_index)
     with name_scope(name) as scope:
@@ -124,11 +116,7 @@ def _traced(
 
 
 def _check_captures(bodies: Sequence[TracedGraph], labels: Sequence[str]) -> None:
-    """Raise an error for a branch that uses a tensor of another.
-
-    Raises:
-      ValueError: if there is one.
-    """
+    """Raise ValueError for a branch that uses a tensor of another."""
     of_body: dict[Any, str] = dict(zip(bodies, labels, strict=True))
     for body, label in zip(bodies, labels, strict=True):
         for tensor in body.captured_inputs:
@@ -148,13 +136,7 @@ def build(
 ) -> Any:
     """Add the node; give its results in the structure that the branches gave.
 
-    Args:
-      kind: which node.
-      chosen: which branch runs.
-      bodies: the branches, which are changed to take and give the same.
-      inputs: what each of them takes.
-      is_gradient: whether these are gradients of branches.
-      name: of the node.
+    `bodies`, the branches, are changed to take and give the same; `inputs` are each one's.
     """
     _match_indices(kind, bodies)
     check_same_outputs(kind, bodies)
@@ -226,11 +208,7 @@ def _wrapped_intermediates(body: TracedGraph) -> list[Tensor]:
 
 
 def check_same_outputs(kind: Kind, bodies: Sequence[TracedGraph]) -> None:
-    """Raise an error for branches with different structures or types.
-
-    Raises:
-      TypeError, ValueError: if they do.
-    """
+    """Raise TypeError or ValueError for branches with different structures or types."""
     first = bodies[0]
     for index, body in enumerate(bodies[1:], 1):
         try:
@@ -262,11 +240,7 @@ def _different(kind: Kind, bodies: Sequence[TracedGraph], index: int, detail: st
 
 
 def _match_indices(kind: Kind, bodies: Sequence[TracedGraph]) -> None:
-    """Brings indices of slices together where one branch has int32 and another int64.
-
-    Raises:
-      TypeError: if some branches give slices and others a tensor.
-    """
+    """Brings indices of slices together where one branch has int32 and another int64."""
     results = [nest.flatten(b.structured_outputs, expand_composites=False) for b in bodies]
     if len({len(result) for result in results}) != 1:
         return  # other errors are reported afterwards

@@ -26,11 +26,7 @@ def order_effects(
 
     Each operation on a resource waits for the one before on the same resource, each stateful one
     without a resource for the one before of that kind, and the returned values for all of them.
-
-    Args:
-      graph: the function's body.
-      returned: what it returns.
-      operations: of which this is true; all those of the body by default.
+    `operations` are all those of the body by default.
     """
     last: dict[Any, Operation] = {}
     must_run: list[Operation] = []

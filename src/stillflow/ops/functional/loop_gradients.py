@@ -77,9 +77,8 @@ class _Forward:
 class _GradientBody(WhileBodyFuncGraph):
     """The body of a gradient's loop.
 
-    Attributes:
-      lists: empty lists that the loop which is differentiated starts with.
-      rests: a captured list after this iteration, by its placeholder.
+    The loop which is differentiated starts with `lists`, empty ones; `rests` has a captured list
+    after this iteration, by its placeholder.
     """
 
     def __init__(self, name: str, forward: _Forward) -> None:

@@ -89,13 +89,7 @@ def add_outputs(op: Operation, like: Sequence[Tensor]) -> None:
 
 
 def rebuilt_body(op: Operation, name: str, shapes: Sequence[TensorShape]) -> TracedGraph:
-    """Return the function that `op` names, built again in the graph of `op` for differentiation.
-
-    Args:
-      op: the operation.
-      name: of the function.
-      shapes: of its arguments.
-    """
+    """Return the function that `op` names, built again in its graph for differentiation."""
     function = find_function(op.graph, name)
     assert function is not None
     with op.graph.as_default():
@@ -105,11 +99,7 @@ def rebuilt_body(op: Operation, name: str, shapes: Sequence[TensorShape]) -> Tra
 
 
 def indirect_source(tensor: Tensor, graph: FuncGraph) -> int:
-    """Return the position of the argument of a body that a resource comes from.
-
-    Raises:
-      ValueError: if the body makes it.
-    """
+    """Return the position of the argument of a body that a resource comes from."""
     places = positions(graph.inputs)
     while tensor not in places:
         op = tensor.op

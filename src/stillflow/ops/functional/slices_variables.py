@@ -29,11 +29,7 @@ def with_slices(
 ) -> list[Tensor]:
     """Make the body take as many tensors as it gives; give the variables that the loop starts as.
 
-    Args:
-      grads: the gradients that the node received, None where it received none.
-      body: the body of the gradient's loop.
-      variables: what the loop starts as so far.
-      forward_inputs: what the loop that is differentiated takes.
+    `grads` are None where the node received none; `forward_inputs` are the other loop's.
     """
     inputs = [x for grad, x in zip(grads, forward_inputs, strict=False) if grad is not None]
     for x, result in zip(inputs, body.structured_outputs[OWN_VARIABLES:], strict=False):

@@ -18,19 +18,11 @@ _made: weakref.WeakKeyDictionary[Any, dict[bytes, FuncGraph]] = weakref.WeakKeyD
 
 
 def gradient_body(graph: Graph, named: Any, count: int) -> FuncGraph:
-    """Return the body of a function's gradient.
+    """Return the body of a function's gradient; `count` is the number of its arguments.
 
     It takes the function's arguments and the gradients of its results; it gives the gradients of
-    the arguments, zeros where the results do not depend on them.
-
-    Args:
-      graph: where the function is looked up.
-      named: its `NameAttrList`.
-      count: how many arguments it has.
-
-    Raises:
-      NotFoundError: if there is no such function.
-      LookupError: if something in it has no gradient.
+    the arguments, zeros where the results do not depend on them. NotFoundError if there is no such
+    function, LookupError if something in it has no gradient.
     """
     function = find_function(graph, named.name)
     if function is None:

@@ -27,16 +27,9 @@ def trace_body(
 ) -> TracedGraph:
     """Build a body by calling a Python function; give the body.
 
-    Args:
-      graph: the body.
-      function: gives tensors, or what becomes tensors, in any structure.
-      args, kwargs: what it is called with.
-      ordered: whether operations with effects run in the order in which they are added, and before
-        the function has given its results.
-      for_operations: stand-in for operations in the results; without it, they raise an error.
-
-    Raises:
-      TypeError: if a result cannot become a tensor.
+    If `ordered`, operations with effects run in the order in which they are added, and before the
+    function has given its results. `for_operations` stands in for operations in the results, which
+    raise an error without it; TypeError if a result cannot become a tensor.
     """
     graph.orders_effects = ordered
 

@@ -26,12 +26,7 @@ class AggregationMethod:
 
 
 def aggregate(slots: list[Any] | None, op: Operation, method: int | None) -> list[Any]:
-    """One gradient (or None) for each output of `op`; `slots` keeps them.
-
-    Raises:
-      TypeError: if gradients are neither tensors nor IndexedSlices.
-      ValueError: if the aggregation method does not exist.
-    """
+    """One gradient (or None) for each output of `op`; `slots` keeps them."""
     method = AggregationMethod.DEFAULT if method is None else method
     if method not in (0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {method}.")
@@ -140,11 +135,7 @@ def _flat(grad: Any) -> Any:
 
 
 def as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
-    """Return a tensor as slices that hold all of its rows; slices as they are.
-
-    Raises:
-      TypeError: if `x` is neither.
-    """
+    """Return a tensor as slices that hold all of its rows; slices as they are."""
     if isinstance(x, IndexedSlices):
         return x
     if not isinstance(x, Tensor):
@@ -157,11 +148,7 @@ def as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
 
 
 def as_indexed_slices_list(inputs: Any, optimize: bool = True) -> list[IndexedSlices]:
-    """Each of `inputs` as slices; indices become int64 unless all of them are int32.
-
-    Raises:
-      TypeError: if `inputs` is no list or an item neither tensor nor slices.
-    """
+    """Each of `inputs` as slices; indices become int64 unless all of them are int32."""
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"Expected a list or tuple, not a {type(inputs)}")
     from stillflow.ops.math.cast import cast

@@ -348,11 +348,7 @@ class Backprop:
                 self.add(tensor, grad)
 
     def _check_not_initial_value(self, op: Operation) -> None:
-        """Raise an error if the gradient leaves a loop inside whose body it was requested.
-
-        Raises:
-          ValueError: if the walk has come to where the loop's variables enter the body.
-        """
+        """Raise ValueError if the gradient leaves a loop inside whose body it was requested."""
         context = op._control_flow_context
         if not (is_switch(op) and context is not None and context.IsWhileContext()):
             return

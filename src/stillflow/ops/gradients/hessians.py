@@ -61,11 +61,7 @@ def _hessian(gradient: Any, x: Any) -> Tensor:
 
 
 def hessian_vector_product(ys: Any, xs: list[Any], v: list[Any]) -> list[Any]:
-    """Return the products of the second derivatives of `ys` by `xs` with `v`, without a matrix.
-
-    Raises:
-      ValueError: if `xs` and `v` are of different lengths.
-    """
+    """Return the products of the second derivatives of `ys` by `xs` with `v`, without a matrix."""
     if len(v) != len(xs):
         raise ValueError("xs and v must have the same length.")
     first = gradients(ys, xs)

@@ -55,11 +55,7 @@ def internal_error(message: str) -> InternalError:
 
 
 def kind_of(data: bytes) -> str:
-    """JPEG, PNG or GIF.
-
-    Raises:
-      ValueError: the bytes are none of these; it says what they begin with.
-    """
+    """Return "JPEG", "PNG" or "GIF"; ValueError says what other bytes begin with."""
     for name, magic in (("JPEG", jpeg.MAGIC), ("PNG", png_reader.MAGIC), ("GIF", gif.MAGIC)):
         if data.startswith(magic):
             return name

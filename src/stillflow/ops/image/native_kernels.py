@@ -20,11 +20,8 @@ class Places(Protocol):
 def of_images(grads: Any, indices: Any, sizes: list[int], rows: Places, columns: Places) -> Any:
     """Return the gradient of images from that of crops; None without a native loop.
 
-    Args:
-      grads: float32 [boxes, rows, columns, channels].
-      indices: the image that each box is in.
-      sizes: of the images, [batch, height, width, channels].
-      rows, columns: where the crops' pixels lie.
+    `grads` are float32 [boxes, rows, columns, channels], `sizes` [batch, height, width, channels],
+    `indices` the image of each box.
     """
     if not native_calls.take(grads):
         return None
@@ -40,12 +37,7 @@ def of_images(grads: Any, indices: Any, sizes: list[int], rows: Places, columns:
 
 
 def of_boxes(grads: Any, images: Any, indices: Any, rows: Places, columns: Places) -> Any:
-    """Return the gradient of the boxes; None where there is no loop for it.
-
-    Args:
-      grads, indices, rows, columns: as in `of_images`.
-      images: [batch, height, width, channels], of any type.
-    """
+    """Return the gradient of the boxes of any images; None without a loop. See `of_images`."""
     if not native_calls.take(grads) or not native_calls.reach(images):
         return None
     library: Any = native.library()

@@ -37,13 +37,7 @@ def resize(image: Any, size: Any, align: bool, centers: bool) -> Any:
 
 
 def gradient(grad: Any, size: Any, align: bool, centers: bool) -> Any:
-    """Run ResizeNearestNeighborGrad.
-
-    Args:
-      grad: of the result.
-      size: of the images that were resized.
-      align, centers: how they were.
-    """
+    """Run ResizeNearestNeighborGrad; `size` is that of the images that were resized."""
     wanted = size.tolist()
     if min(wanted) <= 0:
         raise ValueError("shape_t's elements must be positive")
@@ -66,13 +60,10 @@ def gradient(grad: Any, size: Any, align: bool, centers: bool) -> Any:
 
 
 def _call(name: str, given: Any, pixel: int, rows: Any, columns: Any, result: Any) -> None:
-    """Call a native loop.
+    """Call a native loop that writes `result`; `pixel` is a pixel's bytes, or its channels.
 
-    Args:
-      given: images, or the gradient of resized ones.
-      pixel: of how many bytes or channels one is.
-      rows, columns: of the images, for those of what is resized.
-      result: what the loop writes.
+    `given` are images or the gradient of resized ones; `rows` and `columns` are of the images, one
+    for each of what is resized.
     """
     images = given if name == "resize_nearest" else result
     batch, height, width, _ = images.shape

@@ -96,9 +96,7 @@ def _check_grad(data: Any, warp: Any, grad: Any) -> None:
 class _Corners:
     """The four pixels around places, and how near places are to the first ones.
 
-    Args:
-      data: [batch, height, width, channels].
-      warp: [batch, ..., 2], places x and y.
+    `data` is [batch, height, width, channels], `warp` [batch, ..., 2], places x and y.
     """
 
     def __init__(self, data: Any, warp: Any) -> None:

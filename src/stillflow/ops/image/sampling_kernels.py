@@ -65,15 +65,10 @@ KERNELS = {
 def sampled(
     size: int, wanted: int, scale: float, translation: float, kernel: str, antialias: bool
 ) -> Taps:
-    """Return the taps of a dimension that is scaled and moved.
+    """Return the taps of a dimension of `size` inputs that is scaled and moved to `wanted` outputs.
 
-    Args:
-      size: how many inputs there are.
-      wanted: how many outputs.
-      scale: how many outputs one input becomes.
-      translation: by how many outputs all move.
-      kernel: a name in `KERNELS`.
-      antialias: whether the kernel is made wider where several inputs become one output.
+    One input becomes `scale` outputs; all move by `translation` outputs. `antialias` widens the
+    kernel where several inputs become one output.
     """
     one, half = np.float32(1), np.float32(0.5)
     inverse = np.float32(1.0 / np.float64(scale))

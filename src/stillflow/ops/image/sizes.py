@@ -41,13 +41,7 @@ def check_resize(
     size: Any,
     dtype: DType = dtypes.float32,
 ) -> None:
-    """Raise the errors of TensorFlow's resizing kernels.
-
-    Args:
-      image: the dimensions of the images.
-      size: the wanted height and width.
-      dtype: of the result, for which there has to be memory.
-    """
+    """Raise the errors of TensorFlow's resizing kernels, for images of dimensions `image`."""
     if half_pixel_centers and align_corners:
         raise ValueError("If half_pixel_centers is True, align_corners must be False.")
     if min(size) <= 0:

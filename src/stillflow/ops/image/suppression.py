@@ -170,11 +170,8 @@ def choose(
 ) -> list[int]:
     """Return indices of the best boxes that no better chosen one overlaps by `threshold` or more.
 
-    Args:
-      scores: of all boxes.
-      limit: at most so many are chosen.
-      lowest: only scores above it count.
-      overlap: of a box with boxes, by their numbers.
+    Only scores above `lowest` count, of all boxes; `overlap` is that of a box with boxes, by
+    number.
     """
     candidates = np.nonzero(scores > lowest)[0]
     order = candidates[np.argsort(-scores[candidates].astype(np.float64), kind="stable")]
@@ -262,11 +259,7 @@ def _choose_in_loop(
 
 
 def _limit(value: Any, count: int, pad: bool) -> int:
-    """Return the maximum number of boxes; all of them where TF reads a negative number as large.
-
-    Raises:
-      ValueError: for a negative number to pad to.
-    """
+    """Return the maximum number of boxes; all of them where TF reads a negative number as large."""
     limit = int(value)
     if limit >= 0:
         return limit

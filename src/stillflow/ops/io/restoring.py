@@ -26,20 +26,10 @@ _WORTH_THREADS = 1 << 20
 def restore(
     reader: BundleReader, names: list[bytes], numbers: Sequence[int], targets: Sequence[Any]
 ) -> bool:
-    """Read tensors into memory that is there.
+    """Read tensors into different memory that is there; return whether it did.
 
-    Args:
-      reader: the checkpoint.
-      names: names of tensors in it.
-      numbers: their types in the `DataType` enum.
-      targets: for each a torch tensor, all of different memory.
-
-    Returns:
-      Whether it did. If types, shapes or memory are not alike it changes nothing.
-
-    Raises:
-      NotFoundError, DataLossError: if a tensor is missing in the checkpoint, or damaged; nothing is
-        changed.
+    If types, shapes or memory are not alike it changes nothing, nor where a tensor is missing in
+    the checkpoint (NotFoundError) or damaged (DataLossError).
     """
     entries = reader.entries(names)
     if not _fit(reader, entries, numbers, targets):

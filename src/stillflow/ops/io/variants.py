@@ -125,10 +125,7 @@ def _decode(message: Any) -> Any:
 def to_message(value: Any, dtype: Any = None, packed: bool = False) -> Any:
     """Return a run-time value, an integer or bytes as a `TensorProto`.
 
-    Args:
-      value: the value to write.
-      dtype: its type, where the value alone does not tell it.
-      packed: whether strings are written in one piece.
+    `dtype` is needed where the value does not tell it; with `packed` strings are in one piece.
     """
     if isinstance(value, bytes):
         return tensor_proto.to_proto(np.array(value, object), dtypes.string)

@@ -95,11 +95,9 @@ def _cholesky(matrix: Any) -> Any:
 
 
 def cholesky_factor(matrix: Any, refusal: str) -> Any:
-    """Return the factors of matrices, of which the lower triangle counts.
+    """Return Cholesky factors of lower triangles; InvalidArgumentError unless pivots are positive.
 
-    Raises:
-      InvalidArgumentError: with the message `errors`, if a pivot is not positive; NaN passes, and
-        fills all later elements.
+    NaN passes, and fills all later elements.
     """
     result, info = torch.linalg.cholesky_ex(matrix)
     if not matrix.numel() or not bool(info.any()):

@@ -22,11 +22,7 @@ einsum_op = op("""
 
 
 def parse(equation: str, count: int) -> tuple[list[str], str]:
-    """Return the subscripts of the inputs and of the output.
-
-    Raises:
-      ValueError: if the equation is malformed or not for `count` inputs.
-    """
+    """Return the subscripts of the inputs and of the output."""
     sides = equation.replace(" ", "").split("->")
     if len(sides) != 2:
         raise ValueError(f"Expecting exactly one '->' in einsum equation: {equation}")
@@ -46,11 +42,7 @@ def parse(equation: str, count: int) -> tuple[list[str], str]:
 
 
 def einsum_dims(equation: str, shapes: list[Dims]) -> Dims:
-    """Return the shape of the output, as far as the inputs' shapes tell.
-
-    Raises:
-      ValueError: if shapes do not fit the equation or each other.
-    """
+    """Return the shape of the output, as far as the inputs' shapes tell."""
     terms, output = parse(equation, len(shapes))
     sizes: dict[str, int | None] = {}
     broadcast: Dims = ()

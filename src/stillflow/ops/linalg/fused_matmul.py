@@ -48,11 +48,7 @@ def _activations() -> dict[tuple[bytes, ...], Callable[[Any], Any]]:
 
 
 def _activation(node: Node) -> Callable[[Any], Any]:
-    """Return the activation of a node.
-
-    Raises:
-      tf.errors.OpError: with the message of TF's kernel, which supports four patterns of one bias.
-    """
+    """Return the activation of a node."""
     fused = tuple(node.fused_ops)
     if not fused:
         raise errors.invalid_argument("Fused MatMul must have at least one fused op.")

@@ -69,11 +69,7 @@ def mat_mul_shape(node: Node) -> Any:
 
 
 def check_matrices(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> None:
-    """Raise an error for known shapes that cannot be multiplied.
-
-    Raises:
-      ValueError: with the message of TF's kernel.
-    """
+    """Raise ValueError, as TF's kernel does, for known shapes that cannot be multiplied."""
     for i, shape in enumerate((a, b)):
         if shape is not None and len(shape) != 2:
             raise ValueError(

@@ -16,11 +16,7 @@ def operands(count: int, sides: Sides) -> Callable[[Node], None]:
     """Return a card's check: `count` batches of matrices, equal in rank and batch, fitting sides.
 
     It speaks where the operation runs; while the graph is built the shape rules do, in words of
-    their own.
-
-    Args:
-      count: how many inputs are batches of matrices; they come first.
-      sides: raises ValueError for invalid sizes (rows, columns) of the operands.
+    their own. `sides` raises ValueError for invalid sizes (rows, columns) of the operands.
     """
 
     def check(node: Node) -> None:
@@ -106,11 +102,7 @@ def square_factors(node: Node) -> None:
 
 
 def scalar_words(node: Node, index: int, name: str) -> None:
-    """Raise an error unless an input is a scalar, with the message of kernels.
-
-    Raises:
-      ValueError: where the operation runs, if it is none.
-    """
+    """Raise ValueError, with the message of kernels, unless a running input is a scalar."""
     given = node.dims(index)
     if node.planning and given is not None and dims.is_known(given) and given != ():
         raise ValueError(f"{name} must be scalar, got shape {dims.to_string(given)}")

@@ -17,11 +17,7 @@ from stillflow.ops.math.unary import reciprocal, square
 
 
 def gradient(node: Node, grad_s: Any, grad_u: Any, grad_v: Any) -> Any:
-    """Build the gradient, for wide matrices by that of their transposes.
-
-    Raises:
-      NotImplementedError: for complex types and shapes that TF rejects.
-    """
+    """Build the gradient, for wide matrices by that of their transposes."""
     a = node.inputs[0]
     grad_s_matrix: Any = matrix_diag(grad_s)
     if not node.compute_uv:

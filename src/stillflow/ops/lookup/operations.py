@@ -51,11 +51,7 @@ def _handle_rank(node: Any) -> None:
 
 
 def _check_types(node: Any, key: Any, value: Any) -> Any:
-    """Return the dims of a key and a value, or None where the handle does not tell.
-
-    Raises:
-      ValueError: if the types are not those of the table.
-    """
+    """Return the dims of a key and a value, or None where the handle does not tell."""
     handle = node.inputs[0]
     known = getattr(handle, "_handle_key", None)
     if known is None:

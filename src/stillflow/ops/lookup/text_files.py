@@ -132,12 +132,7 @@ def _lines(path: str, vocab_size: int) -> Iterator[bytes]:
 
 
 def fill_from_file(table: StaticTable, path: str, vocab_size: int, columns: Columns) -> None:
-    """Fill a table from a file, unless it is filled already.
-
-    Raises:
-      InvalidArgumentError: for a file whose content does not fit.
-      NotFoundError: if there is no file.
-    """
+    """Fill a table from a file, unless it is filled already; errors say what does not fit."""
     check_columns(columns, table.key_dtype, table.value_dtype)
     key_of = _getter(columns.key, table.key_dtype)
     value_of = _getter(columns.value, table.value_dtype)

@@ -34,11 +34,7 @@ def chain_rule(
 ) -> tuple[Any, Any]:
     """Return the gradients of both inputs from the partial derivatives, None for one that is None.
 
-    Args:
-      node: the operation, of two inputs.
-      grad: the gradient of its result.
-      partials: builds the derivatives by the two inputs, which it is given; what it builds waits
-        for `grad`.
+    `partials` builds the derivatives of the two inputs, after `grad`.
     """
     targets = summing_targets(*node.inputs)
     with control_dependencies([grad]):

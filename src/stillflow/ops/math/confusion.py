@@ -31,13 +31,7 @@ def remove_squeezable_dimensions(
 ) -> tuple[Tensor, Tensor]:
     """Drop a last axis of size 1 where one of two tensors has one axis more than expected.
 
-    Args:
-      labels, predictions: tensors whose ranks should differ by `expected_rank_diff`.
-      expected_rank_diff: the rank of `predictions` less that of `labels`.
-      name: of the scope.
-
-    Returns:
-      Both, one of them perhaps without its last axis.
+    `expected_rank_diff` is the rank of `predictions` less that of `labels`.
     """
     with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
         predictions = convert_to_tensor(predictions)

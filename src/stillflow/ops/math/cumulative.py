@@ -71,12 +71,7 @@ def _axis(x: Any, axis: Any) -> int:
 
 
 def _scan_kernel(node: Node, scan: Callable[[Any, int], Any], start: Any) -> Any:
-    """Return the kernel of a scan.
-
-    Args:
-      scan: computes the inclusive scan along an axis.
-      start: the initial value of an exclusive scan.
-    """
+    """Return the kernel of an inclusive `scan` along an axis, which is exclusive from `start`."""
     exclusive, reverse = node.exclusive, node.reverse
 
     def run(x: Any, axis: Any) -> Any:

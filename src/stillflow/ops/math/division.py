@@ -102,10 +102,8 @@ def _refusal(node: Node) -> errors.OpError | None:
 def _checked(node: Node, divide: Callable[..., Any], opposite: bool) -> Callable[..., Any]:
     """Return an integer division that survives any divisor.
 
-    Args:
-      node: the operation.
-      divide: what torch offers; the processor traps for zero and for the smallest number by -1.
-      opposite: whether dividing by -1 gives `-x`; a remainder gives 0.
+    For zero, and for the smallest number by -1, the processor would trap in `divide`. If `opposite`
+    dividing by -1 gives `-x`, else 0, as remainders do.
     """
 
     def run(x: Any, y: Any) -> Any:

@@ -27,13 +27,7 @@ def slope(a: Any, x: Any) -> Any:
 def draw_slope(alpha: Any, sample: Any) -> Any:
     """Return a gamma draw's derivative by alpha, with its distribution function kept equal.
 
-    That is -(dP/da) / (dP/dx); NaN outside alpha > 0, sample >= 0.
-
-    Args:
-      alpha, sample: tensors whose shapes broadcast.
-
-    Returns:
-      A tensor of the type of alpha.
+    That is -(dP/da) / (dP/dx), of the type of alpha; NaN outside alpha > 0, sample >= 0.
     """
     a, x = torch.broadcast_tensors(alpha.double(), sample.double())
     result = torch.zeros_like(x)
@@ -142,11 +136,7 @@ def fraction(a: Any, x: Any) -> _Found:
 
 
 class _Kept:
-    """Results of elements that leave a computation as they converge: a few need many more terms.
-
-    Args:
-      like: a vector of as many elements.
-    """
+    """Results of elements that leave a computation as they converge: a few need many more terms."""
 
     def __init__(self, like: Any) -> None:
         self.results = torch.empty_like(like), torch.empty_like(like)

@@ -20,13 +20,7 @@ MOST_TERMS = 5000
 
 
 def incomplete(name: str, arguments: Sequence[Any], outputs: int) -> list[Any] | None:
-    """Return the vectors that a loop gives, None where it is not there.
-
-    Args:
-      name: of the loop.
-      arguments: vectors of float64 of one size.
-      outputs: how many vectors it gives.
-    """
+    """Return the vectors that a loop gives for float64 ones of one size; None without loops."""
     if not native_calls.reach(*arguments):
         return None
     results = [torch.empty_like(arguments[0]) for _ in range(outputs)]
@@ -66,13 +60,7 @@ def _of_pairs(x: Any, q: Any) -> Any:
 
 
 def scaled_zeta(x: Any, q: Any, factor: Any = 1.0) -> Any:
-    """`zeta(x, q)` times a factor, None where there is no loop for it.
-
-    Args:
-      x: a tensor; the loop takes a scalar.
-      q: a tensor; the loop takes those of float32 that are all positive.
-      factor: of the results, a number or a scalar.
-    """
+    """Return `zeta(x, q)` times a factor; None unless x is a scalar and q float32, all positive."""
     if x.dim() or not native_calls.take(q):
         return None
     whole = float(x)

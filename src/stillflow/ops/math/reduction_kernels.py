@@ -20,11 +20,7 @@ Reduce = Callable[[Any, list[int], bool], Any]
 
 
 def normalized(axes: Sequence[int], rank: int, running: bool = True) -> list[int]:
-    """Return the axes counted from the front, in order and each once.
-
-    Raises:
-      ValueError: if there is no such axis.
-    """
+    """Return the axes counted from the front, in order and each once."""
     found = set()
     for axis in axes:
         if not -rank <= axis < rank:
@@ -75,11 +71,7 @@ def known_reduction(function: Callable[..., Any]) -> Callable[[Node], Any]:
 
 
 def reduction_kernel(node: Node, reduce: Reduce, whole: Callable[..., Any] | None = None) -> Any:
-    """Binds the axes where they are known; else reads them at run time.
-
-    Args:
-      whole: a function that reduces all of a tensor to a scalar, where there is a faster one.
-    """
+    """Bind the axes where they are known; `whole` reduces a tensor to a scalar, if faster."""
     keep = bool(node.keep_dims)
     axes, shape = node.value(1), node.dims(0)
     if axes is None or shape is None:

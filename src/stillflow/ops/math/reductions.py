@@ -256,11 +256,7 @@ def prod_gradient(node: Node, grad: Tensor) -> Any:
 
 
 def reduction_axes(x: Any, axis: Any, older_axis: Any = None) -> Any:
-    """Return the axes to reduce: those given, or all of them.
-
-    Raises:
-      ValueError: if axes are given under both names.
-    """
+    """Return the axes to reduce: those given, or all of them."""
     if older_axis is not None:
         if axis is not None:
             raise ValueError("Can't specify both axis' and 'reduction_indices'.")

@@ -25,11 +25,7 @@ def as_rows(x: Any, axis: int) -> Any:
 
 
 def places(rows: Any, largest: bool) -> Any:
-    """Return the places of the largest or smallest numbers in the last dimension.
-
-    Returns:
-      int64: the first such places; NaNs are passed over.
-    """
+    """Return the first places of the extreme numbers in the last dimension, int64; NaNs aside."""
     library, result = native.library(), torch.empty(rows.shape[:-1], dtype=torch.int64)
     assert library is not None
     library.find_extremes(
@@ -39,14 +35,10 @@ def places(rows: Any, largest: bool) -> Any:
 
 
 def share(rows: Any, labels: Any) -> Any:
-    """Return the share of rows whose largest number is where a label says.
+    """Return the share of rows [number, classes] whose largest number is where a label says.
 
-    Args:
-      rows: [number, classes], which the loop `takes`.
-      labels: int64 [number]; or as `rows`, and largest at the place.
-
-    Returns:
-      A float32 without dimensions; None if there is no loop for such labels.
+    `labels` are int64 [number], or as `rows`, and largest at the place. None without a loop for
+    them.
     """
     are_rows = labels.dtype is torch.float32
     number, classes = rows.shape

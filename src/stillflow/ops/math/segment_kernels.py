@@ -63,10 +63,7 @@ def products(dtype: DType) -> Combine:
 def extremes(dtype: DType, largest: bool, infinite: bool = False) -> Combine:
     """Return the combination by maximum or minimum; rows without data are the type's other extreme.
 
-    Args:
-      dtype: of the rows.
-      largest: whether it is the maximum.
-      infinite: whether that extreme is infinity, where the type has it, or the last number.
+    That extreme is infinity if `infinite` and the type has it.
     """
     start = dtype.min if largest else dtype.max
     start = float(start) if dtype.is_floating else int(start)
@@ -158,11 +155,7 @@ def zero_where_empty(combine: Combine) -> Combine:
 
 
 def number_of(ids: Any) -> int:
-    """Return the number of segments of sorted ids.
-
-    Raises:
-      InvalidArgumentError: if there are more than their type counts, which for TF are less than 0.
-    """
+    """Return the number of segments of sorted ids."""
     count = int(ids[-1]) + 1
     if count > torch.iinfo(ids.dtype).max:
         raise invalid("segment ids must be >= 0")
@@ -170,11 +163,7 @@ def number_of(ids: Any) -> int:
 
 
 def check_sorted(ids: Any, rows: int | None = None) -> int:
-    """Return the number of segments of sorted ids (or `rows`, which must be enough).
-
-    Raises:
-      InvalidArgumentError: if the ids are not sorted or negative.
-    """
+    """Return the number of segments of sorted ids (or `rows`, which must be enough)."""
     if ids.numel() == 0:
         return rows or 0
     last = int(ids[-1]) + 1
@@ -288,8 +277,7 @@ def _check_indices(indices: Any, size: int) -> None:
 def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
     """Return the kernel over a table, row indices, sorted ids and perhaps the number of segments.
 
-    Args:
-      mode: "sum", "mean" or "sqrtn" (the sum over the square root of the number of rows).
+    `mode` is "sum", "mean" or "sqrtn", the sum over the square root of the number of rows.
     """
 
     def run(table: Any, indices: Any, ids: Any, count: Any = None) -> Any:

@@ -63,9 +63,7 @@ def unary_op(
 def slope_op(name: str, function: Callable[..., Any], fused: str = "") -> Card:
     """Return the card of an op that turns a function's value y and a gradient dy into its gradient.
 
-    Args:
-      function: `f(y, dy)`.
-      fused: torch's own name for `f(dy, y)` of real numbers, if it has one.
+    `fused` is torch's own name for `function`, `f(y, dy)`, as `f(dy, y)` of real numbers.
     """
     card = op(f"{name}(y: T, dy: T) -> z: T; T: {FIELD}", batching="vmap")
     card.shape(_same_shape)

@@ -21,14 +21,9 @@ def backpropagate(
     sources: Sequence[Tensor],
     starts: Sequence[Tensor],
 ) -> list[Any]:
-    """Return the gradients of `targets` for `sources`, through `ops` alone.
+    """Return the gradients of `targets` for `sources`, through `ops` alone, from `starts`.
 
-    Args:
-      ops: the operations between them, in the order they were made.
-      starts: the gradient of each target.
-
-    Returns:
-      One tensor per source, or None where no target depends on it.
+    `ops` are in the order they were made; None stands where no target depends on a source.
     """
     tape = _recorded(ops, sources)
     uses, waits = _counts(tape, targets)

@@ -90,11 +90,8 @@ def train(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Normalize with the batch's own mean and variance; return the unbiased variance too.
 
-    Args:
-      first: whether channels come first.
-      reserve: whether there is a sixth result, which means nothing on a CPU.
-      other: added to the first result, if it is not None.
-      relu: whether a ReLU is applied to it then.
+    `reserve` adds a sixth result, which means nothing on a CPU; `other` is added to the first,
+    before the ReLU if there is one.
     """
     if not x.numel():
         return _train_empty(x, scale, reserve)
@@ -159,8 +156,7 @@ def backward(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return the gradients; with `relu`, its output, also through a ReLU that followed.
 
-    Args:
-      into: memory for the first of them, which may be that of `grad`; it is not always taken.
+    `into` is memory for the first, which may be that of `grad`; it is not always taken.
     """
     rest = scale.new_zeros(()), scale.new_zeros(())
     images = (x, grad) if relu is None else (x, grad, relu)

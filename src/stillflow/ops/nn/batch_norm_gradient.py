@@ -64,11 +64,7 @@ def batch_norm_gradient(
     data_format: bytes,
     is_training: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients for x, scale and offset, by plain ops.
-
-    Args:
-      pop_mean, pop_var: the statistics x was normalized by where `is_training` is False.
-    """
+    """Return the gradients for x, scale and offset, by plain ops; of statistics if not training."""
     kind = x.dtype.base_dtype
     if kind == dtypes.float16:
         x, grad_y = cast(x, dtypes.float32), cast(grad_y, dtypes.float32)

@@ -77,11 +77,7 @@ def check_depths(depth: Any, filter_depth: Any, output: Any) -> None:
 
 
 def slide_of(node: Node) -> Slide:
-    """Return the attributes of a convolution that say how its window moves.
-
-    Raises:
-      ValueError: for steps along the batch or the channels.
-    """
+    """Return the attributes of a convolution that say how its window moves."""
     channel = windows.channel_axis(node.data_format)
     for what, values in (("strides", node.strides), ("dilations", node.dilations)):
         if values[0] != 1 or values[channel] != 1:
@@ -396,11 +392,7 @@ def conv2d_backprop_filter_samples() -> Iterator[Any]:
 
 
 def convert_padding(padding: Any) -> tuple[Any, list[int]]:
-    """Return padding in the form of callers: a name, or a list of four pairs.
-
-    Raises:
-      ValueError: if it is neither.
-    """
+    """Return padding in the form of callers: a name, or a list of four pairs."""
     if padding == "EXPLICIT":
         raise ValueError(
             '"EXPLICIT" is not a valid value for the padding parameter. To use explicit padding, '

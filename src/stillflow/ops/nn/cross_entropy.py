@@ -276,11 +276,7 @@ def sparse_softmax_cross_entropy_with_logits_samples() -> Iterator[Any]:
 
 
 def require_names(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
-    """Raise an error for positional arguments: labels and logits are too easily swapped.
-
-    Raises:
-      ValueError: if a positional argument is given or one of the two is missing.
-    """
+    """Raise ValueError for positional arguments: labels and logits are too easily swapped."""
     if sentinel is not None:
         raise ValueError(
             f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"

@@ -46,11 +46,8 @@ class Weights:
 def weights(size: int, wanted: int, align_corners: bool, half_pixel_centers: bool) -> Weights:
     """Return the positions of one dimension's outputs among the inputs.
 
-    Args:
-      size: how many inputs there are.
-      wanted: how many outputs.
-      align_corners: whether the outer outputs lie on the outer inputs.
-      half_pixel_centers: whether pixels lie at 0.5, 1.5, ..., not at 0, 1, ...
+    The outer outputs lie on the outer inputs if `align_corners`; pixels lie at 0.5, 1.5, ... if
+    `half_pixel_centers`, else at 0, 1, ...
     """
     one, half = np.float32(1), np.float32(0.5)
     scale = one * size / np.float32(wanted)
@@ -66,11 +63,7 @@ def weights(size: int, wanted: int, align_corners: bool, half_pixel_centers: boo
 
 
 def along(parts: Weights, axis: int, device: Any, bits: int) -> Weights:
-    """Weights as tensors that broadcast along one axis of an image, with fractions as integers.
-
-    Args:
-      bits: how many bits the fractions have.
-    """
+    """Weights as tensors that broadcast along one axis of an image, fractions as `bits` bits."""
     fraction = (parts.fraction * np.float32(1 << bits)).astype(np.int64)
     shape = [1, 1, 1, 1]
     shape[axis] = -1
@@ -82,9 +75,6 @@ def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) 
     """Return an image [batch, height, width, channels] at the weighted places.
 
     Rounded as TensorFlow's numbers are: first between columns, then between rows.
-
-    Args:
-      dtype: of the result; that of the image by default.
     """
     dtype = dtype or image.dtype
     library = native.library()
@@ -98,9 +88,7 @@ def interpolate_by(
 ) -> Any:
     """Return the same as float32 by the loop in C, for images on the CPU or for crops of them.
 
-    Args:
-      sources: of crops, int64 [crops]: the image that each is of. Weights are then those of one
-        crop after the other, [crops, outputs].
+    `sources`, int64 [crops], has the image of each crop; weights are then [crops, outputs].
     """
     if image.dtype is not torch.uint8:
         image = image.to(torch.float32)
@@ -121,12 +109,7 @@ def interpolate_by(
 def spread_by(
     library: Any, grad: Any, height: int, width: int, rows: Weights, columns: Weights
 ) -> Any:
-    """Return the gradient of interpolated images, summed by the native loop in its order.
-
-    Args:
-      grad: of the result, float32 on the CPU.
-      height, width: of the images.
-    """
+    """Return the gradient of interpolated images from float32, summed in the loop's own order."""
     sizes = (len(grad), height, width, grad.shape[3])
     result = torch.empty(sizes, dtype=torch.float32)
     if result.numel():

@@ -52,15 +52,10 @@ def rotated(tensor: Any, first: int) -> Any:
 def batch_norm(
     x: Any, scale: Any, offset: Any, epsilon: float, other: Any, relu: bool
 ) -> tuple[Any, Any, Any, Any]:
-    """Normalize with the statistics of the batch.
+    """Normalize float32, channels last, not empty, with the statistics of the batch.
 
-    Args:
-      x: float32, channels last, not empty.
-      other: added to the result, if it is not None.
-      relu: whether what is negative becomes 0 then.
-
-    Returns:
-      The result; the mean, the unbiased and the biased variance of each channel.
+    `other` is added, if there is one, before the ReLU. Returns the result, and the mean, the
+    unbiased and the biased variance of each channel.
     """
     result = torch.empty_like(x)
     mean, variance, biased = (torch.empty_like(scale) for _ in range(3))
@@ -76,13 +71,9 @@ def batch_norm(
 def batch_norm_gradient(
     grad: Any, relu: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, result: Any
 ) -> tuple[Any, Any, Any]:
-    """Return the gradients of `train` for image, scale and offset.
+    """Return the gradients of `train` for image, scale and offset, with the biased variance.
 
-    Args:
-      grad: of the result.
-      relu: the result, if `grad` is to pass only where that is above 0; otherwise None.
-      mean, variance: as `train` found them; the variance biased.
-      result: receives the gradient for the image; may be `grad`.
+    `grad` passes only where the result `relu` is above 0, if there is one; `result` may be `grad`.
     """
     dscale, doffset = torch.empty_like(scale), torch.empty_like(scale)
     channels = x.shape[-1]
@@ -215,18 +206,11 @@ class _Along(ctypes.Structure):
 def dilation(
     images: Any, filter: Any, along: Sequence[Sequence[int]], notes: bool
 ) -> tuple[Any, Any] | None:
-    """Return the largest sums of images and filter in every window, None where there is no loop.
+    """Return the largest sums of images and filter in every window; None without a loop.
 
-    Args:
-      images: float32 [batch, height, width, depth].
-      filter: float32 [rows, columns, depth].
-      along: for rows and columns: the size of the images, how many windows there are, the filter's
-        size, how far windows and how far the elements of one are apart, and how far the first
-        begins outside.
-      notes: whether to say which element of the filter gave each sum.
-
-    Returns:
-      The sums [batch, rows, columns, depth], and int32 of the same shape, or None.
+    Images are float32 [batch, height, width, depth], the filter [rows, columns, depth]; `along` has
+    the fields of `_Along` for rows and for columns. Returns sums [batch, rows, columns, depth], and
+    if `notes` the filter's element that gave each, int32.
     """
     if not native_calls.take(images, filter):
         return None
@@ -286,11 +270,7 @@ def max_pool(image: Any, geometry: PoolGeometry, with_places: bool) -> tuple[Any
 
 
 def max_pool_gradient(image: Any, grad: Any, places: Any, geometry: PoolGeometry) -> Any:
-    """Send the gradients of the maxima of an image to their places.
-
-    Raises:
-      ValueError: if the gradient has another shape than the maxima.
-    """
+    """Send the gradients of an image's maxima to their places; ValueError for other shapes."""
     windows, shape = _windows(image.shape, geometry)
     if grad.shape != shape:
         raise ValueError(

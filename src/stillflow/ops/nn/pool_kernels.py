@@ -96,13 +96,9 @@ def _with_dropped(grad: Any, drop: Sequence[int]) -> Any:
 
 
 def _empty_image(like: Any, shape: Sequence[int], geometry: PoolGeometry, is_plain: bool) -> Any:
-    """Memory never read, for kernels that want to see the shape of an input.
+    """Return memory never read, for kernels that want the shape of an input like `like`.
 
-    Args:
-      like: a tensor of its type and device.
-      shape: the image's, as the graph has it.
-      geometry: of the pool.
-      is_plain: whether channels are to come first in memory.
+    `shape` is the graph's; channels come first in memory if `is_plain`.
     """
     if not geometry.is_channels_last:
         return like.new_empty(tuple(shape))
@@ -183,14 +179,7 @@ def max_pool_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
 
 
 def max_pool_grad_of_all(image: Any, best: Any, grad: Any, geometry: PoolGeometry) -> Any:
-    """Send every output's gradient to all maxima in its window, as TF does over volumes.
-
-    Args:
-      image: what was pooled.
-      best: the maxima.
-      grad: their gradients.
-      geometry: how the window slides.
-    """
+    """Send every output's gradient to all maxima in its window, as TF does over volumes."""
     if geometry.empty:
         return torch.zeros_like(image, dtype=grad.dtype)
     image, best, grad = (image_in(tensor, geometry) for tensor in (image, best, grad))

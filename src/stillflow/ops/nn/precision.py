@@ -13,11 +13,9 @@ HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def in_type(function: Callable[..., Any], dtype: Any, count: int) -> Callable[..., Any]:
-    """Make `function` compute in torch type `dtype`.
+    """Make `function`, which may give a tuple led by its tensor, compute in torch type `dtype`.
 
-    Args:
-      function: takes tensors first and gives one tensor, or a tuple led by it.
-      dtype: what the first `count` arguments are converted to; the result is converted back.
+    The first `count` arguments are converted to it, and the result back.
     """
 
     def computed(*args: Any) -> Any:

@@ -112,11 +112,7 @@ def _swap(logits: Tensor, axis: Any, last: Any, name: str | None = None) -> Tens
 
 
 def along_axis(card: Card, logits: Any, axis: Any, name: str | None) -> Tensor:
-    """Apply a card of the last axis along another axis.
-
-    Raises:
-      InvalidArgumentError: if `axis` is out of range.
-    """
+    """Apply a card of the last axis along another axis."""
     logits = convert_to_tensor(logits)
     count = logits.shape.ndims
     if axis == -1 or axis == count - 1:

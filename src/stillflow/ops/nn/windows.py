@@ -38,18 +38,9 @@ def output_size(
 ) -> Dim:
     """Return the number of window positions along one dimension.
 
-    While the graph is built, a window larger than the image is rejected; at run time, it has no
-    position unless it is much larger. TF's two sets of rules differ in this.
-
-    Args:
-      size: of the image.
-      window: size of the window before it is dilated.
-      padding: b"SAME", b"VALID" or b"EXPLICIT".
-      extra: explicit padding, before and after together.
-      running: whether the sizes are those of a run.
-
-    Raises:
-      ValueError: if the window does not fit or a parameter is not positive.
+    While the graph is built, a window larger than the image is rejected; at run time (`running`) it
+    has no position unless it is much larger. TF's two sets of rules differ in this. `window` is not
+    dilated yet; `extra` is explicit padding, before and after together.
     """
     if stride <= 0:
         raise ValueError(f"Stride must be > 0, but got {stride}")
@@ -133,14 +124,8 @@ def channels_last(rank: int) -> tuple[int, ...]:
 def sequence(value: Any, count: int, axis: int, name: str) -> list[Any]:
     """Return a stride, dilation or window size as callers give it, for all dimensions.
 
-    Args:
-      value: one number, one per spatial dimension, or one per dimension; None means 1.
-      count: number of spatial dimensions.
-      axis: position of the channels, 1 or the last.
-      name: of the argument, for the message.
-
-    Raises:
-      ValueError: for any other number of entries.
+    `value` is one number, one per spatial dimension (`count`), or one per dimension; None means 1.
+    `axis` is the channels', 1 or the last.
     """
     if value is None:
         value = [1]

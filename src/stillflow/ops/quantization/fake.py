@@ -42,12 +42,7 @@ class Grid(NamedTuple):
 
 
 def grid(low: Any, high: Any, node_bits: tuple[int, int]) -> Grid:
-    """Return the grid nearest to a range.
-
-    Args:
-      low, high: ends of the range, single-precision.
-      node_bits: the lowest and the highest integer.
-    """
+    """Return the grid nearest to a range; `node_bits` are the lowest and highest integer."""
     first, last = np.float32(node_bits[0]), np.float32(node_bits[1])
     with np.errstate(all="ignore"):
         step = (high - low) / (last - first)

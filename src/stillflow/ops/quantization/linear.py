@@ -23,21 +23,13 @@ _SIGNED = (dtypes.qint8, dtypes.qint16, dtypes.qint32)
 
 
 def scalars(node: Node, *indices: int) -> None:
-    """Require inputs to be scalars.
-
-    Raises:
-      ValueError: if one is not.
-    """
+    """Require inputs to be scalars; ValueError for others."""
     for index in indices:
         dims.with_rank(node.dims(index), 0)
 
 
 def single_numbers(node: Node, *indices: int) -> None:
-    """Require inputs to be scalars; kernels take one element of any rank.
-
-    Raises:
-      ValueError: if one is not.
-    """
+    """Require inputs to be scalars; kernels take one element of any rank."""
     for index in indices:
         shape = node.dims(index)
         if not (node.planning and dims.is_known(shape) and dims.num_elements(shape) == 1):

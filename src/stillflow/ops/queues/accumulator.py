@@ -228,11 +228,7 @@ refuse = errors.invalid_argument
 
 
 def scalar(value: Any, what: str) -> int:
-    """Return the number in a scalar argument.
-
-    Raises:
-      InvalidArgumentError: it is no scalar.
-    """
+    """Return the number in an argument; InvalidArgumentError unless it is a scalar."""
     if value.ndim:
         shape = shape_text(tuple(np.shape(value)))
         raise refuse(f"Argument {what} must be scalar, but had bad shape {shape}")

@@ -21,12 +21,7 @@ def type_list(dtypes: Any) -> list[Any]:
 
 
 def shape_list(shapes: Any, partial: bool = False, any_rank: bool = False) -> Any:
-    """Return a shape or a list of them as a list.
-
-    Raises:
-      ValueError: if they are not known as well as they must be.
-      TypeError: if they are no shapes.
-    """
+    """Return a shape or a list of them as a list."""
     if partial:
         is_list = isinstance(shapes, Sequence) and bool(shapes)
         if not is_list or any(shape is None or isinstance(shape, int) for shape in shapes):

@@ -94,11 +94,7 @@ def _check_count(types: Sequence[Any], shapes: Sequence[Dims], needed: bool) -> 
 
 
 def _check_reserved(node: Node) -> None:
-    """Check the attributes of a RandomShuffleQueue.
-
-    Raises:
-      ValueError: if they do not go together.
-    """
+    """Check the attributes of a RandomShuffleQueue."""
     reserved = node.op.attrs.get("min_after_dequeue")
     if reserved is None:
         return
@@ -113,11 +109,7 @@ def _check_reserved(node: Node) -> None:
 
 
 def _check_shared(node: Node, queue: Queue) -> None:
-    """Raise an error for a queue that another op made with other attributes.
-
-    Raises:
-      InvalidArgumentError: if so.
-    """
+    """Raise InvalidArgumentError for a queue that another op made with other attributes."""
     kind = node.op.type.removesuffix("V2")
     if kind != queue.kind:
         raise errors.invalid_argument(f"Expected {queue.kind}, found {node.op.type}")

@@ -26,12 +26,7 @@ def _bytes_of(element: Sequence[Any]) -> int:
 
 
 class _Area:
-    """Common part of staging areas: limits, and waiting.
-
-    Args:
-      capacity: how many elements it holds at most, 0 for any number.
-      memory_limit: how many bytes it holds at most, 0 for any number.
-    """
+    """Common part of staging areas: limits (0 for none) of elements and bytes, and waiting."""
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
         self.capacity = capacity

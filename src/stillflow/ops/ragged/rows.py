@@ -32,14 +32,9 @@ _MISFIT = "Final value of ragged splits must match the length the corresponding 
 
 
 def check_splits(nested: Sequence[Any], size: int) -> None:
-    """Raise an error for splits that do not start at 0, decrease, or end elsewhere than the values.
+    """Raise ValueError for splits that do not start at 0, decrease, or end past the values.
 
-    Args:
-      nested: the splits of all ragged dimensions, from the outermost on.
-      size: how many innermost values there are.
-
-    Raises:
-      ValueError: saying what is wrong.
+    `nested` are those of all ragged dimensions, from the outermost on; `size` that of the values.
     """
     for splits in nested:
         if not len(splits):

@@ -23,22 +23,14 @@ def check_range(node: Node, first: int) -> None:
 
 
 def shape_argument(node: Node, index: int = 0) -> Dims:
-    """Return the dims that input `index`, a vector of sizes, stands for.
-
-    Raises:
-      ValueError: if it is no vector, or a known size is below -1.
-    """
+    """Return the dims that input `index`, a vector of sizes, stands for; ValueError for others."""
     checked_rank(node, index, 1, "shape must be a vector of {int32,int64}, got shape ")
     value = node.value(index)
     return node.shape_value(index) if value is None else dims.from_values(value.tolist())
 
 
 def shape_sizes(node: Node, index: int = 0) -> tuple[int, ...] | None:
-    """Return the sizes that input `index` stands for if they are known when the plan is made.
-
-    Raises:
-      ResourceExhaustedError: if no memory holds so much.
-    """
+    """Return the sizes of input `index` if known; ResourceExhaustedError if too much for memory."""
     sizes = node.shape_value(index)
     if sizes is None or None in sizes:
         return None
@@ -47,12 +39,7 @@ def shape_sizes(node: Node, index: int = 0) -> tuple[int, ...] | None:
 
 
 def read_sizes(shape: Any) -> tuple[int, ...]:
-    """Return the sizes in a shape tensor at run time.
-
-    Raises:
-      ValueError: if one is negative.
-      ResourceExhaustedError: if no memory holds so much.
-    """
+    """Return the sizes in a shape tensor at run time; none may be negative, or beyond memory."""
     sizes = tuple(shape.tolist())
     for size in sizes:
         if size < 0:
@@ -62,11 +49,7 @@ def read_sizes(shape: Any) -> tuple[int, ...]:
 
 
 def seed_argument(node: Node, index: int) -> None:
-    """Raise an error unless a `seed` input is a vector of two.
-
-    Raises:
-      ValueError: if it is something else.
-    """
+    """Raise ValueError unless a `seed` input is a vector of two."""
     (length,) = checked_rank(node, index, 1, "seed must have shape [2], not ")
     if node.planning and length not in (2, None):
         raise ValueError(f"seed must have shape [2], not [{length}]")
@@ -85,12 +68,9 @@ def shape_tensor(shape: Any, empty: Any = dtypes.int32) -> Tensor:
 
 
 def set_static_shape(tensor: Tensor, shape: Any, suffix: Any = ()) -> None:
-    """Set the known static shape of `tensor` inside a function's graph.
+    """Set the known static shape of `tensor`, drawn for the argument `shape`, inside a function.
 
-    Args:
-      tensor: the draws.
-      shape: the argument it was drawn for; constants outside the function count, too.
-      suffix: the static shape that follows.
+    Constants outside the function count, too; `suffix` follows.
     """
     if tensor.shape.is_fully_defined() or not tensor.graph.building_function:
         return

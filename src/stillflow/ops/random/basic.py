@@ -194,11 +194,7 @@ _UNIFORM_TYPES = (
 
 
 def uniform_bounds(dtype: Any, maxval: Any) -> tuple[dtypes.DType, Any]:
-    """Return the dtype and upper bound of uniform draws, 1 by default for floating-point types.
-
-    Raises:
-      ValueError: if the type has no uniform draws, or needs a bound and has none.
-    """
+    """Return the dtype and upper bound of uniform draws, 1 by default for floating-point types."""
     dtype = dtypes.as_dtype(dtype)
     if dtype not in _UNIFORM_TYPES:
         raise ValueError(f"Invalid dtype {dtype!r}")

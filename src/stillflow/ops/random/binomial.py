@@ -36,11 +36,8 @@ def _blocks(stream: Philox, count: int) -> np.ndarray:
 def binomial(stream: Philox, count: Any, probability: Any, samples: int) -> np.ndarray:
     """Draw `samples` numbers of successes in `count` trials; advance `stream` by the used numbers.
 
-    Args:
-      count, probability: numpy scalars of one floating-point type, which decides between methods.
-
-    Returns:
-      float64 [samples]; NaN if the probability is.
+    `count` and `probability` are numpy scalars of one floating-point type, which decides between
+    methods. Returns float64 [samples], NaN if the probability is.
     """
     kind = type(probability)
     trials = float(count)

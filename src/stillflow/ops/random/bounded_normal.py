@@ -273,15 +273,10 @@ def parameterized_truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from normal distributions, each cut to an interval.
+    """Draw from normal distributions, each cut to an interval.
 
-    Args:
-      shape: integer vector, the shape of the result; its first size is the number of batches.
-      means, stddevs: scalars or one number per batch, of type `dtype`.
-      minvals, maxvals: the intervals' ends, likewise; one of them may be infinite.
-      dtype: half, float32 or float64.
-      seed: the operation's seed; see `tf.set_random_seed`.
-      name: of the operation.
+    The first size of `shape` is the number of batches. The parameters are scalars, or one number
+    per batch, of `dtype` (half, float32 or float64); one end of an interval may be infinite.
     """
     values = [shape, means, stddevs, minvals, maxvals]
     with name_scope(name, "parameterized_truncated_normal", values):

@@ -26,16 +26,10 @@ from stillflow.ops.samples import Bad, Sample
 
 
 def categorical_draws(stream: Philox, logits: Any, samples: int, threads: int) -> Any:
-    """Draws `samples` classes from each row of `logits`.
+    """Draw `samples` classes from each row of `logits`, int64 [rows, samples].
 
-    Args:
-      stream: where the draws come from; it is not moved.
-      logits: a tensor [rows, classes] of any real type; classes that are not finite never occur.
-      samples: draws per row.
-      threads: the number of threads whose division of rows is followed.
-
-    Returns:
-      int64 [rows, samples].
+    Logits [rows, classes] are of any real type; those not finite never occur. `stream` is not
+    moved; `threads` is the number whose division of rows is followed.
     """
     rows, classes = logits.shape
     cost = int(50 * (samples * np.log(classes) / np.log(2) + classes))

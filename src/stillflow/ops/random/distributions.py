@@ -133,11 +133,7 @@ def uniform_ints(stream: Philox, sizes: Any, low: int, high: int, dtype: str, de
 
 
 def int_range(minval: Any, maxval: Any) -> tuple[int, int]:
-    """Return the bounds of a range of integers, as Python numbers.
-
-    Raises:
-      ValueError: if the range is empty.
-    """
+    """Return the bounds of a range of integers, as Python numbers."""
     low, high = int(minval), int(maxval)
     if low >= high:
         raise ValueError(f"Need minval < maxval, got {low} >= {high}")

@@ -34,15 +34,12 @@ from stillflow.ops.samples import Bad, Sample
 
 
 def gamma(stream: Philox, alpha: np.ndarray, samples: int, threads: int = 1) -> np.ndarray:
-    """Draw `samples` numbers from the gamma distribution of each shape in float64 `alpha` [n].
+    """Draw `samples` numbers from each gamma distribution of shape `alpha`, float64 [samples, n].
 
     Marsaglia and Tsang's method, "A simple method for generating gamma variables" (2000): a
     candidate takes a normal and a uniform number, and is drawn again until it is accepted. Every
     output has blocks of its own, so all are worked on at once. Of the two numbers in a block the
     second is used first.
-
-    Returns:
-      float64 [samples, n].
     """
     drawn = native_kernels.gamma(stream, alpha, samples, threads)
     return _drawn(stream, alpha, samples, threads) if drawn is None else drawn

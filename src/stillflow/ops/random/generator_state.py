@@ -17,14 +17,7 @@ STATE_SIZES = {PHILOX: 3, THREEFRY: 2}
 def draw_from_variable(handle: Any, algorithm: int, count: int, tag: int = 0) -> Philox:
     """Return the position in a generator's variable, which moves on by `count` draws.
 
-    Args:
-      handle: the variable, int64 [3 or more].
-      algorithm: the generator of the state; only Philox is supported.
-      count: how many draws to reserve blocks for.
-      tag: how many numbers come before the state.
-
-    Raises:
-      ValueError: if the variable holds no such state.
+    The variable is int64 [3 or more]; `tag` numbers come before the state.
     """
     with handle.lock:
         state = handle.read()

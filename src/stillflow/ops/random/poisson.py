@@ -32,15 +32,10 @@ _SMALL_RATE = 10.0
 def poisson(
     stream: Philox, rate: np.ndarray, samples: int, largest: float, threads: int = 1
 ) -> np.ndarray:
-    """Draw `samples` numbers from the Poisson distribution of each rate in float64 `rate` [n].
+    """Draw `samples` numbers from each Poisson distribution of `rate`, float64 [samples, n].
 
-    Every output has blocks of its own, whose second numbers are used first.
-
-    Args:
-      largest: the largest value that the result's final type holds.
-
-    Returns:
-      float64 [samples, n]; NaN where the rate is not finite.
+    Every output has blocks of its own, whose second numbers are used first. NaN stands where the
+    rate is not finite; `largest` is the largest value of the result's final type.
     """
     drawn = native_kernels.poisson(stream, rate, samples, largest, threads)
     return _drawn(stream, rate, samples, largest, threads) if drawn is None else drawn

@@ -14,11 +14,8 @@ _pool: ThreadPoolExecutor | None = None
 def in_pieces(total: int, size: int, threads: int, work: Callable[[int, int], None]) -> None:
     """Call `work(start, stop)` for consecutive pieces of range(total), of at most `size` each.
 
-    Args:
-      total: how many units of work there are.
-      size: how many units one call does.
-      threads: how many calls may run at a time; the caller's thread is one of them.
-      work: called with each piece; pieces must not depend on each other.
+    Up to `threads` calls run at a time, including the caller's thread; pieces must not depend on
+    each other.
     """
     starts = iter(range(0, total, size))
 

@@ -33,11 +33,9 @@ ctc_loss_op = op(
 
 
 def _check_batch(node: Node, lengths: int, kind: Any) -> None:
-    """Raise an error for ranks and batches of input 0 and of its lengths, with kernels' messages.
+    """Raise kernels' errors for ranks and batches of input 0 and of its lengths, at `lengths`.
 
-    Args:
-      lengths: position of the lengths.
-      kind: the class of the error about batches.
+    `kind` is the class of the error about batches.
     """
     kernel_ranks((0, 3, "inputs is not a 3-Tensor"))(node)
     logits, given = node.dims(0), node.dims(lengths)

@@ -49,10 +49,7 @@ class _Beam:
 class _Leaf(float):
     """A kept beam; the number is the logarithm of its probability.
 
-    Attributes:
-      beam: the beam, or None for a new one.
-      parent: for a new one, the beam to which a label is added.
-      label: that label.
+    `beam` is None for a new one, which adds `label` to `parent`.
     """
 
     __slots__ = ("beam", "label", "parent")
@@ -145,12 +142,9 @@ class _Best:
 
 
 class _Labels:
-    """The logarithms of the labels' probabilities in one step.
+    """The logarithms of the labels' probabilities in one step: `log_probs` with the blank last.
 
-    Attributes:
-      log_probs: by label; the blank is the last.
-      unlikely: minus the logarithms, most likely first, without the blank.
-      order: labels, most likely first.
+    `unlikely` has minus those of `order`, the labels without the blank, most likely first.
     """
 
     __slots__ = ("log_probs", "order", "unlikely")
@@ -177,14 +171,8 @@ def search(
 ) -> tuple[list[list[int]], list[float]]:
     """Return the most likely labels of a sequence, and the logarithms of their probabilities.
 
-    Args:
-      logits: [time, classes]; the last class is the blank.
-      beam_width: how many beginnings are kept.
-      top_paths: how many sequences are asked for.
-      merge_repeated: whether repeated labels come out once.
-
-    Raises:
-      ValueError: if there are not so many.
+    The last class of `logits` [time, classes] is the blank; repeated labels come out once if
+    `merge_repeated`. ValueError if there are fewer than `top_paths`.
     """
     root = _Beam(None, -1)
     root.total = root.blank = 0.0

@@ -77,11 +77,8 @@ def loss_and_gradient(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Losses [batch] and their gradients [time, batch, classes], of sequences with steps.
 
-    Args:
-      logits: [time, batch, classes]; the last class is the blank.
-      labels: of each sequence.
-      lengths: [batch], all positive.
-      merge_repeated: whether a label that stays counts once.
+    The last class of `logits` [time, batch, classes] is the blank; a label that stays counts once
+    if `merge_repeated`. All `lengths` are positive.
     """
     shifted = logits.astype(np.float64)
     shifted -= shifted.max(axis=2, keepdims=True)
@@ -102,11 +99,7 @@ def loss_and_gradient(
 
 
 def read_labels(indices: np.ndarray, values: np.ndarray, batch: int) -> list[list[int]]:
-    """Return the labels of each sequence, from the parts of a sparse tensor.
-
-    Raises:
-      FailedPreconditionError: if a label is of no sequence of the batch.
-    """
+    """Return the labels of each sequence, from the parts of a sparse tensor."""
     labels: list[list[int]] = [[] for _ in range(batch)]
     for (row, _), value in zip(indices.tolist(), values.tolist(), strict=True):
         if not 0 <= row < batch:
@@ -120,18 +113,9 @@ def read_labels(indices: np.ndarray, values: np.ndarray, batch: int) -> list[lis
 def without_blanks(
     labels: list[list[int]], lengths: Any, classes: int, collapse: bool, ignore_longer: bool
 ) -> list[list[int]]:
-    """Return the labels up to the first blank.
+    """Return each sequence's labels up to the first blank; ValueErrors have TF's messages.
 
-    Args:
-      labels: of each sequence.
-      lengths: how many steps each has.
-      classes: how many there are.
-      collapse: whether repeated labels are one.
-      ignore_longer: whether more labels than steps are allowed.
-
-    Raises:
-      ValueError: if there are none or too many, or one is negative, too large, or follows a
-        blank.
+    `lengths` are numbers of steps; more labels than steps are allowed if `ignore_longer`.
     """
     result = []
     for b, label in enumerate(labels):

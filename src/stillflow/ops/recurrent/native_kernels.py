@@ -33,11 +33,7 @@ def ctc_loss_and_gradient(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return `ctc_lattice.loss_and_gradient`; None without a native loop or memory.
 
-    Args:
-      logits: [time, batch, classes]; the last class is the blank.
-      labels: of each sequence, each of a class.
-      lengths: [batch]; what has no steps costs nothing.
-      merge_repeated: whether a label that stays counts once.
+    All labels are of a class; a sequence without steps costs nothing.
     """
     library = native.library()
     if library is None or logits.dtype != np.float32:

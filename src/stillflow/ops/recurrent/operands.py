@@ -53,11 +53,7 @@ def _computed(expression: str, sizes: Mapping[str, int]) -> int:
 def check_operands(
     node: Node, batch: int, inputs: int, cells: int, operands: Sequence[Operand]
 ) -> None:
-    """Raise an error for operands whose ranks or sizes do not fit the first ones.
-
-    Raises:
-      ValueError: with the message of the kernels.
-    """
+    """Raise ValueError, as kernels do, for operands that do not fit the first ones."""
     sizes = {"batch_size": batch, "input_size": inputs, "cell_size": cells}
     for position, name, wanted, called in operands:
         found = node.dims(position)

@@ -21,15 +21,10 @@ _DECAY = 0.1  # how much rarer an example becomes each time that it is drawn
 
 
 def train(problem: Problem, order: np.ndarray, state: np.ndarray) -> None:
-    """Trains on examples one after the other; changes the columns' deltas and `state`.
+    """Train on examples one after the other; change the columns' deltas and `state`.
 
-    Args:
-      problem: the examples.
-      order: int64 [n], their numbers.
-      state: float32 [examples, 4]: dual variable, primal and dual loss, weight.
-
-    Raises:
-      InvalidArgumentError: for labels that the loss does not know.
+    `order` has their numbers, int64 [n]; `state`, float32 [examples, 4], dual variable, primal and
+    dual loss, and weight. InvalidArgumentError for labels that the loss does not know.
     """
     labels = problem.loss.labels(problem.labels)
     library = native.library()
@@ -159,11 +154,7 @@ def _weights(problem: Problem, state: np.ndarray) -> np.ndarray:
 def _alias_table(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Walker's alias method: a number drawn evenly stands for itself or for another one.
 
-    Args:
-      weights: float32 [n].
-
-    Returns:
-      Below which draw a number stands for itself, float32 [n], and the other one, int64 [n].
+    Returns below which draw it is itself, float32 [n] as `weights`, and the other, int64 [n].
     """
     count = len(weights)
     with np.errstate(all="ignore"):

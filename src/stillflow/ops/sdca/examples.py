@@ -85,18 +85,11 @@ class Problem:
 def sparse_column(
     count: int, examples: Any, features: Any, values: Any | None, indices: Any, weights: Any
 ) -> SparseColumn:
-    """Sorts features by their examples.
+    """Sort features by their examples; InvalidArgumentError for one twice, or without a weight.
 
-    Args:
-      count: the number of examples.
-      examples: int64 [features], ascending: what does not ascend is left out, with all after it.
-      features: int64 [features], the number of each.
-      values: float32 [features]; None for ones.
-      indices: int64 [weights], the numbers of the features that have weights.
-      weights: float32 [weights].
-
-    Raises:
-      InvalidArgumentError: for a feature that has no weight, or that an example has twice.
+    `examples`, int64 [features], ascend: what does not is left out, with all after it. Then come
+    the number and value of each feature, or None for ones; `indices` are the features that have
+    `weights`, float32.
     """
     if len(features) < len(examples) or (values is not None and len(values) < len(examples)):
         raise refused("Sparse features have no numbers or values for some of their examples")
@@ -139,16 +132,7 @@ def _check_distinct(examples: np.ndarray, places: np.ndarray) -> None:
 
 
 def dense_column(count: int, rows: Any, weights: Any) -> DenseColumn:
-    """Return the features of a matrix.
-
-    Args:
-      count: the number of examples.
-      rows: float32 [count, features].
-      weights: float32 with as many elements as there are features.
-
-    Raises:
-      InvalidArgumentError: if features and weights do not go together.
-    """
+    """Return the features of a matrix, float32 [count, features], with a weight for each."""
     if rows.ndim != 2 or len(rows) < count:
         raise refused(f"dense_features must be a matrix of {count} rows, got shape {rows.shape}")
     width = rows.shape[1]

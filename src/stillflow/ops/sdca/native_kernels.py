@@ -66,10 +66,5 @@ class Loops:
 
 
 def loops_of(problem: Problem, labels: np.ndarray) -> Loops:
-    """Return a problem for the loops in C.
-
-    Args:
-      problem: the examples; the columns' deltas are changed in place.
-      labels: float32 [examples], as the loss takes them.
-    """
+    """Return a problem for the loops in C, which change its columns' deltas in place."""
     return Loops(problem, labels)

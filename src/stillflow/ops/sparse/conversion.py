@@ -8,11 +8,7 @@ from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
 
 def as_sparse(value: Any) -> SparseTensor:
-    """Return a sparse tensor from itself or its value.
-
-    Raises:
-      TypeError: if it is neither.
-    """
+    """Return a sparse tensor from itself or its value; TypeError for others."""
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
     if not isinstance(value, SparseTensor):

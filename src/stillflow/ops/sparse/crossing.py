@@ -64,13 +64,7 @@ def sparse_cross_kernel(node: Node) -> Any:
 
 
 def crossing(node: Node, hash_key: int, combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Return the kernel of a cross.
-
-    Args:
-      node: the node of a cross.
-      hash_key: the key of the hashes.
-      combine: adds the fingerprint of one more feature to hashes.
-    """
+    """Return the kernel of a cross; `combine` adds one more feature's fingerprint to hashes."""
     count, hashed, buckets = node.N, node.out_type == dtypes.int64, node.num_buckets
     key = np.uint64(hash_key % _WORD)
 
@@ -233,16 +227,9 @@ def sparse_cross_samples() -> Iterator[Any]:
 
 
 def cross_features(make: Any, inputs: list[Any], hashed: bool, **attrs: Any) -> SparseTensor:
-    """Return calls a card that crosses features.
+    """Call the card `make` that crosses features, hashed or as strings.
 
-    Args:
-      make: the card.
-      inputs: tensors and sparse tensors [batch, features] of strings or whole numbers.
-      hashed: whether crosses are hashes, or strings.
-      attrs: the card's other attributes, and the name.
-
-    Raises:
-      TypeError: `inputs` is not a list of tensors and sparse tensors.
+    `inputs` is a list of tensors and sparse tensors [batch, features], strings or whole numbers.
     """
     if not isinstance(inputs, list):
         raise TypeError("Inputs must be a list")

@@ -31,12 +31,7 @@ def _are_integers(*tensors: Any) -> bool:
 
 
 def distinct(numbers: Any, place_type: Any) -> tuple[Any, Any] | None:
-    """Return the distinct integers in order, and each integer's index in that order.
-
-    Args:
-      numbers: a vector of int32 or int64.
-      place_type: of the second result, one of these two.
-    """
+    """Return the distinct integers in order, and each one's index there, of `place_type`."""
     if not _are_integers(numbers) or (library := _library(numbers)) is None:
         return None
     found, places = torch.empty_like(numbers), torch.empty_like(numbers, dtype=place_type)
@@ -47,11 +42,9 @@ def distinct(numbers: Any, place_type: Any) -> tuple[Any, Any] | None:
 
 
 def unlike(numbers: Any, others: Any, place_type: Any) -> tuple[Any, Any] | None:
-    """Those integers of a vector that are not in another one, and where each stands.
+    """Return those integers of a vector that are not in another one, and where each stands.
 
-    Args:
-      numbers, others: vectors of int32 or int64, of one type.
-      place_type: of the second result, one of these two.
+    The vectors are int32 or int64, of one type; the second result is of `place_type`.
     """
     if not _are_integers(numbers) or (library := _library(numbers, others)) is None:
         return None
@@ -63,12 +56,7 @@ def unlike(numbers: Any, others: Any, place_type: Any) -> tuple[Any, Any] | None
 
 
 def take_tuples(params: Any, indices: Any) -> Any:
-    """Elements or slices at the tuples of indices in the last dimension.
-
-    Args:
-      params: of any type.
-      indices: int32 or int64 [..., no more than the dimensions of `params`].
-    """
+    """Return elements or slices at the index tuples in the last dimension, of any type."""
     if params.numel() <= _FEW:
         params = params.contiguous()  # a part of a larger tensor, such as a step's of a sequence
     if not _are_integers(indices) or (library := _library(params)) is None:
@@ -88,13 +76,7 @@ def _numbers(items: Sequence[int]) -> Any:
 
 
 def add_rows(data: Any, ids: Any, rows: int) -> Any:
-    """Return sums of the rows that have the same id; rows with a negative id are left out.
-
-    Args:
-      data: float32 [number, ...].
-      ids: int32 or int64 [number].
-      rows: of the result.
-    """
+    """Return [rows, ...]: sums of `data`'s float32 rows of one id; negative ids are left out."""
     if data.dtype is not torch.float32 or not _are_integers(ids):
         return None
     if (library := _library(data, ids)) is None:
@@ -108,12 +90,7 @@ def add_rows(data: Any, ids: Any, rows: int) -> Any:
 
 
 def rows_unless(flags: Any, data: Any) -> Any:
-    """Return a copy of rows, with zeros instead of the flagged ones.
-
-    Args:
-      flags: bool [rows]; true for zeros.
-      data: [rows, ...], of any type.
-    """
+    """Return a copy of rows [rows, ...], with zeros instead of those with true flags [rows]."""
     if flags.shape != data.shape[:1] or (library := _library(flags)) is None or not data.is_cpu:
         return None
     data, stride = _rows_apart(data)
@@ -126,13 +103,9 @@ def rows_unless(flags: Any, data: Any) -> Any:
 
 
 def add_to_rows(table: Any, ids: Any, data: Any, factor: float) -> bool:
-    """Add rows, times a factor, to some of a table, one after the other; say whether it did.
+    """Add float32 rows [number, columns], times 1 or -1, to some of a table in order and in place.
 
-    Args:
-      table: float32 [rows, columns]; changed in place.
-      ids: int32 or int64 [number], which rows.
-      data: float32 [number, columns].
-      factor: 1 or -1.
+    `ids` are int32 or int64 [number]. Returns False where no loop did it.
     """
     if not (table.dtype is data.dtype is torch.float32) or not _are_integers(ids):
         return False
@@ -147,9 +120,7 @@ def add_to_rows(table: Any, ids: Any, data: Any, factor: float) -> bool:
 def add_up(rows: Any, data: Any) -> tuple[Any, Any] | None:
     """Return the distinct row numbers in order of occurrence, and the sum of each row's data.
 
-    Args:
-      rows: int32 or int64 [number].
-      data: float32 [number, ...].
+    Rows are int32 or int64 [number], the data float32 [number, ...].
     """
     if data.dtype is not torch.float32 or data.shape[:1] != rows.shape or _library(data) is None:
         return None
@@ -167,16 +138,12 @@ def reduce_picked(
     table: Any, indices: Any, ids: Any, mode: str, segments: int, left_out: Any = None,
     names: Any = None,
 ) -> Any:  # fmt: skip
-    """Reduces rows picked from a table to one for each segment.
+    """Reduce rows picked from a table to one for each segment, by "sum", "mean" or "sqrtn".
 
-    Args:
-      table: float32 [rows, ...].
-      indices: int32 or int64 [number], rows of the table.
-      ids: int32 or int64 [number], for each index its segment, in ascending order.
-      mode: "sum", "mean" or "sqrtn".
-      segments: how many there are; after the last id if `left_out` is given.
-      left_out: bool [segments], where zeros are wanted.
-      names: int32 or int64, of which `indices` are places, and which are the rows.
+    The table is float32 [rows, ...]; `indices` and ascending `ids`, int32 or int64 [number], are
+    rows of it and their segments. There are `segments`, after the last id only if `left_out`, bool
+    [segments], says where zeros are wanted. With `names`, `indices` are places of these, which are
+    the rows.
     """
     others = [each for each in (left_out, names) if each is not None]
     if table.dtype is not torch.float32 or not _are_integers(indices, ids):
@@ -196,13 +163,9 @@ def reduce_picked(
 def spread_picked(
     grad: Any, indices: Any, ids: Any, mode: str, rows: int, left_out: Any = None
 ) -> Any:
-    """Return the gradient of `reduce_picked`.
+    """Return the gradient of `reduce_picked` for a table of `rows`, from float32 [segments, ...].
 
-    Args:
-      grad: float32 [segments, ...].
-      indices, ids, mode: as there.
-      rows: of the table.
-      left_out: bool [segments], where the gradient is zeros.
+    `left_out`, bool [segments], says where `grad` is zeros.
     """
     if grad.dtype is not torch.float32 or rows < 0 or not _are_integers(indices, ids):
         return None
@@ -227,12 +190,7 @@ def _rows_apart(data: Any) -> tuple[Any, int]:
 
 
 def are_within(numbers: Any, least: int, most: int) -> bool | None:
-    """Return True if no integer is below `least` or above `most`.
-
-    Args:
-      numbers: int32 or int64, of any shape.
-      least, most: integers of 64 bits.
-    """
+    """Return True if no int32 or int64 is below `least` or above `most`; None without loops."""
     if not _are_integers(numbers) or (library := _library(numbers)) is None:
         return None
     found = library.are_within(
@@ -241,12 +199,7 @@ def are_within(numbers: Any, least: int, most: int) -> bool | None:
 
 
 def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]) -> Any:
-    """Return the indices of the same elements in another shape of as many.
-
-    Args:
-      indices: int64 [number, dimensions].
-      shape, new_shape: before and after.
-    """
+    """Return the indices, int64 [number, dimensions], of the same elements in another shape."""
     if (library := _library()) is None or not indices.is_cpu:
         return None
     indices = indices.contiguous()
@@ -260,8 +213,7 @@ def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]
 def merged(first: Any, second: Any) -> Any:
     """Return the places of two ascending int64 vectors among all distinct numbers of both.
 
-    Returns:
-      int64, those of the first before those of the second; None if one does not ascend, too.
+    Those of the first come first, in one int64 vector; None if one does not ascend, too.
     """
     if not first.dtype is second.dtype is torch.int64:
         return None
@@ -274,12 +226,7 @@ def merged(first: Any, second: Any) -> Any:
 
 
 def are_in_order(indices: Any, shape: Sequence[int]) -> bool:
-    """Return True if a native loop found indices inside a shape, in order and distinct.
-
-    Args:
-      indices: int64 [number, dimensions].
-      shape: its sizes.
-    """
+    """Return True if a native loop found int64 indices inside a shape, in order and distinct."""
     if indices.dtype is not torch.int64 or not indices.is_cpu:
         return False
     if (library := _library()) is None or indices.shape[1:] != (len(shape),):
@@ -292,16 +239,9 @@ def are_in_order(indices: Any, shape: Sequence[int]) -> bool:
 def fill_empty_rows(
     indices: Any, values: Any, rows: int, default: Any
 ) -> tuple[Any, Any, Any, Any] | None:
-    """Put a value into the empty rows of a sparse tensor.
+    """Put a value into the empty rows of a sparse tensor that has at least one element.
 
-    Args:
-      indices: int64 [number, dimensions], at least one.
-      values: [number], of any type that torch has.
-      rows: of the sparse tensor.
-      default: as one of the values, without dimensions.
-
-    Returns:
-      The indices, by rows; the values; whether each row was empty; where each value went.
+    Returns the indices, by rows; the values; whether each row was empty; where each value went.
     """
     if not isinstance(values, torch.Tensor):
         return None
@@ -325,12 +265,7 @@ def fill_empty_rows(
 
 
 def elements_unlike(tensor: Any, ignored: int) -> tuple[Any, Any] | None:
-    """Return the indices and values of the elements that differ from one number.
-
-    Args:
-      tensor: int32 or int64, of any shape.
-      ignored: the number.
-    """
+    """Return the indices and values of the elements, int32 or int64, that differ from a number."""
     if not _are_integers(tensor) or (library := _library(tensor)) is None:
         return None
     rank = tensor.ndim
@@ -345,15 +280,9 @@ def elements_unlike(tensor: Any, ignored: int) -> tuple[Any, Any] | None:
 def lookups(indices: Any, ids: Any, rows: int, default: int) -> tuple[Any, Any, Any, Any] | None:
     """Return the arguments of an embedding lookup of sparse ids, without the negative ones.
 
-    Args:
-      indices: int64 [number, dimensions]: the first is the row.
-      ids: int64 [number].
-      rows: how many there are.
-      default: the id of rows without any.
-
-    Returns:
-      Whether each row had no id; of all ids, by rows, int32, the row; the different ids; and,
-      int32, which of these each id is.
+    `indices` are int64 [number, dimensions], the row first; `default` is the id of rows without
+    any. Returns whether each row had no id; of all ids, by rows, int32, the row; the different ids;
+    and, int32, which of these each id is.
     """
     fits = ids.dtype is torch.int64 and indices.shape[:1] == ids.shape and indices.ndim == 2
     if not (fits and indices.shape[1] and 0 <= rows <= _MOST_ROWS):
@@ -383,14 +312,8 @@ def lookups(indices: Any, ids: Any, rows: int, default: int) -> tuple[Any, Any, 
 def product(indices: Any, values: Any, rows: int, dense: Any, transposed: bool) -> Any:
     """Return the product, added up in the order of the values; None without a native loop.
 
-    The same holds if an index is out of range: the caller names it.
-
-    Args:
-      indices: int64 [count, 2], of the values.
-      values: float32 [count].
-      rows: of the result.
-      dense: float32 matrix.
-      transposed: whether the sparse matrix is.
+    The same holds if an index is out of range: the caller names it. The sparse matrix has float32
+    values at int64 [count, 2], and is transposed if so asked; `rows` are the result's.
     """
     if not native_calls.take(values) or dense.dtype is not torch.float32 or not dense.is_cpu:
         return None

@@ -39,16 +39,7 @@ _PIECE = 1000  # bytes that the indices and values of a part take as tensors of 
 
 
 def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, Any]]:
-    """Yield the indices and values of each part of a sparse tensor along its first dimension.
-
-    Args:
-      indices: int64 [N, rank].
-      values: [N].
-      size: of the whole tensor.
-
-    Raises:
-      ValueError: if its rank is too small, or an index lies outside.
-    """
+    """Yield the indices and values of each part of a sparse tensor along its first dimension."""
     if len(size) < 2:
         raise ValueError(f"Rank of input SparseTensor should be > 1, but saw rank: {len(size)}")
     check_inside(indices, size)

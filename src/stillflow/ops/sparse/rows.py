@@ -28,11 +28,7 @@ def row_numbers(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def check_parts(indices: Any, values: Any, size: Any) -> None:
-    """Raise an error for parts of a sparse tensor whose shapes are inconsistent.
-
-    Raises:
-      ValueError: saying which.
-    """
+    """Raise ValueError for parts of a sparse tensor whose shapes are inconsistent."""
     if indices.ndim != 2:
         raise ValueError(
             f"Input indices should be a matrix but received shape {shape_text(indices.shape)}"
@@ -64,11 +60,7 @@ def first_outside(indices: Any, shape: Sequence[int]) -> int | None:
 
 
 def check_inside(indices: Any, shape: Sequence[int]) -> None:
-    """Raise an error for rows outside a shape.
-
-    Raises:
-      ValueError: naming the first one.
-    """
+    """Raise ValueError for the first row outside a shape."""
     row = first_outside(indices, shape)
     if row is not None:
         raise ValueError(
@@ -78,11 +70,7 @@ def check_inside(indices: Any, shape: Sequence[int]) -> None:
 
 
 def check_rows(indices: Any, shape: Sequence[int]) -> None:
-    """Raise an error for rows outside a shape, repeated ones, and ones not in row-major order.
-
-    Raises:
-      ValueError: naming the first one.
-    """
+    """Raise ValueError for a row outside a shape, a repeated one, or one not in row-major order."""
     if native_kernels.are_in_order(indices, shape):
         return
     check_inside(indices, shape)

@@ -270,12 +270,5 @@ def deserialize_many_sparse(
 def deserialize_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Sparse tensors that were serialized, stacked along new first dimensions.
-
-    Args:
-      serialized_sparse: strings or variants [..., 3].
-      dtype: of the values.
-      rank: of the result, where it is known.
-      name: of the operation.
-    """
+    """Return serialized sparse tensors [..., 3], stacked along new first dimensions of `rank`."""
     return _as_tensor(deserialize_sparse_op(serialized_sparse, dtype=dtype, name=name), rank)

@@ -68,12 +68,9 @@ _COMBINE: dict[bytes, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 class _Sets(NamedTuple):
-    """Sets in one array.
+    """Sets in one array, along the dimensions `groups`.
 
-    Attributes:
-      groups: the dimensions along which they stand.
-      places: of each element the number of its set.
-      items: the elements, some of them perhaps more than once.
+    `places` has the set of each of `items`, some of which may stand there more than once.
     """
 
     groups: tuple[int, ...]

@@ -173,11 +173,7 @@ def add_sparse_to_tensors_map(
     sp_input: Any, container: str | None = None, shared_name: str | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Keep a sparse tensor in the session.
-
-    Returns:
-      Its number, an int64 scalar.
-    """
+    """Keep a sparse tensor in the session; return its number, an int64 scalar."""
     return add_sparse_to_tensors_map_op(
         *parts(as_sparse(sp_input)), container=container, shared_name=shared_name, name=name
     )
@@ -187,11 +183,7 @@ def add_many_sparse_to_tensors_map(
     sp_input: Any, container: str | None = None, shared_name: str | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Keep each part of a sparse tensor along its first dimension in the session.
-
-    Returns:
-      Their numbers, int64 [N].
-    """
+    """Keep each part of a sparse tensor along its first dimension; return numbers, int64 [N]."""
     return add_many_sparse_to_tensors_map_op(
         *parts(as_sparse(sp_input)), container=container, shared_name=shared_name, name=name
     )
@@ -200,17 +192,7 @@ def add_many_sparse_to_tensors_map(
 def take_many_sparse_from_tensors_map(
     sparse_map_op: Operation, sparse_handles: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Sparse tensors taken back, stacked along a new first dimension.
-
-    Args:
-      sparse_map_op: the operation that gave the numbers.
-      sparse_handles: the numbers, int64 [N].
-      rank: the rank of the result, if known.
-      name: name of the operation.
-
-    Raises:
-      TypeError: `sparse_map_op` is not an operation that keeps sparse tensors.
-    """
+    """Return sparse tensors of `sparse_map_op` by number, stacked along a new first dimension."""
     if not isinstance(sparse_map_op, Operation):
         raise TypeError("sparse_map_op be an Operation")
     if sparse_map_op.type not in ("AddSparseToTensorsMap", "AddManySparseToTensorsMap"):

@@ -95,11 +95,7 @@ def _encoded(texts: list[bytes], pad: bool) -> list[bytes]:
 
 
 def _decoded(texts: list[bytes]) -> list[bytes]:
-    """Return the bytes that are written in Base64, likewise.
-
-    Raises:
-      ValueError: something else is written.
-    """
+    """Return the bytes that are written in Base64, or raise ValueError."""
     texts = [text if text[-1:] != b"=" else _without_padding(text) for text in texts]
     fill = [b"", b"AAA", b"AA", b"A"]
     joined = b"".join([text + fill[len(text) % 4] for text in texts])

@@ -52,12 +52,7 @@ def substr_shape(node: Node) -> Any:
 
 
 def _joined_shape(x: Sequence[int], pos: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of parts of strings `x`: TF merges neighbouring dimensions broadcast alike.
-
-    Raises:
-      ValueError: if the shapes do not fit.
-      UnimplementedError: if more than two dimensions are left.
-    """
+    """Return the shape of parts of strings `x`: TF merges neighbour dimensions broadcast alike."""
     if not pos or tuple(x) == tuple(pos):
         return tuple(x)
     result: list[int] = []
@@ -363,16 +358,9 @@ def string_split_samples() -> Iterator[Any]:
 def split_at_characters(
     source: Any, sep: Any = None, skip_empty: bool = True, delimiter: Any = None
 ) -> SparseTensor:
-    """Return the parts of strings between every one of the characters of a separator.
+    """Return the parts [n, most parts] of strings [n] between any of a separator's characters.
 
-    Args:
-      source: string [n].
-      sep: scalar string, a blank by default; each byte is one split point if it is empty.
-      skip_empty: whether empty parts are left out.
-      delimiter: another name of `sep`.
-
-    Returns:
-      A sparse tensor [n, most parts].
+    `sep` is a scalar, a blank by default; if it is empty, each byte is one split point.
     """
     sep = renamed_argument("sep", sep, "delimiter", delimiter)
     separator = convert_to_tensor(" " if sep is None else sep, dtype=dtypes.string)
@@ -381,15 +369,9 @@ def split_at_characters(
 
 
 def split_at_separator(source: Any, sep: Any = None, maxsplit: int = -1) -> SparseTensor:
-    """Return the parts of strings between separators, as Python's `str.split` gives them.
+    """Return the parts [n, most parts] of strings [n], as Python's `str.split` gives them.
 
-    Args:
-      source: string [n].
-      sep: scalar string; runs of whitespace by default.
-      maxsplit: how many splits to make at most, if positive.
-
-    Returns:
-      A sparse tensor [n, most parts].
+    `sep` is a scalar, runs of whitespace by default; `maxsplit` counts if positive.
     """
     separator = convert_to_tensor("" if sep is None else sep, dtype=dtypes.string)
     strings = convert_to_tensor(source, dtype=dtypes.string)

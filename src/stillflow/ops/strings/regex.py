@@ -120,11 +120,7 @@ def _translate(pattern: str) -> str:
 
 @lru_cache(256)
 def compiled(pattern: bytes) -> re.Pattern[str]:
-    """Return an RE2 pattern, compiled.
-
-    Raises:
-      ValueError: with TF's message, if RE2 rejects the pattern.
-    """
+    """Return an RE2 pattern, compiled; ValueError has TF's message for one that RE2 rejects."""
     text = pattern.decode("utf-8", "surrogateescape")
     try:
         return re.compile(_translate(text), re.ASCII)

@@ -32,15 +32,9 @@ def _ranges(category: str, negated: bool) -> Iterator[tuple[int, int]]:
 
 @cache
 def members(category: str, negated: bool) -> str:
-    """Return a category's text inside brackets in a pattern of Python's.
+    """Return a category's text inside brackets in a pattern of Python's; KeyError if none.
 
-    Args:
-      category: one or two letters, such as "L" or "Lu", a script, or "Any"; a "^" before negates
-        it.
-      negated: whether all others are meant.
-
-    Raises:
-      KeyError: if it is none.
+    `category` is a script, "Any", or one or two letters, such as "L" or "Lu"; "^" negates it.
     """
     name = category.removeprefix("^")
     negated ^= name != category

@@ -113,11 +113,7 @@ class ErrorPolicy(NamedTuple):
 
 
 def codec_of(encoding: bytes) -> str:
-    """Python's name of an input encoding.
-
-    Raises:
-      ValueError: if there is no such encoding.
-    """
+    """Return Python's name of an input encoding; ValueError if there is none."""
     name = encoding.decode("utf-8", "replace")
     plain = re.sub(r"[^a-z0-9]", "", name.lower())
     unicode_form = re.fullmatch(r"utf(8|16|32)(be|le)?", plain)
@@ -215,14 +211,10 @@ def _one_by_one(texts: Sequence[bytes], codec: str) -> Characters:
 
 
 def encode(codes: np.ndarray, counts: Sequence[int], encoding: bytes) -> list[bytes]:
-    """Texts of code points; halves of surrogate pairs meet as they do in UTF-16.
+    """Return texts of code points; halves of surrogate pairs meet as they do in UTF-16.
 
-    The remaining surrogates become U+FFFD in UTF-8, and stay in the other encodings.
-
-    Args:
-      codes: the code points of all texts, one text after the other.
-      counts: how many each text has.
-      encoding: one of `OUTPUT_ENCODINGS`.
+    The remaining surrogates become U+FFFD in UTF-8, and stay in the other encodings. `codes` are
+    those of one text after the other, `counts` of each.
     """
     letters = codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
     ends = np.cumsum(np.asarray(counts, np.int64)).tolist()

@@ -87,11 +87,7 @@ places = functools.cache(Places)
 
 
 def histogram(values: Array) -> bytes | None:
-    """Count numbers by bucket; None if one of them is not finite.
-
-    Args:
-      values: real numbers, a vector.
-    """
+    """Count numbers by bucket; None if one of them is not finite."""
     return _counted(values) if values.size else _empty()
 
 
@@ -115,11 +111,9 @@ def _counted(values: Array) -> bytes | None:
 
 
 def histogram_message(sums: tuple[float, ...], counts: Array) -> bytes:
-    """Return a histogram of numbers that were counted before.
+    """Return a histogram of numbers that were counted before by bucket.
 
-    Args:
-      sums: the least and the largest number, how many there are, their sum and that of squares.
-      counts: how many are in each bucket.
+    `sums` are the least and largest number, how many there are, their sum and that of squares.
     """
     return doubles(*sums) + _encoded(counts)
 

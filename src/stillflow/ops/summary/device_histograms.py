@@ -52,14 +52,10 @@ class DeviceHistograms:
         self._by_kernel = _kernel(device)
 
     def __call__(self, *values: Any) -> Any:
-        """Return the histogram of each of some tensors.
+        """Return the histogram of each of some tensors of float32 or float16.
 
-        Args:
-          values: float32 or float16, any shape.
-
-        Returns:
-          int64, a vector that begins with the bytes that `counted_summaries` of
-          native/histogram.c takes.
+        It is an int64 vector that begins with the bytes that `counted_summaries` of
+        native/histogram.c takes.
         """
         vectors = [value.reshape(-1).float().contiguous() for value in values]
         if self._by_kernel is not None and histogram_kernel.fits(vectors):
@@ -141,12 +137,7 @@ def _kernel(device: Any) -> Counts | None:
 
 
 def is_right(counts: Counts, device: Any) -> bool:
-    """Return True if a function counts as operations of torch do.
-
-    Args:
-      counts: the result of `histogram_kernel.counting`.
-      device: where it counts.
-    """
+    """Return True if a function of `histogram_kernel.counting` counts as torch's operations do."""
     waves = torch.sin(torch.arange(5000.0, device=device))
     scaled = [waves * 10.0**power for power in range(-20, 25, 5)]
     some = [each[:size] for size, each in enumerate(scaled)]
@@ -179,13 +170,8 @@ def _blocks(sizes: Sequence[int]) -> Iterator[list[tuple[int, int, int]]]:
 
 
 def extremes(counted: Any, rows: int) -> Any:
-    """Return the least and the largest number of each tensor.
+    """Return the least and largest number of each tensor, float32 [rows, 2], in NumPy.
 
-    Args:
-      counted: the result of `DeviceHistograms`, on the host.
-      rows: the number of tensors.
-
-    Returns:
-      An array of NumPy, float32 [rows, 2].
+    `counted` is the result of `DeviceHistograms`, on the host.
     """
     return counted[2 * rows : 3 * rows].numpy().view(np.float32).reshape(rows, 2)

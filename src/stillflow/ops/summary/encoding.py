@@ -20,12 +20,7 @@ _double = struct.Struct("<d").pack
 
 
 def value(tag: bytes, *content: bytes) -> bytes:
-    """Return a `Summary` of one value.
-
-    Args:
-      tag: any bytes.
-      content: the other fields, as `number` and `message` give them.
-    """
+    """Return a `Summary` of one value; `content` are fields as `number` and `message` give them."""
     inside = b"".join((wire.field(TAG, tag), *content))
     return wire.header(1, len(inside)) + inside
 
@@ -50,22 +45,12 @@ def doubles(*values: float) -> bytes:
 
 
 def packed(number: int, values: Any) -> bytes:
-    """Return a repeated field of doubles.
-
-    Args:
-      values: float64, a vector.
-    """
+    """Return a repeated field of doubles, from a vector of float64."""
     return wire.field(number, values.tobytes())
 
 
 def event(time: float, step: int, number: int, content: bytes) -> bytes:
-    """Return an `Event`.
-
-    Args:
-      time: in seconds since 1970.
-      step: of the training.
-      number: which field `content` is.
-    """
+    """Return an `Event` whose field `number` is `content`; the time is in seconds since 1970."""
     return event_header(time, step, number, len(content)) + content
 
 

@@ -115,21 +115,12 @@ Counts = Callable[[Sequence[Any]], Any]
 
 
 def counting(device: Any, table: Any, places: int, width: int) -> Counts:
-    """Return a function that counts vectors by the kernel, which is compiled now.
+    """Return a function that counts vectors by the kernel, which is compiled now, or raises.
 
-    Args:
-      device: a CUDA device.
-      table: of `Places`, int32, on the device.
-      places: how many there are.
-      width: how many counts there are of a vector, an even number.
-
-    Returns:
-      A function of float32 vectors on the device, without gaps, that gives an int64 vector: the
-      sum and the sum of squares of each, in float64, the least and the largest number of each, in
-      float32, the counts, in int32, and some numbers that mean nothing.
-
-    Raises:
-      Exception: if it cannot be compiled.
+    `table`, int32 on the device, is that of `Places`; `width` is an even number of counts of a
+    vector. The function takes float32 vectors on the device, without gaps. It gives an int64
+    vector: the sum and the sum of squares of each, in float64, the least and the largest number of
+    each, in float32, the counts, in int32, and some numbers that mean nothing.
     """
     with torch.cuda.device(device):
         launch = torch.cuda._compile_kernel(SOURCE, "count_numbers")

@@ -27,13 +27,7 @@ def counts_fast(dtype: Any) -> bool:
 def histogram_summary(tag: bytes, values: Any, name: str) -> bytes:
     """Return a serialized `Summary` of how numbers are spread.
 
-    Args:
-      tag: any bytes.
-      values: real numbers, a run-time value of any shape.
-      name: the name of the operation, for errors.
-
-    Raises:
-      InvalidArgumentError: if one of them is not finite.
+    InvalidArgumentError, for the operation `name`, if one of them is not finite.
     """
     vector = in_numpy(values).reshape(-1)
     if counts_fast(vector.dtype):
@@ -47,12 +41,7 @@ def histogram_summary(tag: bytes, values: Any, name: str) -> bytes:
 
 
 def not_finite(number: Any, name: str) -> errors.InvalidArgumentError:
-    """Return the error for a number that no histogram can show.
-
-    Args:
-      number: infinite, or not a number.
-      name: the name of the operation.
-    """
+    """Return the error for an infinite number or NaN, which no histogram can show."""
     what = "Nan" if np.isnan(number) else "Infinity"
     return errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
 
@@ -106,13 +95,9 @@ class TaggedHistograms:
         self._lock = threading.Lock()
 
     def __call__(self, values: Sequence[Any]) -> list[bytes]:
-        """Return serialized `Summary` messages; empty where a number is not finite.
+        """Return serialized `Summary` messages of the tags; empty where a number is not finite.
 
-        Args:
-          values: for each tag a tensor of torch, float32 or float16, in the memory of the host.
-
-        Raises:
-          MemoryError: if there is not enough.
+        Tensors are float32 or float16, on the host. MemoryError if memory does not suffice.
         """
         vectors = [each if _is_ready(each) else each.float().contiguous() for each in values]
         with self._lock:

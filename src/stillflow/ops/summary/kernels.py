@@ -28,11 +28,7 @@ def string(value: bytes) -> np.ndarray[Any, Any]:
 
 
 def one_string(value: np.ndarray[Any, Any], message: str) -> bytes:
-    """Return the string in a tensor without dimensions.
-
-    Raises:
-      InvalidArgumentError: with this message, if it has some.
-    """
+    """Return the string in a tensor without dimensions; InvalidArgumentError for any others."""
     if value.ndim:
         raise errors.InvalidArgumentError(None, None, message)
     content: Any = value[()]

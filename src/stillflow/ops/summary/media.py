@@ -67,16 +67,9 @@ def image_summary_kernel(node: Node) -> Any:
 
 
 def image_values(base: bytes, images: Pixels, limit: int, bad_color: Pixels) -> bytes:
-    """Images as a `Summary`.
+    """Return up to `limit` images [batch, height, width, channels] as a `Summary`.
 
-    Args:
-      base: the prefix of the tags.
-      images: [batch, height, width, channels].
-      limit: how many of them to take.
-      bad_color: uint8, a vector: how pixels look that are not finite.
-
-    Raises:
-      InvalidArgumentError: if the images have another shape.
+    `base` is the prefix of the tags; `bad_color`, uint8, replaces pixels that are not finite.
     """
     _check_images(images, bad_color)
     _, height, width, depth = images.shape
@@ -102,11 +95,7 @@ def _color(given: Any) -> Pixels:
 
 
 def checked_color(color: Pixels) -> Pixels:
-    """Return a color.
-
-    Raises:
-      InvalidArgumentError: if it is no vector.
-    """
+    """Return a color; InvalidArgumentError unless it is a vector."""
     if color.ndim != 1:
         raise _refuse(f"bad_color must be a vector, got shape {shape_text(color.shape)}")
     return color
@@ -129,13 +118,10 @@ def _check_images(images: Pixels, bad_color: Pixels) -> None:
 
 
 def in_bytes(image: Pixels, bad_color: Pixels) -> Pixels:
-    """Return an image of floating-point numbers, scaled to bytes.
+    """Return an image [height, width, channels] of floating-point numbers, scaled to bytes.
 
     From 0 to its largest value, or, where there are negative ones, symmetrically around 128.
-
-    Args:
-      image: [height, width, channels].
-      bad_color: a byte for each channel, for pixels that are not finite.
+    `bad_color`, a byte a channel, is for pixels that are not finite.
     """
     kind = image.dtype.type
     finite = np.isfinite(image).all(2)
@@ -228,16 +214,9 @@ def _audio(tag: Any, tensor: Any, rate: Any, limit: int) -> Any:
 
 
 def audio_values(base: bytes, clips: Any, rate: Any, limit: int) -> bytes:
-    """Sounds as a `Summary`.
+    """Return up to `limit` clips as a `Summary`; `rate` is in frames a second.
 
-    Args:
-      base: the prefix of the tags.
-      clips: [batch, frames, channels] or [batch, frames].
-      rate: frames a second.
-      limit: how many of the clips to take.
-
-    Raises:
-      InvalidArgumentError: if the clips have another shape, or there is no such rate.
+    Clips are [batch, frames, channels] or [batch, frames]; `base` is the prefix of the tags.
     """
     if clips.ndim not in (2, 3):
         raise _refuse(f"Tensor must be 3-D or 2-D, got: {shape_text(clips.shape)}")

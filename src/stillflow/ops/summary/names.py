@@ -48,16 +48,9 @@ def summary_scope(
     default_name: str | None = None,
     values: Any = None,
 ) -> Iterator[tuple[str, str]]:
-    """Enters the name scope of a summary.
+    """Enter the name scope of a summary; yield its tag and the scope, both unique.
 
-    Args:
-      name: the summary's name.
-      family: the prefix of the tag, the heading it is shown under.
-      default_name: the name if there is none.
-      values: the tensors that it is made of.
-
-    Yields:
-      The tag and the scope. Both are unique: the tag is the scope's full name, after the family.
+    The tag is the scope's full name, after the family: the heading it is shown under.
     """
     name, family = clean_tag(name), clean_tag(family)
     base = name if family is None else f"{family}/{name}"

@@ -91,14 +91,9 @@ def tensor_value(
     metadata: bytes | None,
     lenient: bool = False,
 ) -> bytes:
-    """Return a run-time value as a `Summary`.
+    """Return a run-time value as a `Summary`, with a serialized `SummaryMetadata` if not None.
 
-    Args:
-      metadata: a serialized `SummaryMetadata`, or None for none at all.
-      lenient: whether metadata that are something else are left empty.
-
-    Raises:
-      InvalidArgumentError: if the metadata are something else.
+    If `lenient`, metadata that are something else are left empty.
     """
     content = Summary.Value()
     _store(tensor, dtype, content.tensor)

@@ -14,11 +14,7 @@ from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
 def _source(tensor: Tensor) -> str:
-    """Return the scope of the call of `tf.gradients` that made `tensor`.
-
-    Raises:
-      ValueError: if there is none.
-    """
+    """Return the scope of the call of `tf.gradients` that made `tensor`."""
     parts = tensor.name.split("/")
     places = [i for i, part in enumerate(parts) if part.startswith("gradients")]
     if not places:

@@ -33,12 +33,7 @@ class ListTensorArray(TensorArray):
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        """Make an array, or wrap a TensorList; see `TensorArray` for the arguments.
-
-        Raises:
-          TypeError: if `flow` is no list.
-          ValueError: if arguments contradict each other.
-        """
+        """Make an array, or wrap a TensorList; see `TensorArray` for the arguments."""
         assert handle is None
         del clear_after_read, tensor_array_name, colocate_with_first_write_call
         _check_arguments(flow, size, element_shape)

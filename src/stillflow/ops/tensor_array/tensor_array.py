@@ -132,11 +132,7 @@ class TensorArray:
     _implementation = property(lambda self: self)
 
     def _with_flow(self, flow: Any) -> TensorArray:
-        """Return the same array with another flow.
-
-        Raises:
-          NotImplementedError: if it is taken into a function.
-        """
+        """Return the same array with another flow; NotImplementedError inside of functions."""
         if self._handle is not None:
             refuse_in_functions()
         other = TensorArray(
@@ -312,11 +308,7 @@ class TensorArray:
 
 
 def refuse_in_functions() -> None:
-    """Raise an error for an array that is no list while functions are built, which need lists.
-
-    Raises:
-      NotImplementedError: if a function is being built.
-    """
+    """Raise NotImplementedError for an array that is no list in a function, which needs lists."""
     if not executing_eagerly() and calls_functions(get_default_graph()):
         raise NotImplementedError(
             "Attempting to build a graph-mode TF2-style TensorArray from either an eager-mode "

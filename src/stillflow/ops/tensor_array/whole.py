@@ -39,12 +39,7 @@ def together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
 
 
 def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dims) -> Any:
-    """Elements stacked along a new first dimension.
-
-    Raises:
-      InvalidArgumentError: if their shapes differ, or are not what `element` says.
-      UnimplementedError: if there are none and their shape is not known.
-    """
+    """Elements stacked along a new first dimension."""
     store.check(dtype)
     _merge_element(store, element)
     if not indices:
@@ -87,13 +82,10 @@ def _unknown_element(what: str, element: Dims, task: str) -> errors.Unimplemente
 
 
 def concat(store: ArrayStore, dtype: DType, element: Dims) -> tuple[Any, Any]:
-    """All elements one after the other, and the length of each.
+    """Return all elements one after the other, and the length of each.
 
-    `element` is their shape without the first dimension.
-
-    Raises:
-      InvalidArgumentError: if shapes do not fit together.
-      UnimplementedError: if there are none and their shape is not known.
+    `element` is their shape without the first dimension; UnimplementedError if it is unknown where
+    there are none.
     """
     store.check(dtype)
     size = store.whole_size()
@@ -138,11 +130,7 @@ def rows(value: Any, dtype: DType) -> list[Any]:
 
 
 def scatter(store: ArrayStore, indices: Sequence[int], value: Any, dtype: DType) -> None:
-    """Write the rows of `value` to the places `indices`.
-
-    Raises:
-      InvalidArgumentError: if there is not one index for each row, or one is too large.
-    """
+    """Write the rows of `value` to the places `indices`."""
     store.check(dtype, "is trying to write dtype")
     if not value.ndim:
         raise refuse("Input value for unpack must be at least a vector but received shape: []")
@@ -177,11 +165,7 @@ def unpack(store: ArrayStore, value: Any, dtype: DType) -> None:
 
 
 def split(store: ArrayStore, value: Any, lengths: list[int], dtype: DType) -> None:
-    """Cuts `value` along its first dimension into parts of the given lengths.
-
-    Raises:
-      InvalidArgumentError: if the lengths do not add up, or there are not as many as places.
-    """
+    """Cuts `value` along its first dimension into parts of the given lengths."""
     total = sum(lengths)
     if not value.ndim:
         raise refuse("Expected value to be at least a vector, but received shape: []")

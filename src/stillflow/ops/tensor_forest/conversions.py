@@ -80,11 +80,7 @@ def scatter_add_ndim_kernel(node: Node) -> Any:
 
 
 def _check_places(shape: Any, indices: Any, deltas: Any) -> None:
-    """Raise an error for shapes that do not fit.
-
-    Raises:
-      InvalidArgumentError: then.
-    """
+    """Raise InvalidArgumentError for shapes that do not fit."""
     if indices.ndim != 2:
         raise refused("indices should be two-dimensional")
     if indices.shape[1] + deltas.ndim != len(shape) + 1:

@@ -272,13 +272,7 @@ class DenseGini(Growth):
 
 
 def _distinct(seen: set[int], labels: Any, counted: Any) -> Any:
-    """Return the number of classes seen after each example, int64 [n].
-
-    Args:
-      seen: the classes that were before.
-      labels: the classes of the examples.
-      counted: which of them count.
-    """
+    """Return the number of classes seen after each example, int64 [n], where some count."""
     places = np.flatnonzero(counted)
     classes, firsts = np.unique(labels[places], return_index=True)
     new = np.zeros(len(labels), np.int64)
@@ -378,11 +372,7 @@ class SparseGini(DenseGini):
 
 
 def _name(enum: str, number: int) -> str:
-    """Return the name of an enum's value.
-
-    Raises:
-      InvalidArgumentError: if there is none.
-    """
+    """Return the name of an enum's value."""
     if number not in MESSAGES[enum].values():
         raise refused(f"{number} is no {enum}")
     return str(MESSAGES[enum].Name(number))

@@ -13,11 +13,7 @@ MESSAGES = file("tensorflow/contrib/tensor_forest/proto/tensor_forest_params.pro
 
 
 def parameters_of(serialized: bytes) -> Any:
-    """Return a `TensorForestParams` message.
-
-    Raises:
-      InvalidArgumentError: if it is none.
-    """
+    """Parse a `TensorForestParams` message, or raise InvalidArgumentError."""
     message: Any = MESSAGES["TensorForestParams"]()
     try:
         message.ParseFromString(serialized)
@@ -27,11 +23,7 @@ def parameters_of(serialized: bytes) -> Any:
 
 
 def at_depth(parameter: Any, depth: int) -> Any:
-    """Return the value that a parameter has so many layers below the root, float32.
-
-    Raises:
-      InvalidArgumentError: if the message says none.
-    """
+    """Return the value that a parameter has so many layers below the root, float32."""
     kind = parameter.WhichOneof("ParamType")
     if kind is None:
         raise refused("unknown parameter type")

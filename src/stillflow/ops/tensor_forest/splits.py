@@ -53,27 +53,14 @@ class Split(NamedTuple):
 
 
 def split_of(feature: int, threshold: Any, data: int, comparison: int) -> Split:
-    """Return the test that an example suggests.
-
-    Args:
-      feature, threshold: one of its features and the value.
-      data: of what kind the feature is.
-      comparison: for numbers.
-
-    Raises:
-      InvalidArgumentError: if it is of another kind.
-    """
+    """Return the test that an example suggests."""
     if data not in (FLOAT, CATEGORICAL):
         raise refused(f"Unknown feature type {data}, not sure which node type to use.")
     return Split(feature, threshold, comparison if data == FLOAT else _EQUAL)
 
 
 def read_split(node: Any) -> Split:
-    """Return the test in a `BinaryNode`.
-
-    Raises:
-      InvalidArgumentError: if it is not of the tests that grow here.
-    """
+    """Return the test in a `BinaryNode`; InvalidArgumentError for tests that do not grow here."""
     if node.HasField("inequality_left_child_test"):
         test = node.inequality_left_child_test
         if test.HasField("oblique"):

@@ -106,9 +106,7 @@ tree_size_op.shape(scalar_shape)
 def creating_kernel(make: Callable[[Any, bytes], Any], described: str) -> Callable[[Node], Any]:
     """Return the kernel of an operation that fills a place, unless it is filled already.
 
-    Args:
-      make: makes the thing of a forest's parameters and of what is stored of it.
-      described: what errors call what is stored.
+    `make` takes a forest's parameters and what is stored, which errors call `described`.
     """
 
     def kernel(node: Node) -> Any:
@@ -147,11 +145,7 @@ def serializing_kernel(node: Node) -> Any:
 
 
 def stored_message(value: Any, described: str) -> bytes:
-    """Return a scalar argument that is a message.
-
-    Raises:
-      InvalidArgumentError: if it is no scalar.
-    """
+    """Return a scalar argument that is a message."""
     if value.ndim:
         raise refused(f"{described} must be a scalar.")
     return value[()]  # type: ignore[no-any-return]
@@ -243,11 +237,7 @@ def update_model_v4_kernel(node: Node) -> Any:
 
 
 def leaf_numbers(leaves: Any, count: int) -> Any:
-    """Return the leaf of each example, int64 [n].
-
-    Raises:
-      InvalidArgumentError: if there is not one for each.
-    """
+    """Return the leaf of each example, int64 [n]."""
     found = to_stored(leaves).reshape(-1).astype(np.int64)
     if len(found) != count:
         raise refused(f"There are {count} labels, but leaves of {len(found)} examples")

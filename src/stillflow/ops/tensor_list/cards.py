@@ -41,11 +41,7 @@ _TAKING = "Expected list with element dtype {op} but got list with element dtype
 
 
 def _element(node: Node, refusal: str) -> Dims:
-    """Return the static shape of the elements from a list's handle.
-
-    Raises:
-      ValueError: if the elements are of another type than the op's; `errors` words it.
-    """
+    """Return the static shape of a list's elements; ValueError `refusal` if of another type."""
     handle = node.inputs[0]
     known, wanted = handle._handle_dtype, node.op.attrs["element_dtype"]
     if known is None or node.planning:
@@ -189,11 +185,7 @@ def _lists_joined_shape(node: Node) -> Any:
 
 
 def _dims_of(shape: Any) -> Dims:
-    """Return the shape in a tensor of sizes: -1 for an unknown size, or for an unknown shape.
-
-    Raises:
-      InvalidArgumentError: if it is another scalar.
-    """
+    """Return the shape in a tensor of sizes: -1 for an unknown size, or for an unknown shape."""
     if shape.ndim == 0:
         if int(shape) != -1:
             raise refuse(
@@ -204,11 +196,7 @@ def _dims_of(shape: Any) -> Dims:
 
 
 def _check(value: Any, dtype: DType) -> TensorList:
-    """Return the list that a variant is.
-
-    Raises:
-      InvalidArgumentError: if it is none, or holds elements of another type.
-    """
+    """Return the list that a variant is."""
     if not isinstance(value, TensorList):
         raise refuse(f"Input handle is not a list. Saw: '{type(value).__name__}'")
     if value.dtype != dtype:

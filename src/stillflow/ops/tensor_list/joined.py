@@ -31,11 +31,7 @@ def rows(value: Any, dtype: DType) -> list[Any]:
 
 
 def merged(a: Dims, b: Dims) -> Dims:
-    """Merge both shapes.
-
-    Raises:
-      InvalidArgumentError: if they contradict each other.
-    """
+    """Merge both shapes; InvalidArgumentError if they contradict each other."""
     try:
         return shapes.merge(a, b)
     except ValueError:
@@ -49,11 +45,7 @@ def merged(a: Dims, b: Dims) -> Dims:
 
 
 def common(element: Dims, items: Sequence[Any]) -> Dims:
-    """Return the common static shape of all elements that are set.
-
-    Raises:
-      InvalidArgumentError: if their shapes differ.
-    """
+    """Return the common static shape of all set elements; InvalidArgumentError if they differ."""
     for item in () if shapes.is_known(element) else items:
         if item is not None:
             element = merged(element, tuple(item.shape))
@@ -73,11 +65,7 @@ def _stacked(items: Sequence[Any], element: Any, dtype: DType, device: Any) -> A
 
 
 def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> Any:
-    """All elements along a new first dimension.
-
-    Raises:
-      InvalidArgumentError: if their shape cannot be told.
-    """
+    """All elements along a new first dimension."""
     if not items and not shapes.is_known(element):
         raise refuse(
             "Tried to stack elements of an empty list with non-fully-defined element_shape: "
@@ -95,11 +83,7 @@ def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> Any
 def gather(
     items: Sequence[Any], indices: Sequence[int], element: Dims, dtype: DType, device: Any
 ) -> Any:
-    """Return the elements at some places, along a new first dimension.
-
-    Raises:
-      InvalidArgumentError: if there is no such place, or their shape cannot be told.
-    """
+    """Return the elements at some places, along a new first dimension."""
     if not indices and not shapes.is_known(element):
         raise refuse(
             "Tried to gather 0-elements from a list with non-fully-defined shape: "
@@ -121,17 +105,9 @@ def gather(
 def concat(
     items: Sequence[Any], element: Dims, leading: Sequence[int] | None, dtype: DType, device: Any
 ) -> tuple[Any, Any]:
-    """All elements one after the other, and the length of each.
+    """Return all elements one after the other, and the length of each.
 
-    Args:
-      items: the elements.
-      element: the static shape of the elements.
-      leading: the lengths of elements that were never set; None where the op has no such input.
-      dtype: their type.
-      device: where zeros are made.
-
-    Raises:
-      InvalidArgumentError: if shapes do not fit together, or cannot be told.
+    `leading` are the lengths of elements never set; None where the op has no such input.
     """
     if element == ():
         raise refuse("Concat requires elements to be at least vectors, found scalars instead.")
@@ -195,11 +171,7 @@ def _lengths(items: Sequence[Any], first: Any, leading: Sequence[int] | None) ->
 
 
 def check_rows(value: Any, element: Dims) -> None:
-    """Raise an error for a tensor whose rows cannot be elements of that shape.
-
-    Raises:
-      InvalidArgumentError: if it is a scalar, or the shapes differ.
-    """
+    """Raise InvalidArgumentError for a tensor whose rows cannot be elements of that shape."""
     shape = tuple(value.shape)
     if not shape:
         raise refuse(f"Tensor must be at least a vector, but saw shape: {shape_text(shape)}")
@@ -211,11 +183,7 @@ def check_rows(value: Any, element: Dims) -> None:
 
 
 def split(value: Any, element: Dims, lengths: Any) -> list[Any]:
-    """Parts of a tensor along its first dimension, of the given lengths.
-
-    Raises:
-      InvalidArgumentError: if the lengths do not add up, or shapes do not fit.
-    """
+    """Parts of a tensor along its first dimension, of the given lengths."""
     shape = tuple(value.shape)
     if element == ():
         raise refuse("TensorListSplit requires element_shape to be at least of rank 1, but saw: []")
@@ -247,11 +215,7 @@ def split(value: Any, element: Dims, lengths: Any) -> list[Any]:
 def scattered(
     value: Any, indices: Sequence[int], element: Dims, count: int, dtype: DType
 ) -> list[Any]:
-    """Elements that are the rows of a tensor at the given places; `count` of them if not -1.
-
-    Raises:
-      InvalidArgumentError: if there is not one index for each row, or one is out of range.
-    """
+    """Elements that are the rows of a tensor at the given places; `count` of them if not -1."""
     if count < -1:
         raise refuse(f"TensorListScatter expects num_elements >= -1, found: {count}")
     check_rows(value, element)
@@ -273,11 +237,7 @@ def scattered(
 
 
 def scatter_into(items: list[Any], value: Any, indices: Any, dtype: DType) -> None:
-    """Put the rows of a tensor at the given places of a list, which grows where needed.
-
-    Raises:
-      InvalidArgumentError: if there is not one index for each row, or one is negative.
-    """
+    """Put the rows of a tensor at the given places of a list, which grows where needed."""
     if not value.ndim:
         raise refuse("Tensor must be at least a vector, but saw shape: []")
     if indices.ndim != 1:

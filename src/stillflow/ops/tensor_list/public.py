@@ -28,14 +28,7 @@ def element_shape_input(shape: Any) -> Any:
 def empty_tensor_list(
     element_shape: Any, element_dtype: Any, max_num_elements: Any = None, name: str | None = None
 ) -> Tensor:
-    """Return a list without elements.
-
-    Args:
-      element_shape: the static shape of its elements.
-      element_dtype: their type.
-      max_num_elements: how many it may get, an int32 scalar; any number by default.
-      name: of the operation.
-    """
+    """Return a list without elements, of at most `max_num_elements` if that is not None."""
     made: Tensor = cards["EmptyTensorList"](
         element_shape_input(element_shape),
         -1 if max_num_elements is None else max_num_elements,

@@ -93,11 +93,7 @@ class TensorList:
         return self.like([None if item is None else zeros_of(item) for item in self.items])
 
     def __add__(self, other: TensorList) -> TensorList:
-        """Return the sums of the elements.
-
-        Raises:
-          InvalidArgumentError: if the lists do not fit together.
-        """
+        """Return the sums of the elements; InvalidArgumentError if the lists do not fit."""
         what = "Trying to add two lists of tensors"
         if self.dtype != other.dtype:
             raise refuse(

@@ -129,13 +129,8 @@ def all_to_all(
 ) -> Tensor:  # fmt: skip
     """Exchange parts of each replica's tensor, and concatenate the received ones.
 
-    Args:
-      x: a tensor.
-      concat_dimension: where parts that come are joined.
-      split_dimension: where the tensor is cut.
-      split_count: into how many parts; as many as a group has replicas.
-      group_assignment: int32 [groups, replicas of each]; all in one group if None.
-      name: of the operation.
+    There are as many parts as a group has replicas; `group_assignment` is int32 [groups, replicas
+    of each], None for all in one group.
     """
     groups = _everyone() if group_assignment is None else group_assignment
     return all_to_all_op(  # type: ignore[no-any-return]
@@ -145,11 +140,5 @@ def all_to_all(
 
 
 def collective_permute(x: Any, source_target_pairs: Any, name: str | None = None) -> Tensor:
-    """Send each replica's tensor to another one; replicas without a source get zeros.
-
-    Args:
-      x: a tensor.
-      source_target_pairs: int32 [pairs, 2], of numbers of replicas.
-      name: of the operation.
-    """
+    """Send replicas' tensors by pairs of numbers, int32 [pairs, 2]; the others receive zeros."""
     return collective_permute_op(x, source_target_pairs, name=name)  # type: ignore[no-any-return]

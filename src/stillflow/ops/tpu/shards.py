@@ -32,11 +32,7 @@ def get_tpu_context() -> TpuContext:
 
 @contextlib.contextmanager
 def tpu_shard_context(number_of_shards: int) -> Iterator[None]:
-    """Set the number of shards of the computation that is built inside.
-
-    Raises:
-      NotImplementedError: inside of another one.
-    """
+    """Set the number of shards of the computation that is built inside."""
     if _current.number_of_shards is not None:
         raise NotImplementedError("tpu_shard_context cannot be nested.")
     _current.set_number_of_shards(number_of_shards)

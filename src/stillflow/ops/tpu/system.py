@@ -58,9 +58,8 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> T
 def initialize_system_for_tpu_embedding(embedding_config: Any, job: str | None = None) -> Operation:
     """Add the set-up of a started system for tables in the devices' own memory.
 
-    Args:
-      embedding_config: a `TPUEmbeddingConfiguration`.
-      job: the job that has the devices; the only one if None.
+    `embedding_config` is a `TPUEmbeddingConfiguration`; the job with devices is the only one if
+    None.
     """
     with device(_system_device(job)):
         return configure_tpu_embedding_op(  # type: ignore[no-any-return]

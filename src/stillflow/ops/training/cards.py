@@ -268,12 +268,7 @@ class GroupedUpdate:
 
 
 def _values(buffers: Sequence[Any], locked: int | None) -> list[Any]:
-    """Return the values of a variable and its slots.
-
-    Raises:
-      tf.errors.InternalError: if one of those that are locked has no value yet.
-      tf.errors.OpError: if another one has none (`Buffer.read`).
-    """
+    """Return the values of a variable and its slots; InternalError if a locked one has none."""
     try:
         return [buffer.read() for buffer in buffers]
     except errors.NotFoundError:
@@ -318,11 +313,7 @@ for _rule in RULES:
 
 
 def training_op(name: str) -> Card:
-    """Return the card called `name`, such as "ResourceApplyAdam".
-
-    Raises:
-      KeyError: if there is none.
-    """
+    """Return the card called `name`, such as "ResourceApplyAdam", or raise KeyError."""
     card = find(name)
     if card is None:
         raise KeyError(name)

@@ -38,16 +38,9 @@ _SPACED = {
 
 
 def check_scalar(rule: str, name: str, shape: Any, sparse: bool) -> None:
-    """Raise an error unless a rule's argument is a scalar.
+    """Raise ValueError unless an argument of `Apply<rule>`, or of its sparse form, is a scalar.
 
-    Args:
-      rule: as in `Apply<rule>`.
-      name: of the argument.
-      shape: its sizes, as far as they are known; None if not even the rank is.
-      sparse: whether it is the op of sparse gradients.
-
-    Raises:
-      ValueError: if it is none; `check_limits` tells those that are to be within bounds.
+    `shape` is None if not even the rank is known. `check_limits` tells those of `_LIMITS`.
     """
     if shape and rule not in _LIMITS:
         space = " " if name == "lr" and rule in _SPACED[sparse] else ""
@@ -56,15 +49,7 @@ def check_scalar(rule: str, name: str, shape: Any, sparse: bool) -> None:
 
 
 def check_limits(rule: str, numbers: Mapping[str, Any]) -> None:
-    """Raise an error for a rule's numbers that are out of bounds.
-
-    Args:
-      rule: as in `Apply<rule>`.
-      numbers: its arguments by name, scalars.
-
-    Raises:
-      tf.errors.InvalidArgumentError: for the first that is; a NaN always is.
-    """
+    """Raise InvalidArgumentError for the first scalar of `Apply<rule>` out of bounds, as NaN is."""
     for name, called, kind in _LIMITS.get(rule, ()):
         number = numbers[name]
         if number.ndim or not _HOLDS[kind](number.item()):

@@ -27,18 +27,10 @@ def update_rows(
     named: Mapping[str, Any],
     flags: Mapping[str, bool],
 ) -> None:
-    """Apply a rule to the rows in `indices`, to repeated rows once after the other.
+    """Apply a rule of `rules.py` to the rows in `indices`, to repeated rows once after the other.
 
-    Most rules change the rows before an index that is out of range.
-
-    Args:
-      update: the function of `rules.py`.
-      states: the variable and its slots.
-      named: the rule's other arguments and `indices`, by name.
-      flags: its flags.
-
-    Raises:
-      InvalidArgumentError: if gradients and indices differ in number, or an index is out of range.
+    Most rules change the rows before an index that is out of range, which is an
+    InvalidArgumentError.
     """
     others = dict(named)
     indices = others.pop("indices")

@@ -247,11 +247,7 @@ def in_place(method: str) -> Any:
 
 
 def update(ref: Any, method: str, value: Any) -> None:
-    """Apply an in-place method to a variable's value (`add_`, `sub_`).
-
-    Raises:
-      tf.errors.InvalidArgumentError: if the shapes differ.
-    """
+    """Apply `add_` or `sub_` to a variable's value; InvalidArgumentError if shapes differ."""
     current = ref.read()
     if current.shape != value.shape:
         raise errors.invalid_argument(_update_mismatch(ref, current, value))

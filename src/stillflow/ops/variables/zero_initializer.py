@@ -25,11 +25,7 @@ def zero_initializer_shape(node: Node) -> Any:
 
 
 def _zeros_once(buffer: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
-    """Set a variable's first value.
-
-    Raises:
-      tf.errors.InvalidArgumentError: if it has one.
-    """
+    """Set a variable's first value; InvalidArgumentError if it has one."""
     with buffer.lock:
         if buffer.value is not None:
             raise errors.invalid_argument("input is already initialized")

@@ -53,11 +53,7 @@ refuse = errors.invalid_argument
 
 
 def decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: Where) -> wire.Decoded:
-    """Return the values of a feature in all examples.
-
-    Raises:
-      InvalidArgumentError: they are of another type, or no values at all.
-    """
+    """Return the values of a feature in all examples."""
     try:
         return wire.decode(raws, cpp_name(feature.dtype))
     except (wire.Damaged, wire.WrongKind) as error:
@@ -151,11 +147,7 @@ def dense_columns(
     features: Sequence[Dense], block: wire.Block, defaults: Sequence[Any], where: WhereOf,
     missing: WhereOf,
 ) -> Sequence[Any]:  # fmt: skip
-    """Values [batch, *shape]; the default stands in for a feature that is not there.
-
-    Raises:
-      InvalidArgumentError: there are too many or too few values, or none and no default.
-    """
+    """Values [batch, *shape]; the default stands in for a feature that is not there."""
     values, counts, present = block
     size, shape = features[0].size, features[0].shape
     wrong = present & (counts != size)
@@ -183,11 +175,7 @@ def dense_columns(
 def padded_columns(
     features: Sequence[Dense], block: wire.Block, defaults: Sequence[Any], where: WhereOf
 ) -> Sequence[Any]:
-    """Values [batch, longest, *rest], filled up with the default.
-
-    Raises:
-      InvalidArgumentError: the values of an example do not make whole rows.
-    """
+    """Values [batch, longest, *rest], filled up with the default; rows must be whole."""
     _check_rows(features, block.counts, where)
     parts = np.split(block.values, running_total(block.counts.sum(1))[:-1])
     given = zip(features, parts, block.counts, defaults, strict=True)
@@ -197,11 +185,7 @@ def padded_columns(
 def variable_rows(
     features: Sequence[Dense], block: wire.Block, defaults: Sequence[Any], where: WhereOf
 ) -> Sequence[Any]:
-    """Values [count, *rest] of each example, in lists.
-
-    Raises:
-      InvalidArgumentError: the values of an example do not make whole rows.
-    """
+    """Values [count, *rest] of each example, in lists; rows must be whole."""
     _check_rows(features, block.counts, where)
     size, rest, rows = features[0].size, features[0].shape[1:], block.counts.shape[1]  # type: ignore[index]
     parts = [

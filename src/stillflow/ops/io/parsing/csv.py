@@ -50,13 +50,7 @@ def decode_csv_shape(node: Node) -> Any:
 
 
 class _Splitter:
-    """Cuts lines into fields.
-
-    Args:
-      delimiter: one byte.
-      quotes: whether quotes hold fields together.
-      selected: the columns that are wanted; all if empty.
-    """
+    """Cutter of lines into the selected fields, all if empty, at one byte."""
 
     def __init__(self, delimiter: bytes, quotes: bool, selected: list[int]) -> None:
         self.delimiter = delimiter
@@ -208,11 +202,7 @@ def _check_attrs(node: Node) -> None:
 
 
 def _one_by_one(split: _Splitter, lines: list[bytes], count: int) -> list[Any]:
-    """Return the fields of all lines by column.
-
-    Raises:
-      InvalidArgumentError: a line does not have so many.
-    """
+    """Return the fields of all lines by column; InvalidArgumentError if one has not `count`."""
     rows = [split(line) for line in lines]
     for i, row in enumerate(rows):
         if len(row) != count:

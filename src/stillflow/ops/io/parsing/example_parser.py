@@ -37,11 +37,7 @@ def picker(keys: Sequence[str]) -> Callable[[Any], tuple[bytes, ...]]:
 
 
 def check_default(feature: Dense, default: Any) -> None:
-    """Raise an error for a default that does not have the feature's shape.
-
-    Raises:
-      InvalidArgumentError: if so.
-    """
+    """Raise InvalidArgumentError for a default that does not have the feature's shape."""
     shape = tuple(default.shape)
     if shape == feature.shape:
         return

@@ -32,11 +32,7 @@ def dense_shapes(node: Node, attr: str = "dense_shapes") -> list[Dims]:
 
 
 def check_dense(shapes: Sequence[Dims]) -> None:
-    """Raise an error for shapes that are unknown except for the number of rows.
-
-    Raises:
-      ValueError: if there is one.
-    """
+    """Raise ValueError for shapes that are unknown except for the number of rows."""
     for i, shape in enumerate(shapes):
         if shape is None or None in shape[1:]:
             raise ValueError(f"dense_shapes[{i}] has unknown rank or unknown inner dimensions")

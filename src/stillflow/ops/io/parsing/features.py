@@ -191,12 +191,7 @@ ALL = tuple(_ADD)
 def parameters(features: Any, types: Sequence[Any] = ALL) -> Parameters:
     """Return described features as arguments of the ops, in the order of their names.
 
-    Args:
-      features: descriptions by name, or None.
-      types: the kinds that are allowed here.
-
-    Raises:
-      ValueError: if a description is not complete or not of an allowed kind.
+    ValueError if a description is not complete, or of another kind than `types`.
     """
     made = Parameters()
     for key in sorted(features or ()):
@@ -211,11 +206,7 @@ def parameters(features: Any, types: Sequence[Any] = ALL) -> Parameters:
 
 
 def with_row_dimension(features: Any) -> Any:
-    """Return the features, those of sequences with the dimension that counts their rows.
-
-    Raises:
-      ValueError: if a sequence may not be missing.
-    """
+    """Return the features, those of sequences with the dimension that counts their rows."""
     if not features:
         return features
     made = dict(features)

@@ -110,11 +110,7 @@ class TooLong(Exception):
 
 
 def numbers(data: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """Numbers that stand one after the other, from the first byte on, and end at these places.
-
-    Raises:
-      TooLong: if one is too long.
-    """
+    """Return numbers that stand one after the other from the first byte on and end at `stops`."""
     more = data > 127
     if not (more[1:] & more[:-1]).any():
         return _short_numbers(data, more, stops)

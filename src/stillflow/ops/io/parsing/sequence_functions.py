@@ -30,11 +30,7 @@ from stillflow.ops.io.parsing.sequences import (
 def _described(
     context_features: Any, sequence_features: Any
 ) -> tuple[Parameters, Parameters, list[str]]:
-    """Both kinds of features as the ops take them, and the lists that may be missing.
-
-    Raises:
-      ValueError: if there are none or descriptions are not complete.
-    """
+    """Both kinds of features as the ops take them, and the lists that may be missing."""
     if not (context_features or sequence_features):
         raise ValueError("Missing features.")
     context = parameters(context_features, (VarLenFeature, FixedLenFeature))

@@ -330,11 +330,7 @@ def _parse_batch(
 
 
 def _check_counts(feature: Dense, block: wire.Block, default: Any, names: list[str]) -> None:
-    """Raise the error of a context feature of a wrong size: the largest of the batch comes first.
-
-    Raises:
-      InvalidArgumentError: if there is one.
-    """
+    """Raise the error of a context feature of a wrong size; the largest of the batch is first."""
     counts, present = block.counts[0], block.present[0]
     wrong = np.flatnonzero(present & (counts != feature.size))
     most = int(counts.max(initial=0))
@@ -389,11 +385,7 @@ def _sparse_lists(
 def _check_rows(
     feature: Dense, counts: np.ndarray, lengths: list[int], missing: list[bool], names: list[str]
 ) -> None:
-    """Raise the error of lists of features: of the whole batch, or of the first wrong example.
-
-    Raises:
-      InvalidArgumentError: if there is one.
-    """
+    """Raise the error of lists of features: of the whole batch, or of the first wrong example."""
     owners = np.repeat(np.arange(len(lengths)), lengths)
     odd = np.flatnonzero(counts != feature.size)
     if len(odd):

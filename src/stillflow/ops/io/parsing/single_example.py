@@ -53,16 +53,11 @@ def _features(node: Node) -> tuple[list[Sparse], list[Dense]]:
 
 
 def parse_single_examples(node: Node) -> Callable[..., list[Sequence[Any]]]:
-    """Return the kernel for many examples at once, equal to the kernel of one.
+    """Return the kernel for many examples (bytes [N]), equal to the kernel of one.
 
-    Args:
-      node: of a ParseSingleExample operation.
-
-    Returns:
-      A function of examples (bytes [N]) and the operation's defaults. It returns for each output
-      the values of all examples: a tensor or an array whose rows they are, or a list of them, if
-      they need not have one shape. It raises InvalidArgumentError if an example cannot be parsed,
-      and does not say of which one: that, the kernel says when it parses them one by one.
+    For each output it returns the values of all: a tensor or array of rows, or a list if they need
+    not have one shape. Its InvalidArgumentError does not say which example it is for: the kernel
+    does, when it parses them one by one.
     """
     parser = ExampleParser(*_features(node))
     return lambda serialized, *defaults: parser.rows(list(serialized), defaults)

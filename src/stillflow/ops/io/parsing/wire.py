@@ -107,11 +107,7 @@ def messages() -> tuple[Any, Any]:
 
 
 def example_of(text: bytes) -> Any:
-    """Parse an Example; an unknown field that its end cuts off is ignored, as in TensorFlow.
-
-    Raises:
-      DecodeError: if anything else is wrong with it.
-    """
+    """Parse an Example; an unknown field that its end cuts off is ignored, as in TensorFlow."""
     parse = messages()[0].FromString
     try:
         return parse(text)
@@ -175,22 +171,12 @@ def _whole(raw: bytes, index: int, kind: str) -> Any:
 
 
 def decode(raws: Sequence[bytes], kind: str) -> Decoded:
-    """Return the values in the bytes of features; none where they are empty.
-
-    Raises:
-      WrongKind: a feature holds values of another type.
-      Damaged: it is no feature.
-    """
+    """Return the values of features, none where they are empty; raise WrongKind or Damaged."""
     return _strings(raws) if kind == "string" else _numbers(raws, kind)
 
 
 def decode_one(raw: bytes, kind: str) -> np.ndarray:
-    """Return the values in the bytes of one feature.
-
-    Raises:
-      WrongKind: it holds values of another type.
-      Damaged: it is no feature.
-    """
+    """Return the values in the bytes of one feature; raise WrongKind or Damaged."""
     start = header(TAGS[kind], len(raw))
     if kind == "float":
         if raw.startswith(start) and (len(raw) - len(start)) % 4 == 0:
@@ -233,11 +219,7 @@ def _packed(values: Any, kind: str) -> bytes:
 
 
 def varints(data: np.ndarray, sizes: np.ndarray) -> Decoded:
-    """Integers of seven bits a byte, of features of these sizes that end where a number ends.
-
-    Raises:
-      Damaged: a number is longer than any number.
-    """
+    """Return integers of seven bits a byte, of features of these sizes, each of whole numbers."""
     last = data < 128
     if last.all():
         return Decoded(data.astype(np.int64), sizes)

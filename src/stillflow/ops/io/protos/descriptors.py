@@ -60,15 +60,10 @@ def _pool_of(serialized: bytes, complaint: str) -> Any:
 
 
 def message_descriptor(source: str | bytes, message_type: str) -> Any:
-    """Return the type of a message.
+    """Return the type of a message by its full name, or raise InvalidArgumentError.
 
-    Args:
-      source: "" or "local://" for TensorFlow's own messages, the path of a file that holds a
-        FileDescriptorSet, or "bytes://" and what such a file holds.
-      message_type: its full name.
-
-    Raises:
-      InvalidArgumentError: if the source is none, or has no such message.
+    `source` is "" or "local://" for TensorFlow's own messages, the path of a file that holds a
+    FileDescriptorSet, or "bytes://" and what such a file holds.
     """
     given = source if isinstance(source, bytes) else source.encode("utf-8", "surrogateescape")
     if given in (b"", b"local://"):
@@ -100,16 +95,7 @@ def _found(pool: Any, message_type: str) -> Any:
 
 
 def field_of(message: Any, name: str, extensions: bool) -> Any:
-    """Return a field of a message by its name.
-
-    Args:
-      message: the type of the message.
-      name: of the field; the full name of an extension.
-      extensions: whether extensions are looked for.
-
-    Raises:
-      InvalidArgumentError: if there is none.
-    """
+    """Return a message's field, or if asked for its extension, by its (full) name."""
     found = message.fields_by_name.get(name)
     if found is None and extensions:
         every = message.file.pool.FindAllExtensions(message)

@@ -37,12 +37,7 @@ def _number(value: Any, kind: int) -> bytes:
 
 
 def field_bytes(field: Any, values: Sequence[Any]) -> bytes:
-    """Return a field with its tags.
-
-    Args:
-      field: its descriptor.
-      values: bytes, or what converts to numbers; not empty.
-    """
+    """Return a field with its tags; `values` are bytes or numbers, and not empty."""
 
     def tag(wire_type: int) -> bytes:
         return varint.encode(field.number << 3 | wire_type)

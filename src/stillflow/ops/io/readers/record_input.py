@@ -128,12 +128,7 @@ class _Buffer:
 class _Files:
     """Files of an epoch, in their order.
 
-    Args:
-      pattern: patterns, separated by commas.
-      seed: of the order.
-      shift: by which part of the files they are rotated.
-      threads: how many threads read.
-      kind: of compression.
+    `pattern` may be several, separated by commas; `shift` is the part by which files are rotated.
     """
 
     def __init__(self, pattern: str, seed: int, shift: float, threads: int, kind: str) -> None:
