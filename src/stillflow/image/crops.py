@@ -175,21 +175,16 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         return resized if is_batch else tf.squeeze(resized, axis=[0])
 
 
-def _crop_and_pad(image: Any, target_height: Any, target_width: Any) -> Any:
-    _, height, width, _ = dimensions(image, rank=4)
-    spare_width = target_width - width
-    cut_left = maximum(-spare_width // 2, 0)
-    pad_left = maximum(spare_width // 2, 0)
-    spare_height = target_height - height
-    cut_top = maximum(-spare_height // 2, 0)
-    pad_top = maximum(spare_height // 2, 0)
-    cropped = crop_to_bounding_box(
-        image, cut_top, cut_left, _minimum(target_height, height), _minimum(target_width, width)
-    )
-    resized: Any = pad_to_bounding_box(cropped, pad_top, pad_left, target_height, target_width)
-    if resized.get_shape().ndims is None:
-        raise ValueError("resized contains no shape.")
-    _, resized_height, resized_width, _ = dimensions(resized, rank=4)
-    checks = ensure(_equal(resized_height, target_height), "resized height is not correct.")
-    checks += ensure(_equal(resized_width, target_width), "resized width is not correct.")
+def _crop_and_pad(image: Any, *target: Any) -> Any:
+    sizes = dimensions(image, rank=4)[1:3]
+    cut, pad = [None, None], [None, None]
+    for side in (1, 0):  # the width's operations come first
+        spare = target[side] - sizes[side]
+        cut[side] = maximum(-spare // 2, 0)
+        pad[side] = maximum(spare // 2, 0)
+    cropped = crop_to_bounding_box(image, *cut, *map(_minimum, target, sizes))
+    resized: Any = pad_to_bounding_box(cropped, *pad, *target)
+    checks = []
+    for name, size, wanted in zip(("height", "width"), dimensions(resized, rank=4)[1:3], target):
+        checks += ensure(_equal(size, wanted), f"resized {name} is not correct.")
     return with_dependencies(checks, resized)

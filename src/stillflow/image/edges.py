@@ -13,6 +13,13 @@ from stillflow.graph.operation import Tensor
 _SOBEL = [[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]]
 
 
+def _slope(images: Any, axis: int) -> Any:
+    """Return the differences of neighbours along an axis, of which there is one less."""
+    before = (slice(None),) * axis
+    behind = (slice(None),) * (images.get_shape().ndims - axis - 1)
+    return images[(*before, slice(1, None), *behind)] - images[(*before, slice(-1), *behind)]
+
+
 @export("image.total_variation")
 def total_variation(images: Any, name: str | None = None) -> Tensor:
     """Return the sum of the absolute differences of neighbouring pixels.
@@ -27,18 +34,12 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
     """
     with tf.name_scope(name, "total_variation"):
         rank = images.get_shape().ndims
-        if rank == 3:
-            down = images[1:, :, :] - images[:-1, :, :]
-            across = images[:, 1:, :] - images[:, :-1, :]
-            axes = None
-        elif rank == 4:
-            down = images[:, 1:, :, :] - images[:, :-1, :, :]
-            across = images[:, :, 1:, :] - images[:, :, :-1, :]
-            axes = [1, 2, 3]
-        else:
+        if rank not in (3, 4):
             raise ValueError("'images' must be either 3 or 4-dimensional.")
-        first = tf.reduce_sum(tf.abs(down), axis=axes)
-        return first + tf.reduce_sum(tf.abs(across), axis=axes)
+        slopes = [_slope(images, axis) for axis in (rank - 3, rank - 2)]
+        of_one_image = [1, 2, 3] if rank == 4 else None
+        down, across = (tf.reduce_sum(tf.abs(slope), axis=of_one_image) for slope in slopes)
+        return down + across  # type: ignore[no-any-return]
 
 
 @export("image.image_gradients")
@@ -58,15 +59,15 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
         raise ValueError(
             "image_gradients expects a 4D tensor [batch_size, h, w, d], not %s.", image.get_shape()
         )
-    sizes = tf.shape(image)
-    batch, height, width, depth = tf.unstack(sizes)
-    dy = image[:, 1:, :, :] - image[:, :-1, :, :]
-    dx = image[:, :, 1:, :] - image[:, :, :-1, :]
-    shape = tf.stack([batch, 1, width, depth])
-    dy = tf.reshape(tf.concat([dy, tf.zeros(shape, image.dtype)], 1), sizes)
-    shape = tf.stack([batch, height, 1, depth])
-    dx = tf.reshape(tf.concat([dx, tf.zeros(shape, image.dtype)], 2), sizes)
-    return dy, dx
+    whole = tf.shape(image)
+    sizes = tf.unstack(whole)
+    slopes = {axis: _slope(image, axis) for axis in (1, 2)}
+
+    def filled(axis: int) -> Any:
+        edge = tf.zeros(tf.stack([*sizes[:axis], 1, *sizes[axis + 1 :]]), image.dtype)
+        return tf.reshape(tf.concat([slopes[axis], edge], axis), whole)
+
+    return filled(1), filled(2)
 
 
 @export("image.sobel_edges")

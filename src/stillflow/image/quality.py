@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,21 +19,17 @@ _WEIGHTS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 def verify_compatible_image_shapes(img1: Any, img2: Any) -> tuple[Any, Any, list[Any]]:
     """Return the shapes of two images as tensors, and assertions that they fit together."""
-    static1 = img1.get_shape().with_rank_at_least(3)
-    static2 = img2.get_shape().with_rank_at_least(3)
-    static1[-3:].assert_is_compatible_with(static2[-3:])
-    if static1.ndims is not None and static2.ndims is not None:
-        for dim1, dim2 in zip(reversed(static1.dims[:-3]), reversed(static2.dims[:-3])):
-            if not (dim1 == 1 or dim2 == 1 or dim1.is_compatible_with(dim2)):
-                raise ValueError(f"Two images are not compatible: {static1} and {static2}")
-    shape1, shape2 = tf.shape_n([img1, img2])
-    checks = [
-        tf.Assert(tf.greater_equal(tf.size(shape1), 3), [shape1, shape2], summarize=10),
-        tf.Assert(
-            tf.reduce_all(tf.equal(shape1[-3:], shape2[-3:])), [shape1, shape2], summarize=10
-        ),
-    ]
-    return shape1, shape2, checks
+    first, second = (image.get_shape().with_rank_at_least(3) for image in (img1, img2))
+    first[-3:].assert_is_compatible_with(second[-3:])
+    try:
+        tf.broadcast_static_shape(first[:-3], second[:-3])
+    except ValueError:
+        raise ValueError(f"Two images are not compatible: {first} and {second}") from None
+    shapes = tf.shape_n([img1, img2])
+    check = partial(tf.Assert, data=shapes, summarize=10)
+    enough = check(tf.greater_equal(tf.size(shapes[0]), 3))
+    alike = check(tf.reduce_all(tf.equal(*(shape[-3:] for shape in shapes))))
+    return (*shapes, [enough, alike])
 
 
 @export("image.psnr")
@@ -45,58 +42,50 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
       name: of the operation.
     """
     with tf.name_scope(name, "PSNR", [a, b]):
-        max_val = convert_image_dtype(tf.cast(max_val, a.dtype), tf.float32)
-        a = convert_image_dtype(a, tf.float32)
-        b = convert_image_dtype(b, tf.float32)
-        error = tf.reduce_mean(tf.squared_difference(a, b), [-3, -2, -1])
-        ratio = tf.subtract(
-            20 * tf.log(max_val) / tf.log(10.0),
-            np.float32(10 / np.log(10)) * tf.log(error),
-            name="psnr",
-        )
-        _, _, checks = verify_compatible_image_shapes(a, b)
-        with tf.control_dependencies(checks):
+        a, b, peak = _as_floats(a, b, max_val)
+        noise = tf.reduce_mean(tf.squared_difference(a, b), [-3, -2, -1])
+        signal_decibels = 20 * tf.log(peak) / tf.log(10.0)
+        noise_decibels = np.float32(10 / np.log(10)) * tf.log(noise)
+        ratio = tf.subtract(signal_decibels, noise_decibels, name="psnr")
+        with tf.control_dependencies(verify_compatible_image_shapes(a, b)[-1]):
             return tf.identity(ratio)
+
+
+def _products(x: Any, y: Any, mean: Callable[[Any], Any] = lambda x: x) -> tuple[Any, Any]:
+    """Return the means of `2xy` and of `x^2 + y^2`."""
+    return mean(x * y) * 2.0, mean(tf.square(x) + tf.square(y))
 
 
 def _similarity(
     x: Any, y: Any, blurred: Callable[[Any], Any], max_val: Any, k1: float, k2: float
 ) -> tuple[Any, Any]:
     """Return the similarity of the means, and of contrast and structure, at every place."""
-    c1 = (k1 * max_val) ** 2
-    c2 = (k2 * max_val) ** 2
-    mean_x = blurred(x)
-    mean_y = blurred(y)
-    product = mean_x * mean_y * 2.0
-    squares = tf.square(mean_x) + tf.square(mean_y)
-    luminance = (product + c1) / (squares + c1)
-    both = blurred(x * y) * 2.0
-    each = blurred(tf.square(x) + tf.square(y))
-    c2 *= 1.0
-    return luminance, (both - product + c2) / (each - squares + c2)
+    c1, c2 = ((k * max_val) ** 2 for k in (k1, k2))
+    cross, power = _products(blurred(x), blurred(y))
+    luminance = (cross + c1) / (power + c1)
+    whole_cross, whole_power = _products(x, y, blurred)
+    c2 = c2 * 1.0
+    return luminance, (whole_cross - cross + c2) / (whole_power - power + c2)
 
 
 def _gaussian(size: Any, sigma: Any) -> Any:
     """Return a square filter [size, size, 1, 1] whose weights sum to 1."""
-    size = convert_to_tensor(size, tf.int32)
-    sigma = convert_to_tensor(sigma)
-    places = tf.cast(tf.range(size), sigma.dtype)
-    places -= tf.cast(size - 1, sigma.dtype) / 2.0
-    weights = tf.square(places)
-    weights *= -0.5 / tf.square(sigma)
-    weights = tf.reshape(weights, shape=[1, -1]) + tf.reshape(weights, shape=[-1, 1])
-    weights = tf.nn.softmax(tf.reshape(weights, shape=[1, -1]))
-    return tf.reshape(weights, shape=[size, size, 1, 1])
+    places, middle = tf.cast(tf.range(size), sigma.dtype), tf.cast(size - 1, sigma.dtype) / 2.0
+    exponents = tf.square(places - middle) * (-0.5 / tf.square(sigma))
+    row, column = (tf.reshape(exponents, shape) for shape in ([1, -1], [-1, 1]))
+    flat = tf.reshape(row + column, [1, -1])
+    return tf.reshape(tf.nn.softmax(flat), [size, size, 1, 1])
 
 
-def _blur(kernel: Any) -> Callable[[Any], Any]:
-    def blurred(x: Any) -> Any:
-        shape = tf.shape(x)
-        flat = tf.reshape(x, shape=tf.concat([[-1], shape[-3:]], 0))
-        y = tf.nn.depthwise_conv2d(flat, kernel, strides=[1, 1, 1, 1], padding="VALID")
-        return tf.reshape(y, tf.concat([shape[:-3], tf.shape(y)[1:]], 0))
+def _joined(image: Any, head: Any, tail: Any) -> Any:
+    return tf.reshape(image, tf.concat([head, tail], 0))
 
-    return blurred
+
+def _blurred(images: Any, kernel: Any) -> Any:
+    sizes = tf.shape(images)
+    flat = _joined(images, [-1], sizes[-3:])
+    blurred = tf.nn.depthwise_conv2d(flat, kernel, strides=[1, 1, 1, 1], padding="VALID")
+    return _joined(blurred, sizes[:-3], tf.shape(blurred)[1:])
 
 
 def _by_channel(
@@ -118,7 +107,8 @@ def _by_channel(
         img1 = tf.identity(img1)
     kernel = _gaussian(filter_size, filter_sigma)
     kernel = tf.tile(kernel, multiples=[1, 1, shapes[0][-1], 1])
-    luminance, structure = _similarity(img1, img2, _blur(kernel), max_val, k1, k2)
+    blurred = partial(_blurred, kernel=kernel)
+    luminance, structure = _similarity(img1, img2, blurred, max_val, k1, k2)
     axes = tf.constant([-3, -2], dtype=tf.int32)
     whole = tf.reduce_mean(luminance * structure, axes)
     return whole, tf.reduce_mean(structure, axes)
@@ -210,10 +200,7 @@ class _Scales:
         self.divisor = tf.constant([2, 2, 1], dtype=tf.int32)
 
     def halve(self) -> None:
-        flat = [
-            tf.reshape(image, tf.concat([[-1], tail], 0))
-            for image, tail in zip(self.images, self.tails)
-        ]
+        flat = [_joined(image, [-1], tail) for image, tail in zip(self.images, self.tails)]
         rest = self.tails[0] % self.divisor
         uneven = tf.reduce_any(tf.not_equal(rest, 0))
         padded = tf.cond(uneven, lambda: _mirrored(flat, rest), lambda: flat)
@@ -222,10 +209,7 @@ class _Scales:
             tf.nn.avg_pool(image, ksize=window, strides=window, padding="VALID") for image in padded
         ]
         self.tails = [shape[1:] for shape in tf.shape_n(smaller)]
-        self.images = [
-            tf.reshape(image, tf.concat([head, tail], 0))
-            for image, head, tail in zip(smaller, self.heads, self.tails)
-        ]
+        self.images = list(map(_joined, smaller, self.heads, self.tails))
 
 
 def _mirrored(images: list[Any], rest: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import stillflow as tf
@@ -10,23 +11,33 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
+from stillflow.signal.arguments import Rule, check
 from stillflow.signal.real_fourier import irfft, rfft
 
+_INVERSE_TYPES = {1: 1, 2: 3, 3: 2}
 
-def _check(x: Any, kind: Any, n: Any, axis: Any, norm: Any) -> None:
+_RULES: list[Rule] = [
+    (lambda a: a.n is not None and a.n < 1, "n should be a positive integer or None"),
+    (lambda a: a.type not in _INVERSE_TYPES, "Only Types I, II and III (I)DCT are supported."),
+    (
+        lambda a: a.type == 1 and a.norm == "ortho",
+        "Normalization is not supported for the Type-I DCT.",
+    ),
+    (
+        lambda a: a.type == 1 and (size := a.input.shape[-1]) is not None and size < 2,
+        "Type-I DCT requires the dimension to be greater than one.",
+    ),
+    (
+        lambda a: a.norm not in (None, "ortho"),
+        "Unknown normalization. Expected None or 'ortho', got: {a.norm}",
+    ),
+]
+
+
+def _check(axis: Any, **arguments: Any) -> None:
     if axis != -1:
         raise NotImplementedError(f"axis must be -1. Got: {axis}")
-    if n is not None and n < 1:
-        raise ValueError("n should be a positive integer or None")
-    if kind not in (1, 2, 3):
-        raise ValueError("Only Types I, II and III (I)DCT are supported.")
-    if kind == 1:
-        if norm == "ortho":
-            raise ValueError("Normalization is not supported for the Type-I DCT.")
-        if x.shape[-1] is not None and x.shape[-1] < 2:
-            raise ValueError("Type-I DCT requires the dimension to be greater than one.")
-    if norm not in (None, "ortho"):
-        raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
+    check(_RULES, SimpleNamespace(**arguments))
 
 
 def _length(x: Any) -> Any:
@@ -93,7 +104,7 @@ def dct(
       ValueError: for an unknown type or normalization, or fewer than two samples for type 1.
       NotImplementedError: for any other axis than the last.
     """
-    _check(input, type, n, axis, norm)
+    _check(axis, input=input, type=type, n=n, norm=norm)
     with tf.name_scope(name, "dct", [input]):
         x: Any = convert_to_tensor(input, dtype=tf.float32)
         if n is not None:
@@ -117,8 +128,8 @@ def idct(
     name: str | None = None,
 ) -> Any:
     """Return the inverse of `dct` up to scale: exact with `norm="ortho"`."""
-    _check(input, type, n, axis, norm)
-    return dct(input, type={1: 1, 2: 3, 3: 2}[type], n=n, axis=axis, norm=norm, name=name)
+    _check(axis, input=input, type=type, n=n, norm=norm)
+    return dct(input, type=_INVERSE_TYPES[type], n=n, axis=axis, norm=norm, name=name)
 
 
 @export("signal.mfccs_from_log_mel_spectrograms", "contrib.signal.mfccs_from_log_mel_spectrograms")

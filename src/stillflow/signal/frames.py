@@ -11,6 +11,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.signal.arguments import scalar
 
 
 def gcd(a: Any, b: Any, name: str | None = None) -> Any:
@@ -60,20 +61,12 @@ def _frames_shape(signal: Any, length: Any, step: Any, pad_end: bool, axis: Any)
 
 def _pad_end(signal: Any, samples: Any, length: Any, step: Any, value: Any, around: Any) -> Any:
     """Pad so that every hop begins a whole frame; return the number of frames too."""
-    value = convert_to_tensor(value, signal.dtype)
-    value.shape.assert_has_rank(0)
-    count = -(-samples // step)
-    missing = tf.maximum(0, length + step * (count - 1) - samples)
-    outer, inner = around
-    paddings = tf.concat(
-        [
-            tf.zeros([outer, 2], dtype=missing.dtype),
-            [[0, missing]],
-            tf.zeros([inner, 2], dtype=missing.dtype),
-        ],
-        0,
-    )
-    return tf.pad(signal, paddings, constant_values=value), count
+    fill = scalar(value, None, signal.dtype)
+    hops = -(-samples // step)
+    missing = tf.maximum(0, length + step * (hops - 1) - samples)
+    before, behind = (tf.zeros([count, 2], dtype=missing.dtype) for count in around)
+    paddings = tf.concat([before, [[0, missing]], behind], 0)
+    return tf.pad(signal, paddings, constant_values=fill), hops
 
 
 @export("signal.frame", "contrib.signal.frame")

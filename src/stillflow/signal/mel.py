@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import stillflow as tf
@@ -10,6 +11,7 @@ from stillflow.graph.dtypes import float32
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.signal.arguments import Rule, check
 from stillflow.signal.frames import frame
 
 # The mel scale is mel = 1127 ln(1 + f / 700 Hz).
@@ -24,22 +26,26 @@ def hertz_to_mel(frequencies_hertz: Any, name: str | None = None) -> Any:
         return _HIGH_Q * tf.log(1.0 + (frequencies / _BREAK_HERTZ))
 
 
-def _check(bins: Any, rate: Any, lower: Any, upper: Any, dtype: Any) -> None:
-    if bins <= 0:
-        raise ValueError(f"num_mel_bins must be positive. Got: {bins}")
-    if rate <= 0.0:
-        raise ValueError(f"sample_rate must be positive. Got: {rate}")
-    if lower < 0.0:
-        raise ValueError(f"lower_edge_hertz must be non-negative. Got: {lower}")
-    if lower >= upper:
-        raise ValueError(f"lower_edge_hertz {lower:.1f} >= upper_edge_hertz {upper:.1f}")
-    if upper > rate / 2:
-        raise ValueError(
+_RULES: list[Rule] = [
+    (lambda a: a.bins <= 0, "num_mel_bins must be positive. Got: {a.bins}"),
+    (lambda a: a.rate <= 0.0, "sample_rate must be positive. Got: {a.rate}"),
+    (lambda a: a.lower < 0.0, "lower_edge_hertz must be non-negative. Got: {a.lower}"),
+    (
+        lambda a: a.lower >= a.upper,
+        "lower_edge_hertz {a.lower:.1f} >= upper_edge_hertz {a.upper:.1f}",
+    ),
+    (
+        lambda a: a.upper > a.rate / 2,
+        (
             "upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). "
-            f"Got: {upper} for sample_rate: {rate}"
-        )
-    if not dtype.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Got: {dtype}")
+            "Got: {a.upper} for sample_rate: {a.rate}"
+        ),
+    ),
+    (
+        lambda a: not a.dtype.is_floating,
+        "dtype must be a floating point type. Got: {a.dtype}",
+    ),
+]
 
 
 @export("signal.linear_to_mel_weight_matrix", "contrib.signal.linear_to_mel_weight_matrix")
@@ -72,7 +78,14 @@ def linear_to_mel_weight_matrix(
                     "`sample_rate` was a non-constant Tensor. Must be a Python float or a "
                     "constant Tensor."
                 )
-        _check(num_mel_bins, sample_rate, lower_edge_hertz, upper_edge_hertz, dtype)
+        arguments = SimpleNamespace(
+            bins=num_mel_bins,
+            rate=sample_rate,
+            lower=lower_edge_hertz,
+            upper=upper_edge_hertz,
+            dtype=dtype,
+        )
+        check(_RULES, arguments)
         rate: Any = convert_to_tensor(sample_rate, dtype, name="sample_rate")
         lower = convert_to_tensor(lower_edge_hertz, dtype, name="lower_edge_hertz")
         upper = convert_to_tensor(upper_edge_hertz, dtype, name="upper_edge_hertz")

@@ -17,27 +17,17 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.signal import fourier
 
 
-def _inner_sizes(x: Any, rank: int) -> Any:
-    """Return the sizes of the transformed dimensions if all are known."""
-    return x.shape[-rank:]
-
-
-def _forward_length(x: Any, rank: int) -> Tensor:
-    sizes = _inner_sizes(x, rank)
-    if not sizes.is_fully_defined():
-        return tf.shape(x)[-rank:]  # type: ignore[no-any-return]
-    return convert_to_tensor(sizes.as_list(), tf.int32)
-
-
-def _inverse_length(x: Any, rank: int) -> Tensor:
-    sizes = _inner_sizes(x, rank)
-    if not sizes.is_fully_defined():
-        lengths = tf.unstack(tf.shape(x)[-rank:])
-        lengths[-1] = tf.maximum(0, 2 * (lengths[-1] - 1))
-        return tf.stack(lengths)  # type: ignore[no-any-return]
-    lengths = sizes.as_list()
-    if lengths:
-        lengths[-1] = max(0, 2 * (lengths[-1] - 1))
+def _default_length(x: Any, rank: int, inverse: bool) -> Tensor:
+    """Return the sizes of the transformed dimensions, of the real side."""
+    sizes = x.shape[-rank:]
+    known = sizes.is_fully_defined()
+    lengths: Any = sizes.as_list() if known else tf.shape(x)[-rank:]
+    if inverse:
+        larger = max if known else tf.maximum
+        *outer, half = lengths if known else tf.unstack(lengths)
+        lengths = [*outer, larger(0, 2 * (half - 1))]
+        if not known:
+            return tf.stack(lengths)  # type: ignore[no-any-return]
     return convert_to_tensor(lengths, tf.int32)
 
 
@@ -85,7 +75,7 @@ def _real_transform(card: Any, rank: int, text: str) -> Callable[..., Tensor]:
             if fft_length is not None:
                 fft_length = convert_to_tensor(fft_length, tf.int32)
             else:
-                fft_length = (_inverse_length if inverse else _forward_length)(x, rank)
+                fft_length = _default_length(x, rank, inverse)
             x = _padded(x, rank, fft_length, inverse)
             return card(x, fft_length, name=scope)  # type: ignore[no-any-return]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,10 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.signal.arguments import scalar
 from stillflow.signal.frames import frame, overlap_and_add
 from stillflow.signal.real_fourier import irfft, rfft
 from stillflow.signal.windows import hann_window
-
-
-def _scalar(value: Any, name: str) -> Any:
-    tensor = convert_to_tensor(value, name=name)
-    tensor.shape.assert_has_rank(0)
-    return tensor
 
 
 def _enclosing_power_of_two(value: Any) -> Any:
@@ -57,8 +53,8 @@ def stft(
     with tf.name_scope(name, "stft", [signals, frame_length, frame_step]):
         signals = convert_to_tensor(signals, name="signals")
         signals.shape.with_rank_at_least(1)
-        frame_length = _scalar(frame_length, "frame_length")
-        frame_step = _scalar(frame_step, "frame_step")
+        frame_length = scalar(frame_length, "frame_length")
+        frame_step = scalar(frame_step, "frame_step")
         if fft_length is None:
             fft_length = _enclosing_power_of_two(frame_length)
         else:
@@ -67,6 +63,15 @@ def stft(
         if window_fn is not None:
             frames *= window_fn(frame_length, dtype=frames.dtype)
         return rfft(frames, [fft_length])
+
+
+def _energy(window: Any, length: Any, step: Any) -> Any:
+    """Return the sum of the squares of all the windows that overlap at each sample."""
+    squares = tf.square(window)
+    hops = -(-length // step)
+    by_hop = tf.reshape(tf.pad(squares, [(0, hops * step - length)]), [hops, step])
+    total = tf.reduce_sum(by_hop, 0, keepdims=True)
+    return tf.reshape(tf.tile(total, [hops, 1]), [hops * step])[:length]
 
 
 @export("signal.inverse_stft_window_fn", "contrib.signal.inverse_stft_window_fn")
@@ -79,21 +84,15 @@ def inverse_stft_window_fn(
       frame_step: samples from frame to frame.
       forward_window_fn: the window function of the forward transform.
     """
-    with tf.name_scope(name, "inverse_stft_window_fn", [forward_window_fn]):
-        frame_step = _scalar(frame_step, "frame_step")
+    scope = partial(tf.name_scope, name, "inverse_stft_window_fn", [forward_window_fn])
+    with scope():
+        step = scalar(frame_step, "frame_step")
 
     def inverse_window(frame_length: Any, dtype: Any) -> Any:
-        with tf.name_scope(name, "inverse_stft_window_fn", [forward_window_fn]):
-            frame_length = _scalar(frame_length, "frame_length")
-            window = forward_window_fn(frame_length, dtype=dtype)
-            weight = tf.square(window)
-            overlaps = -(-frame_length // frame_step)
-            weight = tf.pad(weight, [(0, overlaps * frame_step - frame_length)])
-            weight = tf.reshape(weight, [overlaps, frame_step])
-            weight = tf.reduce_sum(weight, 0, keepdims=True)
-            weight = tf.tile(weight, [overlaps, 1])
-            weight = tf.reshape(weight, [overlaps * frame_step])
-            return window / weight[:frame_length]
+        with scope():
+            length = scalar(frame_length, "frame_length")
+            window = forward_window_fn(length, dtype=dtype)
+            return window / _energy(window, length, step)
 
     return inverse_window
 
@@ -140,12 +139,12 @@ def inverse_stft(
     with tf.name_scope(name, "inverse_stft", [stfts]):
         stfts = convert_to_tensor(stfts, name="stfts")
         stfts.shape.with_rank_at_least(2)
-        frame_length = _scalar(frame_length, "frame_length")
-        frame_step = _scalar(frame_step, "frame_step")
+        frame_length = scalar(frame_length, "frame_length")
+        frame_step = scalar(frame_step, "frame_step")
         if fft_length is None:
             fft_length = _enclosing_power_of_two(frame_length)
         else:
-            fft_length = _scalar(fft_length, "fft_length")
+            fft_length = scalar(fft_length, "fft_length")
         frames = _to_frame_length(irfft(stfts, [fft_length]), frame_length)
         if window_fn is not None:
             frames *= window_fn(frame_length, dtype=stfts.dtype.real_dtype)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import stillflow as tf
-from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import float32
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.signal.arguments import scalar
 
 
 @export("signal.hann_window", "contrib.signal.hann_window")
@@ -30,29 +31,28 @@ def hamming_window(
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
 
+def _phase(length: Any, periodic: Any, dtype: Any) -> Any:
+    """Return the angles of the samples, from 0 to 2 pi; a periodic window leaves the last out."""
+    left_out = tf.cast(periodic, tf.int32) * (1 - tf.mod(length, 2))
+    intervals = tf.cast(length + left_out - 1, dtype=dtype)
+    samples = tf.cast(tf.range(length), dtype)
+    return tf.constant(2 * np.pi, dtype=dtype) * samples / intervals
+
+
 def _raised_cosine(
-    name: Any, default_name: str, length: Any, periodic: Any, dtype: Any, a: float, b: float
+    name: Any, default_name: str, length: Any, periodic: Any, dtype: Any, mean: float, swing: float
 ) -> Tensor:
     if not dtype.is_floating:
         raise ValueError(f"dtype must be a floating point type. Found {dtype}")
     with tf.name_scope(name, default_name, [length, periodic]):
-        length = convert_to_tensor(length, dtype=tf.int32, name="window_length")
-        length.shape.assert_has_rank(0)
-        known = static_value(length)
+        samples = scalar(length, "window_length", tf.int32)
+        single = partial(tf.ones, [1], dtype=dtype)
+        known = static_value(samples)
         if known == 1:
-            return tf.ones([1], dtype=dtype)  # type: ignore[no-any-return]
-        periodic = tf.cast(convert_to_tensor(periodic, dtype=tf.bool, name="periodic"), tf.int32)
-        periodic.shape.assert_has_rank(0)
-        even = 1 - tf.mod(length, 2)
-        intervals = tf.cast(length + periodic * even - 1, dtype=dtype)
-        count = tf.cast(tf.range(length), dtype)
-        angle = tf.constant(2 * np.pi, dtype=dtype) * count / intervals
+            return single()  # type: ignore[no-any-return]
+        phase = _phase(samples, scalar(periodic, "periodic", tf.bool), dtype)
 
         def window() -> Any:
-            return tf.cast(a - b * tf.cos(angle), dtype=dtype)
+            return tf.cast(mean - swing * tf.cos(phase), dtype=dtype)
 
-        if known is not None:
-            return window()  # type: ignore[no-any-return]
-        return tf.cond(  # type: ignore[no-any-return]
-            tf.equal(length, 1), lambda: tf.ones([1], dtype=dtype), window
-        )
+        return window() if known is not None else tf.cond(tf.equal(samples, 1), single, window)
