@@ -58,18 +58,23 @@ def _to_ragged(x: Any, target: RaggedTensorDynamicShape, with_inner: bool) -> An
 
 
 def _check(x: Any, target: RaggedTensorDynamicShape) -> None:
-    if isinstance(x, RaggedTensor) and x.row_splits.dtype != target.dim_size_dtype:
+    depth, kind = (x.ragged_rank, x.row_splits.dtype) if is_ragged(x) else (0, None)
+    if kind not in (None, target.dim_size_dtype):
         raise ValueError(
             "rt_input and dst_shape have different row_split dtypes; use "
             "RaggedTensor.with_row_splits_dtype() or RaggedTensorDynamicShape."
             "with_dim_size_dtype() to convert to a compatible dtype."
         )
-    if x.shape.ndims is None or target.rank is None:
+    given, wanted = x.shape.ndims, target.rank
+    if given is None or wanted is None:
         raise ValueError("Unable to broadcast: unknown rank")
-    if x.shape.ndims > target.rank:
-        raise ValueError("Incompatible with shape: rank mismatch")
-    if isinstance(x, RaggedTensor) and x.ragged_rank >= target.num_partitioned_dimensions:
-        raise ValueError("Incompatible with shape: ragged rank mismatch")
+    mismatches = {
+        "rank": given > wanted,
+        "ragged rank": depth >= target.num_partitioned_dimensions,
+    }
+    for of, differs in mismatches.items():
+        if differs:
+            raise ValueError(f"Incompatible with shape: {of} mismatch")
 
 
 def _with_rank(x: Any, target: RaggedTensorDynamicShape) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -70,32 +71,28 @@ class DenseForm:
                 return cls._several_dimensions(tensor, size, lengths, padding, ragged_rank, kind)
             if padding is not None:
                 lengths = _lengths_without(padding, tensor, columns, kind)
-            if lengths is None:
-                return cls._whole_rows(tensor, size, columns)
             if _is_nested(lengths):
                 return cls._nested_rows(tensor, lengths)
-            return cls._cut_rows(tensor, lengths, columns, kind)
+            if lengths is None:
+                rows = _whole_rows(tensor, size, columns)
+            else:
+                rows = _cut_rows(tensor, lengths, columns, kind)
+            return cls.from_row_splits(*rows, validate=False)  # type: ignore[attr-defined]
 
     @classmethod
     def _several_dimensions(
         cls, tensor: Any, size: Any, lengths: Any, padding: Any, ragged_rank: int, kind: Any
     ) -> Any:
         """Return the innermost ragged dimension first; the outer ones are uniform."""
-        inner = concat([constant([-1], kind), size[ragged_rank:]], axis=0)
-        flattened = reshape(tensor, inner)
-        values = cls.from_tensor(flattened, lengths, padding, row_splits_dtype=kind)
-        counts = cumprod(size)
-        splits = [range_(0, counts[axis - 1] + 1) * size[axis] for axis in range(1, ragged_rank)]
-        return cls.from_nested_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
+        outer_rows = reshape(tensor, concat([constant([-1], kind), size[ragged_rank:]], axis=0))
+        values = cls.from_tensor(outer_rows, lengths, padding, row_splits_dtype=kind)
+        rows_in = cumprod(size)
 
-    @classmethod
-    def _whole_rows(cls, tensor: Any, size: Any, columns: Any) -> Any:
-        rows = size[0]
-        count = rows * columns
-        splits = range_(rows + 1) * columns
-        values_shape = concat([[count], size[2:]], axis=0)
-        values = reshape(tensor, values_shape)
-        return cls.from_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
+        def uniform(axis: int) -> Tensor:
+            return range_(0, rows_in[axis - 1] + 1) * size[axis]  # type: ignore[no-any-return]
+
+        splits = [*map(uniform, range(1, ragged_rank))]
+        return cls.from_nested_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
 
     @classmethod
     def _nested_rows(cls, tensor: Any, lengths: Any) -> Any:
@@ -104,18 +101,6 @@ class DenseForm:
         mask = cls.from_nested_row_lengths(marks, lengths, validate=False)  # type: ignore[attr-defined]
         kept = boolean_mask(tensor, mask.to_tensor(default_value=False))
         return cls.from_nested_row_lengths(kept, lengths, validate=False)  # type: ignore[attr-defined]
-
-    @classmethod
-    def _cut_rows(cls, tensor: Any, lengths: Any, columns: Any, kind: Any) -> Any:
-        lengths = to_integers(lengths, "lengths", kind)
-        lengths.shape.assert_has_rank(1)
-        lengths = minimum(lengths, columns)
-        lengths = maximum(lengths, 0)
-        limits = cumsum(lengths)
-        splits = concat([zeros([1], kind), limits], axis=0)
-        mask = sequence_mask(lengths, maxlen=columns)
-        values = boolean_mask(tensor, mask)
-        return cls.from_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
 
     def to_tensor(self, default_value: Any = None, name: str | None = None) -> Tensor:
         """Return a dense tensor as wide as the longest row.
@@ -159,18 +144,35 @@ def _is_nested(lengths: Any) -> bool:
     return is_list and not isinstance(lengths[0], (int, float))
 
 
+def _whole_rows(tensor: Any, size: Any, columns: Any) -> tuple[Tensor, Tensor]:
+    """Return the elements of all rows, and the splits."""
+    rows = size[0]
+    count, splits = rows * columns, range_(rows + 1) * columns
+    return reshape(tensor, concat([[count], size[2:]], axis=0)), splits
+
+
+def _cut_rows(tensor: Any, lengths: Any, columns: Any, kind: Any) -> tuple[Tensor, Tensor]:
+    """Return the elements at the start of each row, and the splits."""
+    given = to_integers(lengths, "lengths", kind)
+    given.shape.assert_has_rank(1)
+    kept = maximum(minimum(given, columns), 0)
+    ends = cumsum(kept)
+    splits = concat([zeros([1], kind), ends], axis=0)
+    return boolean_mask(tensor, sequence_mask(kept, maxlen=columns)), splits
+
+
 def _lengths_without(padding: Any, tensor: Tensor, columns: Tensor, kind: Any) -> Tensor:
     """Return the lengths of rows up to the last element that is no padding."""
     padding = convert_to_tensor(padding, name="padding", dtype=tensor.dtype)
-    padding.shape.assert_is_compatible_with(tensor.shape[2:])
-    same = equal(padding, tensor)
-    dimensions = rank(tensor)
-    inner = range_(2, dimensions)
-    is_padding = cond(dimensions > 2, lambda: reduce_all(same, axis=inner), lambda: same)
-    is_padding.set_shape(TensorShape([None, None]))
-    is_padding.set_shape(tensor.shape[:2])
+    row_shape, value_shape = tensor.shape[:2], tensor.shape[2:]
+    padding.shape.assert_is_compatible_with(value_shape)
+    equal_items, depth = equal(padding, tensor), rank(tensor)
+    everywhere = partial(reduce_all, equal_items, axis=range_(2, depth))
+    is_padding = cond(depth > 2, everywhere, lambda: equal_items)
+    is_padding.set_shape(TensorShape([None, None]).merge_with(row_shape))
     kept = cast(logical_not(is_padding), kind)
-    return reduce_max(kept * expand_dims(range_(1, columns + 1), 0), axis=1)  # type: ignore[no-any-return]
+    numbers = expand_dims(range_(1, columns + 1), 0)
+    return reduce_max(kept * numbers, axis=1)  # type: ignore[no-any-return]
 
 
 def _fitting(default: Tensor, values: Tensor) -> Tensor:

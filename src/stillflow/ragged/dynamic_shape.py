@@ -242,24 +242,19 @@ class RaggedTensorDynamicShape:
     def _broadcast_partitioned(self, axis: int, lengths: Tensor) -> RaggedTensorDynamicShape:
         """Repeat the content of a uniform partitioned dimension."""
         mine = self.dimension_size(axis)
-        sizes = list(self._partitioned_dim_sizes[:axis])
         splits: Any
-        repeats: Any
-        if lengths.shape.ndims == 0:
+        if lengths.shape.ndims:
+            repeats = lengths
+            splits = range_(size(lengths, out_type=self.dim_size_dtype) + 1)  # type: ignore[operator]
+        else:
             lengths = where(equal(mine, 1), lengths, mine)
             repeats = where(equal(mine, 1), lengths, 1)
             splits = stack([0, self.num_slices_in_dimension(axis)])
-        else:
-            splits = range_(size(lengths, out_type=self.dim_size_dtype) + 1)  # type: ignore[operator]
-            repeats = lengths
-        sizes.append(lengths)
+        sizes = [*self._partitioned_dim_sizes[:axis], lengths]
         for item in self._partitioned_dim_sizes[axis + 1 :]:
-            if item.shape.ndims == 0:
-                sizes.append(item)
-                splits *= item
-            else:
-                sizes.append(repeat_ranges(item, splits, repeats))
-                splits = gather(row_splits_of(item, axis=-1), splits)
+            is_uniform = item.shape.ndims == 0
+            sizes.append(item if is_uniform else repeat_ranges(item, splits, repeats))
+            splits = splits * item if is_uniform else gather(row_splits_of(item, axis=-1), splits)
         return RaggedTensorDynamicShape(sizes, self._inner_dim_sizes)
 
     def _broadcast_inner(self, axis: int, length: Tensor) -> RaggedTensorDynamicShape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -92,15 +93,16 @@ def placeholder(
       value_shape: the shape of one of the innermost values.
       name: of the scope.
     """
-    if ragged_rank == 0:
+    if not ragged_rank:
         return constants.placeholder(dtype, value_shape, name)
     with name_scope(name, "RaggedPlaceholder", []):
-        flat_shape = TensorShape([None]).concatenate(value_shape)
-        result: Any = constants.placeholder(dtype, flat_shape, "flat_values")
-        for level in reversed(range(ragged_rank)):
-            splits = constants.placeholder(dtypes.int64, [None], f"row_splits_{level}")
-            result = RaggedTensor(result, splits, internal=True)
-        return result
+        shape = TensorShape([None]).concatenate(value_shape)
+        values = constants.placeholder(dtype, shape, "flat_values")
+        splits = [
+            constants.placeholder(dtypes.int64, [None], f"row_splits_{level}")
+            for level in range(ragged_rank - 1, -1, -1)
+        ]
+        return reduce(partial(RaggedTensor, internal=True), splits, values)
 
 
 # ---- Nested lists

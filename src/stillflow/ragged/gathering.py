@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -120,24 +121,22 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
 
 def _gather_nd_deep(params: Any, indices: Any, depth: int) -> Any:
     """Tuples in more than one dimension: one after the other, then put in their places."""
-    was_dense = not is_ragged(indices)
-    if was_dense:
-        indices = RaggedTensor.from_tensor(
-            indices, ragged_rank=depth - 2, row_splits_dtype=params.row_splits.dtype
-        )
-    result = indices.with_flat_values(gather_nd(params, indices.flat_values))
-    if was_dense and is_ragged(result) and result.ragged_rank == depth - 2:
-        return RaggedTensor.to_tensor(result)
-    return result
+    added = None if is_ragged(indices) else depth - 2
+    if added is not None:
+        kind = params.row_splits.dtype
+        indices = RaggedTensor.from_tensor(indices, ragged_rank=added, row_splits_dtype=kind)
+    found = indices.with_flat_values(gather_nd(params, indices.flat_values))
+    is_uniform = is_ragged(found) and found.ragged_rank == added
+    return found.to_tensor() if is_uniform else found
 
 
 def _whole_for_each(params: Any, indices: Any, depth: int) -> Any:
     """Empty tuples: the whole of `params` for each of them."""
-    dimensions = params.ragged_rank + rank(params.flat_values)
-    for _ in range(depth - 1):
-        params = expand_dims(params, axis=0)
-    multiples = concat([shape(indices)[:-1], ones([dimensions], dtypes.int32)], axis=0)
-    return tile(params, multiples)
+    count = params.ragged_rank + rank(params.flat_values)
+    return tile(
+        reduce(lambda whole, _: expand_dims(whole, axis=0), range(depth - 1), params),
+        concat([shape(indices)[:-1], ones([count], dtypes.int32)], axis=0),
+    )
 
 
 def _gather_tuples(params: Any, indices: Any, length: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stillflow.graph.api import name_scope
@@ -150,17 +150,13 @@ def _from_ranges(starts: Tensor, limits: Tensor, step: Any, values: Any) -> Ragg
 def _moved(offset: Any, starts: Tensor, limits: Tensor) -> Tensor:
     """Places at an offset in every row, from its start or, if negative, its end."""
 
-    def from_start(offset: Any) -> Tensor:
-        return minimum(starts + offset, limits)  # type: ignore[no-any-return]
+    def from_end(end: Tensor, clip: Callable[..., Tensor], other: Tensor) -> Callable[[], Tensor]:
+        return lambda: clip(end + offset, other)
 
-    def from_end(offset: Any) -> Tensor:
-        return maximum(limits + offset, starts)  # type: ignore[no-any-return]
-
+    forwards, backwards = from_end(starts, minimum, limits), from_end(limits, maximum, starts)
     if isinstance(offset, Tensor):
         offset = cast(offset, starts.dtype)
-        return cond(  # type: ignore[no-any-return]
-            offset >= 0, lambda: from_start(offset), lambda: from_end(offset)
-        )
-    if isinstance(offset, int):
-        return from_start(offset) if offset > 0 else from_end(offset)
-    raise TypeError("slice offsets must be integers or None")
+        return cond(offset >= 0, forwards, backwards)  # type: ignore[no-any-return]
+    if not isinstance(offset, int):
+        raise TypeError("slice offsets must be integers or None")
+    return forwards() if offset > 0 else backwards()

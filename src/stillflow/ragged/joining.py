@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from stillflow.graph.api import control_dependencies, name_scope
@@ -119,14 +119,16 @@ def _one_after_the_other(inputs: Sequence[Any], stacks: bool) -> Any:
     return RaggedTensor.from_nested_row_splits(values, splits, validate=False)
 
 
-def _continued(splits_list: Sequence[Tensor]) -> Tensor:
+def _continued(level: Sequence[Tensor]) -> Tensor:
     """Return the splits of the rows of several tensors, one after the other."""
-    pieces = [splits_list[0]]
-    offset = splits_list[0][-1]
-    for splits in splits_list[1:]:
-        pieces.append(splits[1:] + offset)
-        offset += splits[-1]
-    return dense.concat(pieces, axis=0)  # type: ignore[no-any-return]
+
+    def pieces() -> Iterator[Tensor]:
+        offset: Any = None
+        for splits in level:
+            yield splits if offset is None else splits[1:] + offset
+            offset = splits[-1] if offset is None else offset + splits[-1]
+
+    return dense.concat(list(pieces()), axis=0)  # type: ignore[no-any-return]
 
 
 def _row_by_row(inputs: Sequence[Any], stacks: bool) -> Any:

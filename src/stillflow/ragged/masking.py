@@ -65,21 +65,23 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
 
 
 def _by_ragged_mask(data: Any, mask: Any, kind: Any) -> Any:
+    depth = mask.ragged_rank
     if not is_ragged(data):
-        data = RaggedTensor.from_tensor(
-            data, ragged_rank=mask.ragged_rank, row_splits_dtype=mask.row_splits.dtype
-        )
-    both = [mask.nested_row_splits, data.nested_row_splits[: mask.ragged_rank]]
+        splits_type = mask.row_splits.dtype
+        data = RaggedTensor.from_tensor(data, ragged_rank=depth, row_splits_dtype=splits_type)
+
+    def kept(level: Any) -> Any:
+        if level.shape.ndims > 2:
+            return level.row_splits
+        numbers = map_flat_values(cast, level, dtype=kind)
+        return row_splits_of(reduce_sum(numbers, axis=1), axis=-1)
+
+    both = [mask.nested_row_splits, data.nested_row_splits[:depth]]
     with control_dependencies(assert_splits_match(both)):
-        splits = []
-        while is_ragged(mask):
-            if mask.shape.ndims > 2:
-                splits.append(mask.row_splits)
-            else:
-                numbers = map_flat_values(cast, mask, dtype=kind)
-                splits.append(row_splits_of(reduce_sum(numbers, axis=1), axis=-1))
-            mask, data = mask.values, data.values
-        values = boolean_mask(data, mask)
+        splits = [kept(level) for level in mask._levels()]
+        for _ in range(depth):
+            data = data.values
+        values = boolean_mask(data, mask.flat_values)
         return RaggedTensor.from_nested_row_splits(values, splits, validate=False)
 
 

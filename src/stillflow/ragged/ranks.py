@@ -69,15 +69,12 @@ def one_hot(
       ValueError: if `axis` is before the last ragged dimension.
     """
     with name_scope(name, "RaggedOneHot", [indices]):
-        indices = convert_to_tensor_or_ragged_tensor(indices, name="indices")
-        if axis is not None:
-            axis = positive_axis(axis, indices.shape.ndims)
-            if axis < indices.ragged_rank:
-                raise ValueError("axis may not be less than indices.ragged_rank.")
-        marks = dense_one_hot.one_hot(
-            indices.flat_values, depth, on_value, off_value, axis, dtype, name
-        )
-        return indices.with_flat_values(marks)
+        places = convert_to_tensor_or_ragged_tensor(indices, name="indices")
+        inner = None if axis is None else positive_axis(axis, places.shape.ndims)
+        if inner is not None and inner < places.ragged_rank:
+            raise ValueError("axis may not be less than indices.ragged_rank.")
+        like = depth, on_value, off_value, inner, dtype, name
+        return places.with_flat_values(dense_one_hot.one_hot(places.flat_values, *like))
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:

@@ -70,11 +70,12 @@ def _places(condition: Any) -> Tensor:
     """One row of indices for every element that is true."""
     if not is_ragged(condition):
         return dense.where(condition)  # type: ignore[no-any-return]
-    inner = _places(condition.values)
-    condition = condition.with_row_splits_dtype(inner.dtype)
-    position = inner[:, 0]
-    rows = gather_dense(condition.value_rowids(), position)
-    starts = gather_dense(condition.row_splits, rows)
-    columns = position - starts
-    parts = [expand_dims(rows, 1), expand_dims(columns, 1), inner[:, 1:]]
-    return concat_dense(parts, axis=1)  # type: ignore[no-any-return]
+    found: Any = dense.where(condition.flat_values)
+    for level in reversed(condition._levels()):
+        rowed = level.with_row_splits_dtype(found.dtype)
+        position = found[:, 0]
+        rows = gather_dense(rowed.value_rowids(), position)
+        columns = position - gather_dense(rowed.row_splits, rows)
+        outer = [expand_dims(numbers, 1) for numbers in (rows, columns)]
+        found = concat_dense([*outer, found[:, 1:]], axis=1)
+    return found  # type: ignore[no-any-return]

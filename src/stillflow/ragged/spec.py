@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from stillflow.graph.tensor_shape import (
     TensorShape,
     as_shape,
     dimension_at_index,
-    dimension_value,
 )
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.graph.type_spec import (
@@ -53,17 +53,14 @@ class RaggedTensorSpec(BatchableTypeSpec):
           ValueError: if it is not known, or too large.
         """
         self._shape = as_shape(shape)
-        self._dtype = dtypes.as_dtype(dtype)
-        self._row_splits_dtype = dtypes.as_dtype(row_splits_dtype)
+        self._dtype, self._row_splits_dtype = map(dtypes.as_dtype, (dtype, row_splits_dtype))
         rank = self._shape.ndims
-        if ragged_rank is None:
-            if rank is None:
-                raise ValueError("Must specify ragged_rank or a shape with a known rank.")
-            ragged_rank = rank - 1
-        self._ragged_rank = ragged_rank
-        if not isinstance(ragged_rank, int):
+        if ragged_rank is rank is None:
+            raise ValueError("Must specify ragged_rank or a shape with a known rank.")
+        self._ragged_rank = rank - 1 if ragged_rank is None else ragged_rank  # type: ignore[operator]
+        if not isinstance(self._ragged_rank, int):
             raise TypeError("ragged_rank must be an int")
-        if rank is not None and ragged_rank >= rank:
+        if rank is not None and rank <= self._ragged_rank:
             raise ValueError("ragged_rank must be less than rank.")
 
     @classmethod
@@ -99,10 +96,8 @@ class RaggedTensorSpec(BatchableTypeSpec):
             return nested_value(values, splits)
         if isinstance(components[0], np.ndarray):
             components = [convert_to_tensor(part) for part in components]
-        result, *splits = components
-        for outer in reversed(splits):
-            result = RaggedTensor(result, outer, internal=True)
-        return result
+        values, *splits = components
+        return reduce(partial(RaggedTensor, internal=True), reversed(splits), values)
 
     @property
     def _flat_tensor_specs(self) -> list[Any]:
@@ -120,12 +115,8 @@ class RaggedTensorSpec(BatchableTypeSpec):
         result = RaggedTensor._from_variant(
             tensor_list[0], dtype=self._dtype, output_ragged_rank=self._ragged_rank
         )
-        if self._shape.ndims is not None:
-            rows = dimension_value(self._shape[0])
-            if rows is not None:
-                result.row_splits.set_shape([rows + 1])
-            inner = self._shape[1 + self._ragged_rank :]
-            result.flat_values.set_shape(TensorShape([None]).concatenate(inner))
+        for part, spec in zip((result.flat_values, result.row_splits), self._component_specs):
+            part.set_shape(spec.shape)
         return result
 
     def _batch(self, batch_size: int | None) -> RaggedTensorSpec:

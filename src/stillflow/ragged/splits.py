@@ -39,15 +39,14 @@ def repeat_ranges(params: Tensor, splits: Tensor, repeats: Tensor) -> Tensor:
       splits: where each row starts, and where the last one ends.
       repeats: a scalar, or one number for each row; of the type of `splits`.
     """
-    if repeats.shape.ndims != 0:
-        starts = repeat(splits[:-1], repeats, axis=0)
-        limits = repeat(splits[1:], repeats, axis=0)
-    else:
+    bounds: list[Any]
+    if repeats.shape.ndims == 0:
         # One start (and one end) for every copy.
-        repeated = repeat(splits, repeats, axis=0)
-        count = shape(repeated, out_type=repeats.dtype)[0]
-        starts = repeated[: count - repeats]
-        limits = repeated[repeats:]
-    one = ones((), starts.dtype)
-    offsets = ragged_range_op(starts, limits, one)
-    return gather(params, offsets[1])  # type: ignore[no-any-return]
+        copies: Any = repeat(splits, repeats, axis=0)
+        last = shape(copies, out_type=repeats.dtype)[0] - repeats
+        bounds = [copies[:last], copies[repeats:]]
+    else:
+        ends = slice(None, -1), slice(1, None)
+        bounds = [repeat(splits[end], repeats, axis=0) for end in ends]
+    _, places = ragged_range_op(*bounds, ones((), bounds[0].dtype))
+    return gather(params, places)  # type: ignore[no-any-return]

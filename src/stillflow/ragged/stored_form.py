@@ -114,7 +114,10 @@ class StoredForm:
 def _assert_without_gaps(indices: Tensor) -> Any:
     """Raise an error unless the elements of each row are adjacent."""
     rows, columns = indices[:, :-1], indices[:, -1]
-    starts = reduce_any(not_equal(rows[1:], rows[:-1]), axis=1)
-    in_place = where(starts, equal(columns[1:], 0), equal(columns[1:], columns[:-1] + 1))
-    is_right = logical_and(reduce_all(equal(columns[:1], 0)), reduce_all(in_place))
-    return Assert(is_right, ["SparseTensor is not right-ragged", "SparseTensor.indices =", indices])
+    is_first = reduce_any(not_equal(rows[1:], rows[:-1]), axis=1)
+    at_start = equal(columns[1:], 0)
+    follows = equal(columns[1:], columns[:-1] + 1)
+    adjacent = where(is_first, at_start, follows)
+    first_at_start = reduce_all(equal(columns[:1], 0))
+    message = ["SparseTensor is not right-ragged", "SparseTensor.indices =", indices]
+    return Assert(logical_and(first_at_start, reduce_all(adjacent)), message)

@@ -142,11 +142,12 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """Return the number of rows, by default in the type of `row_splits`."""
-        out_type = self._row_splits.dtype if out_type is None else dtypes.as_dtype(out_type)
-        if self._cached_nrows is not None:
-            return cast(self._cached_nrows, out_type)  # type: ignore[no-any-return]
-        with name_scope(name, "RaggedNRows", [self]):
-            return shape_of(self._row_splits, out_type=out_type)[0] - 1
+        kind = dtypes.as_dtype(self._row_splits.dtype if out_type is None else out_type)
+        known = self._cached_nrows
+        if known is None:
+            with name_scope(name, "RaggedNRows", [self]):
+                return shape_of(self._row_splits, out_type=kind)[0] - 1
+        return cast(known, kind)  # type: ignore[no-any-return]
 
     def row_starts(self, name: str | None = None) -> Tensor:
         """Return the start of each row in `values`."""

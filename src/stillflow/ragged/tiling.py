@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 from stillflow.graph.api import name_scope
@@ -62,21 +63,22 @@ def _tiled_values(input: Any, multiples: Tensor, known: Any) -> Tensor:
 def _tiled_splits(input: Any, multiples: Tensor, known: Any) -> list[Tensor]:
     nested = input.nested_row_splits
     depth = input.ragged_rank
-    # projected[a][b]: where the rows of dimension a start, counted in rows of dimension b.
-    projected = [{axis: nested[axis]} for axis in range(depth)]
-    for outer in range(depth):
-        for inner in range(outer + 1, depth - 1):
-            projected[outer][inner] = gather(nested[inner], projected[outer][inner - 1])
-    result = []
-    for axis in range(depth):
-        lengths = nested[axis][1:] - nested[axis][:-1]
-        lengths *= multiples[axis + 1]
+
+    def started(outer: int) -> list[Any]:
+        """Return where the rows of a dimension start, in rows of itself and of each inner one."""
+        levels = nested[outer : max(outer + 1, depth - 1)]
+        return [*accumulate(levels, lambda rows, splits: gather(splits, rows))]
+
+    starts = [started(outer) for outer in range(depth)]
+
+    def tiled(axis: int) -> Tensor:
+        lengths = (nested[axis][1:] - nested[axis][:-1]) * multiples[axis + 1]
         times: Any = 1
-        for outer in range(axis - 1, -1, -1):
+        for outer in reversed(range(axis)):
             if not _is_one(known, outer + 1):
-                rows = projected[outer][axis - 1] * times
+                rows = starts[outer][axis - outer - 1] * times
                 lengths = repeat_ranges(lengths, rows, multiples[outer + 1])
-            times *= multiples[outer + 1]
-        lengths = dense.tile(lengths, multiples[:1])
-        result.append(row_splits_of(lengths, axis=-1))
-    return result
+            times = times * multiples[outer + 1]
+        return row_splits_of(dense.tile(lengths, multiples[:1]), axis=-1)
+
+    return [tiled(axis) for axis in range(depth)]

@@ -10,6 +10,8 @@ import numpy as np
 
 from stillflow.graph.export import export
 
+_ARRAY = (np.ndarray, np.generic)
+
 
 @export("ragged.RaggedTensorValue")
 class RaggedTensorValue:
@@ -27,15 +29,15 @@ class RaggedTensorValue:
           TypeError: if one of the two is of another kind.
           ValueError: if the rows of ragged `values` have splits of another type.
         """
-        is_array = isinstance(row_splits, (np.ndarray, np.generic))
-        if not (is_array and row_splits.dtype in (np.int64, np.int32) and row_splits.ndim == 1):
+        is_vector = isinstance(row_splits, _ARRAY) and row_splits.ndim == 1
+        kind = row_splits.dtype if is_vector else None
+        if kind not in (np.int32, np.int64):
             raise TypeError("row_splits must be a 1D int32 or int64 numpy array")
-        if not isinstance(values, (np.ndarray, np.generic, RaggedTensorValue)):
+        if not isinstance(values, (RaggedTensorValue, *_ARRAY)):
             raise TypeError("values must be a numpy array or a RaggedTensorValue")
-        if isinstance(values, RaggedTensorValue) and row_splits.dtype != values.row_splits.dtype:
+        if getattr(values, "row_splits", row_splits).dtype != kind:
             raise ValueError("row_splits and values.row_splits must have the same dtype")
-        self._values = values
-        self._row_splits = row_splits
+        self._values, self._row_splits = values, row_splits
 
     @property
     def values(self) -> Any:
