@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.export import export
@@ -42,3 +43,14 @@ def is_tensor_like(x: Any) -> bool:
 def is_tensor(x: Any) -> bool:
     """Return True if `x` is a tensor, a composite of tensors or a variable."""
     return isinstance(x, (TensorLike, *_dense_types)) or bool(getattr(x, "is_tensor_like", False))
+
+
+def check_graph_parents(parents: list[Any], is_parent: Callable[[Any], bool] = is_tensor) -> None:
+    """Raise an error for the first of the objects that is no tensor.
+
+    Raises:
+      ValueError: if there is one.
+    """
+    for number, parent in enumerate(parents):
+        if not is_parent(parent):
+            raise ValueError(f"Graph parent item {number} is not a Tensor; {parent}.")

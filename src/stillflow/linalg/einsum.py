@@ -64,27 +64,23 @@ def _is_trace(term: str) -> bool:
 def parse(equation: str, input_shapes: list[TensorShape]) -> tuple[list[str], str]:
     """Return the axis labels of each input and of the result, ellipses spelled out."""
     equation = equation.replace(" ", "")
-    match = re.match("^([a-zA-Z,.]+)(->[a-zA-Z.]*)?$", equation)
-    if not match:
+    parts = re.match("^([a-zA-Z,.]+)(?:(->)([a-zA-Z.]*))?$", equation)
+    if parts is None:
         raise ValueError(f"Indices have incorrect format: {equation}")
-    terms = match.group(1).split(",")
-    output = match.group(2)[2:] if match.group(2) else None
-    if len(input_shapes) != len(terms):
-        raise ValueError(
-            f'Got {len(input_shapes)} arguments for equation "{equation}", expecting {len(terms)}'
-        )
-    ellipsis = ""
-    if "..." in equation:
+    terms = parts[1].split(",")
+    given, wanted = len(input_shapes), len(terms)
+    if given != wanted:
+        raise ValueError(f'Got {given} arguments for equation "{equation}", expecting {wanted}')
+    ellipsis, has_ellipsis = "", "..." in equation
+    if has_ellipsis:
         terms, ellipsis = _spell_out(terms, input_shapes)
-        if output is not None:
-            output = output.replace("...", ellipsis)
-            if "." in output:
-                raise ValueError('period "." found outside of ellipsis')
-    if output is None:
+    if parts[2] is None:
         every = "".join(terms)
-        output = ellipsis + "".join(
-            sorted(a for a in set(every) - set(ellipsis) if every.count(a) == 1)
-        )
+        once = {label for label in every if every.count(label) == 1}
+        return terms, ellipsis + "".join(sorted(once.difference(ellipsis)))
+    output = parts[3].replace("...", ellipsis)
+    if has_ellipsis and "." in output:
+        raise ValueError('period "." found outside of ellipsis')
     return terms, output
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,17 +20,21 @@ from stillflow.ops.linalg.solvers import cholesky_solve, matrix_solve_ls_op
 _CACHE_BYTES = 256000
 
 
+def _identities(matrix: Any, axis: int) -> Any:
+    """Return a batch of identity matrices whose size is one side of the matrices."""
+    sizes = tf.shape(matrix)
+    batch, side = sizes[:-2], sizes[axis]
+    identities = tf.eye(side, batch_shape=batch, dtype=matrix.dtype)
+    known = matrix.shape[axis]
+    identities.set_shape(matrix.shape[:-2].concatenate([known, known]))
+    return identities
+
+
 def _gramian_cholesky(matrix: Any, l2_regularizer: Any, tall: bool) -> Any:
     """Return the factor of the smaller Gramian, regularized."""
     gramian = tf.matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
     if isinstance(l2_regularizer, Tensor) or l2_regularizer != 0:
-        sizes = tf.shape(matrix)
-        batch = sizes[:-2]
-        side = sizes[-1 if tall else -2]
-        identity = tf.eye(side, batch_shape=batch, dtype=matrix.dtype)
-        known = matrix.shape[-1 if tall else -2]
-        identity.set_shape(matrix.shape[:-2].concatenate([known, known]))
-        gramian += l2_regularizer * identity
+        gramian += l2_regularizer * _identities(matrix, -1 if tall else -2)
     return cholesky_op(gramian)
 
 
@@ -93,35 +99,33 @@ def matrix_solve_ls(
         )
 
 
-def _tall_gradient(node: Node, grad: Any) -> Any:
-    a, b = node.inputs[:2]
-    x = node.outputs[0]
-    l2_regularizer = tf.cast(node.inputs[2], a.dtype.base_dtype)
-    factor = _gramian_cholesky(a, l2_regularizer, tall=True)
-    z = cholesky_solve(factor, grad)
-    product = tf.matmul(x, z, adjoint_b=True)
+def _tall_gradient(node: Node, grad: Any, solve: Callable[[Any], Any]) -> tuple[Any, Any]:
+    a, b, _ = node.inputs
+    solved = solve(grad)
+    product = tf.matmul(node.outputs[0], solved, adjoint_b=True)
     symmetric = product + tf.linalg.matrix_transpose(product)
-    grad_a = -tf.matmul(a, symmetric) + tf.matmul(b, z, adjoint_b=True)
-    return [grad_a, tf.matmul(a, z), None]
+    grad_a = -tf.matmul(a, symmetric) + tf.matmul(b, solved, adjoint_b=True)
+    return grad_a, tf.matmul(a, solved)
 
 
-def _wide_gradient(node: Node, grad: Any) -> Any:
-    a, b = node.inputs[:2]
-    l2_regularizer = tf.cast(node.inputs[2], a.dtype.base_dtype)
-    factor = _gramian_cholesky(a, l2_regularizer, tall=False)
-    grad_b = cholesky_solve(factor, tf.matmul(a, grad))
-    solved = cholesky_solve(factor, b)
-    first = tf.matmul(solved, a, adjoint_a=True)
-    first = -tf.matmul(grad_b, first)
-    second = grad - tf.matmul(a, grad_b, adjoint_a=True)
-    second = tf.matmul(solved, second, adjoint_b=True)
-    return [first + second, grad_b, None]
+def _wide_gradient(node: Node, grad: Any, solve: Callable[[Any], Any]) -> tuple[Any, Any]:
+    a, b, _ = node.inputs
+    grad_b, solved = (solve(side()) for side in (lambda: tf.matmul(a, grad), lambda: b))
+    of_factor = -tf.matmul(grad_b, tf.matmul(solved, a, adjoint_a=True))
+    residual = grad - tf.matmul(a, grad_b, adjoint_a=True)
+    return of_factor + tf.matmul(solved, residual, adjoint_b=True), grad_b
+
+
+def _gradients(node: Node, grad: Any, tall: bool) -> list[Any]:
+    matrix, _, regularizer = node.inputs
+    regularizer = tf.cast(regularizer, matrix.dtype.base_dtype)
+    solve = partial(cholesky_solve, _gramian_cholesky(matrix, regularizer, tall))
+    return [*(_tall_gradient if tall else _wide_gradient)(node, grad, solve), None]
 
 
 @matrix_solve_ls_op.gradient
 def matrix_solve_ls_gradient(node: Node, grad: Any) -> Any:
     if node.fast is False:
         raise ValueError("Gradient not defined for fast=False")
-    return _by_shape(
-        node.inputs[0], lambda: _tall_gradient(node, grad), lambda: _wide_gradient(node, grad)
-    )
+    tall, wide = (partial(_gradients, node, grad, tall=tall) for tall in (True, False))
+    return _by_shape(node.inputs[0], tall, wide)

@@ -13,7 +13,7 @@ import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.graph.tensor_like import is_tensor
+from stillflow.graph.tensor_like import check_graph_parents, is_tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
 from stillflow.linalg import algebra, operator_util
 from stillflow.linalg.linear_operator_dispatch import register_operators
@@ -26,6 +26,14 @@ _CUBIC = " and O(N^3) operations."
 
 def _warn_slow(what: str, end: str = _CUBIC) -> None:
     tf_logging.warn(_SLOW.format(what) + end)
+
+
+# What each hint implies.
+_IMPLICATIONS = (
+    ("positive definite", "non-singular"),
+    ("non-singular", "square"),
+    ("self-adjoint", "square"),
+)
 
 
 @export("linalg.LinearOperator")
@@ -58,28 +66,26 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         is_square: bool | None = None,
         name: str | None = None,
     ) -> None:
-        if is_positive_definite:
-            if is_non_singular is False:
-                raise ValueError("A positive definite matrix is always non-singular.")
-            is_non_singular = True
-        if is_non_singular:
-            if is_square is False:
-                raise ValueError("A non-singular matrix is always square.")
-            is_square = True
-        if is_self_adjoint:
-            if is_square is False:
-                raise ValueError("A self-adjoint matrix is always square.")
-            is_square = True
-        self._is_square_set_or_implied_by_hints = is_square
-        graph_parents = [] if graph_parents is None else graph_parents
-        for i, parent in enumerate(graph_parents):
-            if parent is None or not (operator_util.is_ref(parent) or is_tensor(parent)):
-                raise ValueError(f"Graph parent item {i} is not a Tensor; {parent}.")
-        self._dtype = tf.as_dtype(dtype).base_dtype if dtype else dtype
-        self._graph_parents = graph_parents
-        self._is_non_singular = is_non_singular
-        self._is_self_adjoint = is_self_adjoint
-        self._is_positive_definite = is_positive_definite
+        hints = {
+            "positive definite": is_positive_definite,
+            "non-singular": is_non_singular,
+            "self-adjoint": is_self_adjoint,
+            "square": is_square,
+        }
+        for hint, implied in _IMPLICATIONS:
+            if hints[hint]:
+                if hints[implied] is False:
+                    raise ValueError(f"A {hint} matrix is always {implied}.")
+                hints[implied] = True
+        self._is_positive_definite, self._is_non_singular, self._is_self_adjoint, square = (
+            hints.values()
+        )
+        self._is_square_set_or_implied_by_hints = square
+        self._graph_parents = graph_parents or []
+        check_graph_parents(
+            self._graph_parents, lambda parent: operator_util.is_ref(parent) or is_tensor(parent)
+        )
+        self._dtype = dtype and tf.as_dtype(dtype).base_dtype
         self._name = name or type(self).__name__
 
     @contextlib.contextmanager
@@ -208,13 +214,11 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         _warn_slow("assert_non_singular")
         if self._can_use_cholesky():
             return self.assert_positive_definite()
-        values = tf.linalg.svd(self.to_dense(), compute_uv=False)
-        condition = tf.reduce_max(values, axis=-1) / tf.reduce_min(values, axis=-1)
-        return tf.debugging.assert_less(
-            condition,
-            self._max_condition_number_to_be_non_singular(),
-            message="Singular matrix up to precision epsilon.",
-        )
+        spectrum = tf.linalg.svd(self.to_dense(), compute_uv=False)
+        most, least = (reduce(spectrum, axis=-1) for reduce in (tf.reduce_max, tf.reduce_min))
+        condition, limit = most / least, self._max_condition_number_to_be_non_singular()
+        message = "Singular matrix up to precision epsilon."
+        return tf.debugging.assert_less(condition, limit, message=message)
 
     def _max_condition_number_to_be_non_singular(self) -> Any:
         with tf.name_scope("max_nonsingular_condition_number"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -67,6 +68,15 @@ class _Transformed(LinearOperator):
         return self.operator.assert_self_adjoint()
 
 
+def _with_adjoint(name: str) -> Callable[..., Any]:
+    """Return a method that calls one of the operator's with the adjoint of the matrix."""
+
+    def method(self: Any, operand: Any, adjoint: bool = False, **options: Any) -> Any:
+        return getattr(self.operator, name)(operand, adjoint=not adjoint, **options)
+
+    return method
+
+
 @export("linalg.LinearOperatorAdjoint")
 class LinearOperatorAdjoint(_Transformed):
     """The conjugate transpose of an operator.
@@ -87,14 +97,11 @@ class LinearOperatorAdjoint(_Transformed):
         return shape[:-2].concatenate([shape[-1], shape[-2]])
 
     def _shape_tensor(self) -> Any:
-        shape = self.operator.shape_tensor()
-        return tf.concat([shape[:-2], [shape[-1], shape[-2]]], axis=-1)
+        sizes = self.operator.shape_tensor()
+        return tf.concat([sizes[:-2], [sizes[axis] for axis in (-1, -2)]], axis=-1)
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
-        return self.operator.matmul(x, adjoint=not adjoint, adjoint_arg=adjoint_arg)
-
-    def _matvec(self, x: Any, adjoint: bool = False) -> Any:
-        return self.operator.matvec(x, adjoint=not adjoint)
+    _matmul, _solve = _with_adjoint("matmul"), _with_adjoint("solve")
+    _matvec, _solvevec = _with_adjoint("matvec"), _with_adjoint("solvevec")
 
     def _conjugate(self, value: Any) -> Any:
         return value if self.is_self_adjoint else tf.conj(value)
@@ -107,12 +114,6 @@ class LinearOperatorAdjoint(_Transformed):
 
     def _trace(self) -> Any:
         return self._conjugate(self.operator.trace())
-
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
-        return self.operator.solve(rhs, adjoint=not adjoint, adjoint_arg=adjoint_arg)
-
-    def _solvevec(self, rhs: Any, adjoint: bool = False) -> Any:
-        return self.operator.solvevec(rhs, adjoint=not adjoint)
 
     def _to_dense(self) -> Any:
         dense = self.operator.to_dense()

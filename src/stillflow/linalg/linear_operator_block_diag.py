@@ -20,6 +20,10 @@ _HINTS = (
 )
 
 
+def _zeros_beside(block: Any, outer: Any, columns: Any) -> Any:
+    return tf.zeros(shape=tf.concat([outer, [columns]], axis=-1), dtype=block.dtype)
+
+
 @export("linalg.LinearOperatorBlockDiag")
 class LinearOperatorBlockDiag(LinearOperator):
     """Square operators along the diagonal of a larger one.
@@ -81,12 +85,14 @@ class LinearOperatorBlockDiag(LinearOperator):
     def _shape_tensor(self) -> Any:
         if self.shape.is_fully_defined():
             return convert_to_tensor(self.shape.as_list(), dtype=tf.int32, name="shape")
-        columns = self.operators[0].domain_dimension_tensor()
-        rows = self.operators[0].range_dimension_tensor()
-        for operator in self.operators[1:]:
-            columns += operator.domain_dimension_tensor()
-            rows += operator.range_dimension_tensor()
-        matrix = tf.stack([columns, rows])
+        first, *rest = (
+            (operator.domain_dimension_tensor, operator.range_dimension_tensor)
+            for operator in self.operators
+        )
+        totals = [side() for side in first]
+        for sides in rest:
+            totals = [total + side() for total, side in zip(totals, sides)]
+        matrix = tf.stack(totals)
         return tf.concat((operator_util.batch_shape_by_addition(self.operators), matrix), 0)
 
     def _blocks(self, x: Any, adjoint_arg: bool) -> Any:
@@ -130,14 +136,11 @@ class LinearOperatorBlockDiag(LinearOperator):
         rows = []
         blocks = [operator.to_dense() for operator in self.operators]
         for block in operator_util.broadcast_matrix_batch_dims(blocks):
-            sizes = tf.shape(block)[:-1]
-            before_shape = tf.concat([sizes, [columns]], axis=-1)
-            before = tf.zeros(shape=before_shape, dtype=block.dtype)
+            outer = tf.shape(block)[:-1]
+            left = _zeros_beside(block, outer, columns)
             columns += tf.shape(block)[-1]
-            left = self.domain_dimension_tensor() - columns  # type: ignore[operator]
-            after_shape = tf.concat([sizes, [left]], axis=-1)
-            after = tf.zeros(shape=after_shape, dtype=block.dtype)
-            rows.append(tf.concat([before, block, after], axis=-1))
+            right = _zeros_beside(block, outer, self.domain_dimension_tensor() - columns)  # type: ignore[operator]
+            rows.append(tf.concat([left, block, right], axis=-1))
         matrix = tf.concat(rows, axis=-2)
         matrix.set_shape(self.shape)
         return matrix

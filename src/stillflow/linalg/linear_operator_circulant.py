@@ -39,34 +39,25 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         is_square: bool | None = True,
         name: str = "LinearOperatorCirculant",
     ) -> None:
-        self._name = name
-        depths = sorted(_TRANSFORMS)
-        if block_depth not in depths:
-            raise ValueError(f"Expected block_depth to be in {depths}.  Found: {block_depth}.")
-        self._block_depth = block_depth
+        if block_depth not in _TRANSFORMS:
+            raise ValueError(
+                f"Expected block_depth to be in {sorted(_TRANSFORMS)}.  Found: {block_depth}."
+            )
+        self._name, self._block_depth = name, block_depth
         with tf.name_scope(name, values=[spectrum]):
-            self._spectrum = self._checked_spectrum(spectrum)
-            if not self.spectrum.dtype.is_complex:
-                if is_self_adjoint is False:
-                    raise ValueError(
-                        "A real spectrum always corresponds to a self-adjoint operator."
-                    )
-                is_self_adjoint = True
+            values = self._spectrum = self._checked_spectrum(spectrum)
+            self_adjoint = operator_util.self_adjoint_if_real(
+                values,
+                is_self_adjoint,
+                "A real spectrum always corresponds to a self-adjoint operator.",
+            )
             if is_square is False:
                 raise ValueError("A [[nested] block] circulant operator is always square.")
-            self._block_shape_tensor = tf.shape(self.spectrum)[-block_depth:]
-            self._spectrum_complex = to_complex(self.spectrum)
-            self._abs_spectrum = tf.abs(self.spectrum)
+            self._block_shape_tensor = tf.shape(values)[-block_depth:]
+            self._spectrum_complex, self._abs_spectrum = to_complex(values), tf.abs(values)
             self._conj_spectrum = tf.conj(self._spectrum_complex)
-            super().__init__(
-                dtype=tf.as_dtype(input_output_dtype),
-                graph_parents=[self.spectrum],
-                is_non_singular=is_non_singular,
-                is_self_adjoint=is_self_adjoint,
-                is_positive_definite=is_positive_definite,
-                is_square=True,
-                name=name,
-            )
+            hints = is_non_singular, self_adjoint, is_positive_definite, True
+            super().__init__(tf.as_dtype(input_output_dtype), [values], *hints, name=name)
 
     def _checked_spectrum(self, spectrum: Any) -> Any:
         spectrum = convert_to_tensor(spectrum, name="spectrum")
@@ -145,13 +136,11 @@ class _BaseLinearOperatorCirculant(LinearOperator):
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> Any:
         """Return an op that fails if the matrix is not real."""
-        epsilon = np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps
         with self._name_scope(name):
-            limit = epsilon * self.domain_dimension_tensor()  # type: ignore[operator]
-            imaginary = tf.imag(self.convolution_kernel())
-            return tf.debugging.assert_less(
-                tf.abs(imaginary), limit, message="Spectrum was not Hermitian"
-            )
+            size: Any = self.domain_dimension_tensor()
+            limit = np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps * size
+            part = tf.abs(tf.imag(self.convolution_kernel()))
+            return tf.debugging.assert_less(part, limit, message="Spectrum was not Hermitian")
 
     def _assert_non_singular(self) -> Any:
         return operator_util.assert_no_entries_with_modulus_zero(

@@ -34,14 +34,8 @@ class LinearOperatorDiag(LinearOperator):
     ) -> None:
         with tf.name_scope(name, values=[diag]):
             self._diag = operator_util.convert_nonref_to_tensor(diag, name="diag")
-            if self._diag.shape.ndims is not None and self._diag.shape.ndims < 1:
-                raise ValueError(
-                    f"Argument diag must have at least 1 dimension.  Found: {self._diag}"
-                )
-            if not self._diag.dtype.is_complex:
-                if is_self_adjoint is False:
-                    raise ValueError("A real diagonal operator is always self adjoint.")
-                is_self_adjoint = True
+            operator_util.assert_rank_at_least(1, self._diag, "diag")
+            is_self_adjoint = operator_util.self_adjoint_if_real(self._diag, is_self_adjoint)
             if is_square is False:
                 raise ValueError("Only square diagonal operators currently supported.")
             super().__init__(

@@ -35,25 +35,16 @@ class LinearOperatorFullMatrix(LinearOperator):
         name: str = "LinearOperatorFullMatrix",
     ) -> None:
         with tf.name_scope(name, values=[matrix]):
-            self._matrix = operator_util.convert_nonref_to_tensor(matrix, name="matrix")
-            self._check_matrix(self._matrix)
-            super().__init__(
-                dtype=self._matrix.dtype,
-                graph_parents=[self._matrix],
-                is_non_singular=is_non_singular,
-                is_self_adjoint=is_self_adjoint,
-                is_positive_definite=is_positive_definite,
-                is_square=is_square,
-                name=name,
-            )
-
-    def _check_matrix(self, matrix: Any) -> None:
-        allowed = [tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128]
-        matrix = convert_to_tensor(matrix, name="matrix")
-        if matrix.dtype not in allowed:
-            raise TypeError(f"Argument matrix must have dtype in {allowed}.  Found: {matrix.dtype}")
-        if matrix.shape.ndims is not None and matrix.shape.ndims < 2:
-            raise ValueError(f"Argument matrix must have at least 2 dimensions.  Found: {matrix}")
+            own = self._matrix = operator_util.convert_nonref_to_tensor(matrix, name="matrix")
+            dense = convert_to_tensor(own, name="matrix")
+            allowed = [tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128]
+            if dense.dtype not in allowed:
+                raise TypeError(
+                    f"Argument matrix must have dtype in {allowed}.  Found: {dense.dtype}"
+                )
+            operator_util.assert_rank_at_least(2, dense, "matrix")
+            hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
+            super().__init__(own.dtype, [own], *hints, name=name)
 
     def _shape(self) -> Any:
         return self._matrix.shape
@@ -94,10 +85,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
             raise ValueError("Only square lower triangular operators supported at this time.")
         with tf.name_scope(name, values=[tril]):
             self._tril = operator_util.convert_nonref_to_tensor(tril, name="tril")
-            if self._tril.shape.ndims is not None and self._tril.shape.ndims < 2:
-                raise ValueError(
-                    f"Argument tril must have at least 2 dimensions.  Found: {self._tril}"
-                )
+            operator_util.assert_rank_at_least(2, self._tril, "tril")
             super().__init__(
                 dtype=self._tril.dtype,
                 graph_parents=[self._tril],

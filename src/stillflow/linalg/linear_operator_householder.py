@@ -37,10 +37,7 @@ class LinearOperatorHouseholder(LinearOperator):
         with tf.name_scope(name, values=[reflection_axis]):
             axis = operator_util.convert_nonref_to_tensor(reflection_axis, name="reflection_axis")
             self._reflection_axis = axis
-            if axis.shape.ndims is not None and axis.shape.ndims < 1:
-                raise ValueError(
-                    f"Argument reflection_axis must have at least 1 dimension.  Found: {axis}"
-                )
+            operator_util.assert_rank_at_least(1, axis, "reflection_axis")
             if is_self_adjoint is False:
                 raise ValueError("A Householder operator is always self adjoint.")
             if is_positive_definite is True:

@@ -217,25 +217,18 @@ class LinearOperatorScaledIdentity(_Identity):
     ) -> None:
         self._assert_proper_shapes = assert_proper_shapes
         with tf.name_scope(name, values=[multiplier, num_rows]):
-            self._multiplier = operator_util.convert_nonref_to_tensor(multiplier, name="multiplier")
-            if not self._multiplier.dtype.is_complex:
-                if is_self_adjoint is False:
-                    raise ValueError("A real diagonal operator is always self adjoint.")
-                is_self_adjoint = True
+            factor = operator_util.convert_nonref_to_tensor(multiplier, name="multiplier")
+            self._multiplier = factor
+            self_adjoint = operator_util.self_adjoint_if_real(factor, is_self_adjoint)
             if not is_square:
                 raise ValueError("A ScaledIdentity operator is always square.")
             operator_util.assert_not_ref_type(num_rows, "num_rows")
-            super().__init__(
-                dtype=self._multiplier.dtype.base_dtype,
-                is_non_singular=is_non_singular,
-                is_self_adjoint=is_self_adjoint,
-                is_positive_definite=is_positive_definite,
-                is_square=is_square,
-                name=name,
-            )
+            hints = is_non_singular, self_adjoint, is_positive_definite, is_square
+            super().__init__(factor.dtype, None, *hints, name=name)
             self._set_rows(num_rows)
-            self._num_rows_cast_to_dtype = tf.cast(self._num_rows, self.dtype)
-            self._num_rows_cast_to_real_dtype = tf.cast(self._num_rows, self.dtype.real_dtype)
+            self._num_rows_cast_to_dtype, self._num_rows_cast_to_real_dtype = (
+                tf.cast(self._num_rows, kind) for kind in (self.dtype, self.dtype.real_dtype)
+            )
 
     @property
     def multiplier(self) -> Any:

@@ -33,11 +33,8 @@ def _columns_of(x: Any, count: Any) -> Any:
 def _rotate(x: Any, last_to_front: bool) -> Any:
     """Move the last dimension to the front, or the first to the end."""
     rank = tf.rank(x)
-    if last_to_front:
-        order = tf.concat([[rank - 1], tf.range(0, rank - 1)], axis=0)
-    else:
-        order = tf.concat([tf.range(1, rank), [0]], axis=0)
-    return tf.transpose(x, order)
+    parts = [[rank - 1], tf.range(0, rank - 1)] if last_to_front else [tf.range(1, rank), [0]]
+    return tf.transpose(x, tf.concat(parts, axis=0))
 
 
 @export("linalg.LinearOperatorKronecker")

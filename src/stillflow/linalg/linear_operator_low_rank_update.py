@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 import stillflow as tf
@@ -178,16 +180,15 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return capacitance * of_diag * of_base
 
     def _log_abs_determinant(self) -> Any:
-        of_diag = self.diag_operator.log_abs_determinant()
-        of_base = self.base_operator.log_abs_determinant()
+        parts = (self.diag_operator, self.base_operator)
+        known = [operator.log_abs_determinant() for operator in parts]
+        capacitance = self._make_capacitance()
         if self._use_cholesky:
-            diagonal = tf.matrix_diag_part(tf.linalg.cholesky(self._make_capacitance()))
-            capacitance = 2 * tf.reduce_sum(tf.log(diagonal), axis=[-1])
+            pivots = tf.matrix_diag_part(tf.linalg.cholesky(capacitance))
+            rest = 2 * tf.reduce_sum(tf.log(pivots), axis=[-1])
         else:
-            capacitance = tf.log(tf.abs(tf.linalg.det(self._make_capacitance())))
-            if self.dtype.is_complex:
-                capacitance = tf.cast(capacitance, dtype=self.dtype)
-        return capacitance + of_diag + of_base
+            rest = tf.cast(tf.log(tf.abs(tf.linalg.det(capacitance))), dtype=self.dtype)
+        return reduce(add, known, rest)
 
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         base = self.base_operator

@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.linalg import operator_util
 from stillflow.linalg.linear_operator import LinearOperator
 from stillflow.linalg.linear_operator_circulant import LinearOperatorCirculant
 
@@ -60,11 +61,8 @@ class LinearOperatorToeplitz(LinearOperator):
             )
 
     def _check(self, row: Any, col: Any) -> None:
-        for name, tensor in (("row", row), ("col", col)):
-            if tensor.shape.ndims is not None and tensor.shape.ndims < 1:
-                raise ValueError(
-                    f"Argument {name} must have at least 1 dimension.  Found: {tensor}"
-                )
+        operator_util.assert_rank_at_least(1, row, "row")
+        operator_util.assert_rank_at_least(1, col, "col")
         if row.shape[-1] != col.shape[-1]:
             raise ValueError("Expected square matrix, got row and col with mismatched dimensions.")
 
@@ -94,10 +92,11 @@ class LinearOperatorToeplitz(LinearOperator):
         )
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
-        x = tf.linalg.adjoint(x) if adjoint_arg else x
-        longer = tf.concat([x, tf.zeros_like(x)], axis=-2)
-        result = self._circulant.matmul(longer, adjoint=adjoint, adjoint_arg=False)
-        return tf.cast(result[..., : self.domain_dimension_tensor(), :], self.dtype)  # type: ignore[misc]
+        vectors = tf.linalg.adjoint(x) if adjoint_arg else x
+        padded = tf.concat([vectors, tf.zeros_like(vectors)], axis=-2)
+        product = self._circulant.matmul(padded, adjoint=adjoint)
+        rows: Any = self.domain_dimension_tensor()
+        return tf.cast(product[..., :rows, :], self.dtype)
 
     def _trace(self) -> Any:
         return tf.cast(self.domain_dimension_tensor(), dtype=self.dtype) * self.col[..., 0]

@@ -74,17 +74,22 @@ def norm(
 
 def _largest_singular_value(tensor: Any, axes: tuple[int, ...]) -> Any:
     rank = tf.rank(tensor)
-    positive = tf.map_fn(
-        lambda i: tf.cond(i >= 0, lambda: i, lambda: i + rank), convert_to_tensor(axes)
-    )
+
+    def from_start(axis: Any) -> Any:
+        return tf.cond(axis >= 0, lambda: axis, lambda: axis + rank)
+
+    matrix = tf.map_fn(from_start, convert_to_tensor(axes))
     every = tf.range(rank)
-    to_end = tf.concat([tf.setdiff1d(every, positive)[0], positive], axis=0)
-    back = tf.map_fn(
-        lambda i: tf.cast(tf.squeeze(tf.where_v2(tf.equal(to_end, i))), dtype=tf.int32), every
-    )
-    values = svd_op(tf.transpose(tensor, perm=to_end), compute_uv=False)[0]
+    batch, _ = tf.setdiff1d(every, matrix)
+    order = tf.concat([batch, matrix], axis=0)
+
+    def place(axis: Any) -> Any:
+        return tf.cast(tf.squeeze(tf.where_v2(tf.equal(order, axis))), dtype=tf.int32)
+
+    inverse = tf.map_fn(place, every)
+    values, *_ = svd_op(tf.transpose(tensor, perm=order), compute_uv=False)
     largest = tf.reduce_max(tf.abs(values), axis=-1, keepdims=True)
-    return tf.transpose(tf.expand_dims(largest, axis=-1), perm=back)
+    return tf.transpose(tf.expand_dims(largest, axis=-1), perm=inverse)
 
 
 def _of_absolute_values(values: Any, ord: Any, axes: Any, matrix: bool) -> Any:

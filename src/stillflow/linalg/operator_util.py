@@ -73,12 +73,36 @@ def assert_zero_imag_part(
 ) -> Any:
     """Return an op that fails where an element has an imaginary part."""
     with tf.name_scope(name, values=[x]):
-        x = convert_to_tensor(x, name="x")
-        dtype = x.dtype.base_dtype
-        if dtype.is_floating:
-            return tf.no_op()
-        zero = convert_to_tensor(0, dtype=dtype.real_dtype)
-        return tf.debugging.assert_equal(zero, tf.imag(x), message=message)
+        tensor: Any = convert_to_tensor(x, name="x")
+        kind = tensor.dtype.base_dtype
+        if not kind.is_floating:
+            zero = convert_to_tensor(0, dtype=kind.real_dtype)
+            return tf.debugging.assert_equal(zero, tf.imag(tensor), message=message)
+        return tf.no_op()
+
+
+def self_adjoint_if_real(values: Any, hint: bool | None, message: str = "") -> bool | None:
+    """Return the hint `is_self_adjoint` of an operator with these eigenvalues.
+
+    Raises:
+      ValueError: if they are real and the hint is False.
+    """
+    if values.dtype.is_complex:
+        return hint
+    if hint is False:
+        raise ValueError(message or "A real diagonal operator is always self adjoint.")
+    return True
+
+
+def assert_rank_at_least(rank: int, tensor: Any, argument: str) -> None:
+    """Raise an error for a tensor that is known to have fewer dimensions.
+
+    Raises:
+      ValueError: if it has.
+    """
+    if tensor.shape.ndims is not None and tensor.shape.ndims < rank:
+        dimensions = "1 dimension" if rank == 1 else f"{rank} dimensions"
+        raise ValueError(f"Argument {argument} must have at least {dimensions}.  Found: {tensor}")
 
 
 def assert_compatible_matrix_dimensions(operator: Any, x: Any) -> Any:
@@ -151,33 +175,41 @@ def cholesky_solve_with_broadcast(chol: Any, rhs: Any, name: str | None = None) 
         return tf.linalg.cholesky_solve(chol, rhs)
 
 
+def _solve(matrix: Any, rhs: Any, adjoint: bool, solver: Callable[..., Any]) -> Any:
+    """Return `solver(matrix, rhs, transposed, adjoint)`, batches broadcast and made small.
+
+    `transposed` says that the solver is given the transpose instead of being asked for it.
+    """
+    matrix = convert_to_tensor(matrix, name="matrix")
+    rhs = convert_to_tensor(rhs, name="rhs", dtype=matrix.dtype)
+    matrix, rhs, restore, reshaped = _reshape_for_efficiency(matrix, rhs, adjoint)
+    operands = broadcast_matrix_batch_dims([matrix, rhs])
+    return restore(solver(*operands, adjoint and reshaped, adjoint and not reshaped))
+
+
 def matrix_solve_with_broadcast(
     matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None
 ) -> Any:
     """`matrix_solve` for batches of different shapes."""
+
+    def solver(a: Any, b: Any, _: bool, adjoint: bool) -> Any:
+        return tf.linalg.solve(a, b, adjoint=adjoint)
+
     with tf.name_scope(name, "MatrixSolveWithBroadcast", [matrix, rhs]):
-        matrix = convert_to_tensor(matrix, name="matrix")
-        rhs = convert_to_tensor(rhs, name="rhs", dtype=matrix.dtype)
-        matrix, rhs, restore, transposed = _reshape_for_efficiency(matrix, rhs, adjoint)
-        matrix, rhs = broadcast_matrix_batch_dims([matrix, rhs])
-        return restore(tf.linalg.solve(matrix, rhs, adjoint=adjoint and not transposed))
+        return _solve(matrix, rhs, adjoint, solver)
 
 
 def matrix_triangular_solve_with_broadcast(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Any:
     """`matrix_triangular_solve` for batches of different shapes."""
+
+    def solver(a: Any, b: Any, transposed: bool, adjoint: bool) -> Any:
+        is_lower = not lower if transposed else lower
+        return tf.linalg.triangular_solve(a, b, lower=is_lower, adjoint=adjoint)
+
     with tf.name_scope(name, "MatrixTriangularSolve", [matrix, rhs]):
-        matrix = convert_to_tensor(matrix, name="matrix")
-        rhs = convert_to_tensor(rhs, name="rhs", dtype=matrix.dtype)
-        matrix, rhs, restore, transposed = _reshape_for_efficiency(matrix, rhs, adjoint)
-        if transposed and adjoint:
-            lower = not lower
-        matrix, rhs = broadcast_matrix_batch_dims([matrix, rhs])
-        solution = tf.linalg.triangular_solve(
-            matrix, rhs, lower=lower, adjoint=adjoint and not transposed
-        )
-        return restore(solution)
+        return _solve(matrix, rhs, adjoint, solver)
 
 
 def _unchanged(x: Any) -> Any:
