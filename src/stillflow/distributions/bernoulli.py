@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -41,19 +43,13 @@ class Bernoulli(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Bernoulli",
     ) -> None:
-        parameters = dict(locals())
+        given = dict(locals())
         with tf.name_scope(name) as scope:
             self._logits, self._probs = get_logits_and_probs(
                 logits=logits, probs=probs, validate_args=validate_args, name=scope
             )
-        super().__init__(
-            dtype=dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=parameters,
-            graph_parents=[self._logits, self._probs],
-            name=scope,
+        self._initialize(
+            given, scope, [self._logits, self._probs], dtype=dtype, kind=NOT_REPARAMETERIZED
         )
 
     @property
@@ -67,7 +63,7 @@ class Bernoulli(ScalarDistribution):
         return self._probs
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
-        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        shape = self._sample_shape(n)
         drawn = tf.random_uniform(shape, seed=seed, dtype=self.probs.dtype)
         return tf.cast(tf.less(drawn, self.probs), self.dtype)
 
@@ -97,7 +93,10 @@ class Bernoulli(ScalarDistribution):
 
 @register_kl(Bernoulli, Bernoulli)
 def _kl_bernoulli_bernoulli(a: Any, b: Any, name: str | None = None) -> Any:
+    def log_ratio(log_odds: Callable[[Any], Any]) -> Any:
+        of_b, of_a = (tf.nn.softplus(log_odds(each.logits)) for each in (b, a))
+        return of_b - of_a
+
     with tf.name_scope(name, "kl_bernoulli_bernoulli", values=[a.logits, b.logits]):
-        of_zero = tf.nn.softplus(-b.logits) - tf.nn.softplus(-a.logits)
-        of_one = tf.nn.softplus(b.logits) - tf.nn.softplus(a.logits)
+        of_zero, of_one = log_ratio(operator.neg), log_ratio(lambda logits: logits)
         return tf.sigmoid(a.logits) * of_zero + tf.sigmoid(-a.logits) * of_one

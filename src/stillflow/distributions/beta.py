@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import stillflow as tf
-from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.distribution import ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved, register_kl
-from stillflow.distributions.parameters import gen_new_seed
+from stillflow.distributions.parameters import gen_new_seed, weighted_digamma
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
@@ -40,28 +41,17 @@ class Beta(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Beta",
     ) -> None:
-        parameters = dict(locals())
+        given = dict(locals())
         with tf.name_scope(name, values=[concentration1, concentration0]) as scope:
-            self._concentration1 = _checked_concentration(
-                convert_to_tensor(concentration1, name="concentration1"), validate_args
-            )
-            self._concentration0 = _checked_concentration(
-                convert_to_tensor(concentration0, name="concentration0"), validate_args
-            )
-            tf.debugging.assert_same_float_dtype([self._concentration1, self._concentration0])
-            self._total_concentration = self._concentration1 + self._concentration0
-        super().__init__(
-            dtype=self._total_concentration.dtype,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            parameters=parameters,
-            graph_parents=[
-                self._concentration1,
-                self._concentration0,
-                self._total_concentration,
-            ],
-            name=scope,
+            both = [
+                _checked_concentration(convert_to_tensor(given[key], name=key), validate_args)
+                for key in self._parameter_names
+            ]
+            tf.debugging.assert_same_float_dtype(both)
+            self._concentration1, self._concentration0 = both
+            self._total_concentration = operator.add(*both)
+        self._initialize(
+            given, scope, [self._concentration1, self._concentration0, self._total_concentration]
         )
 
     @property
@@ -87,13 +77,15 @@ class Beta(ScalarDistribution):
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         total = self.total_concentration
-        ones = tf.ones_like(total, dtype=self.dtype) * self.concentration1
-        zeros = tf.ones_like(total, dtype=self.dtype) * self.concentration0
-        first = tf.random_gamma(shape=[n], alpha=ones, dtype=self.dtype, seed=seed)
-        second = tf.random_gamma(
-            shape=[n], alpha=zeros, dtype=self.dtype, seed=gen_new_seed(seed, "beta")
+        alphas = [
+            tf.ones_like(total, dtype=self.dtype) * concentration
+            for concentration in (self.concentration1, self.concentration0)
+        ]
+        ones, zeros = (
+            tf.random_gamma(shape=[n], alpha=alpha, dtype=self.dtype, seed=each)
+            for alpha, each in zip(alphas, (seed, gen_new_seed(seed, "beta")))
         )
-        return first / (first + second)
+        return ones / (ones + zeros)
 
     def _log_prob(self, x: Any) -> Any:
         return self._log_unnormalized_prob(x) - self._log_normalization()
@@ -122,9 +114,9 @@ class Beta(ScalarDistribution):
     def _entropy(self) -> Any:
         return (
             self._log_normalization()
-            - (self.concentration1 - 1.0) * tf.digamma(self.concentration1)
-            - (self.concentration0 - 1.0) * tf.digamma(self.concentration0)
-            + ((self.total_concentration - 2.0) * tf.digamma(self.total_concentration))
+            - weighted_digamma(self.concentration1, 1.0)
+            - weighted_digamma(self.concentration0, 1.0)
+            + weighted_digamma(self.total_concentration, 2.0)
         )
 
     def _mean(self) -> Any:

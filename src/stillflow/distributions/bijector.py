@@ -17,7 +17,7 @@ from stillflow.distributions.kullback_leibler import moved
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.static_value import static_value
-from stillflow.graph.tensor_like import is_tensor
+from stillflow.graph.tensor_like import check_graph_parents
 from stillflow.graph.tensor_shape import TensorShape
 
 
@@ -95,9 +95,7 @@ class Bijector(metaclass=abc.ABCMeta):
         self._from_x: dict[Any, _Pair] = {}
         self._from_y: dict[Any, _Pair] = {}
         self._name = name or _snake_case(type(self).__name__.lstrip("_"))
-        for i, parent in enumerate(self._graph_parents):
-            if parent is None or not is_tensor(parent):
-                raise ValueError(f"Graph parent item {i} is not a Tensor; {parent}.")
+        check_graph_parents(self._graph_parents)
 
     @property
     def graph_parents(self) -> list[Any]:
@@ -359,25 +357,21 @@ class Bijector(metaclass=abc.ABCMeta):
 
     def _check_event_ndims(self, least: int, event_ndims: Any) -> list[Any]:
         """Return assertions that an event's rank is large enough, if it is unknown."""
-        event_ndims = convert_to_tensor(event_ndims, name="event_ndims")
-        known = static_value(event_ndims)
+        given = convert_to_tensor(event_ndims, name="event_ndims")
+        if not given.dtype.is_integer:
+            raise ValueError(f"Expected integer dtype, got dtype {given.dtype}")
+        known, has_shape = static_value(given), given.shape.is_fully_defined()
+        if known is not None and given.shape.ndims:
+            raise ValueError(f"Expected scalar event_ndims, got shape {given.shape}")
+        if known is not None and known < least:
+            raise ValueError(f"event_ndims ({known}) must be larger than min_event_ndims ({least})")
+        if has_shape and given.shape.ndims:
+            raise ValueError(f"Expected scalar shape, got ndims {given.shape.ndims}")
         checks = []
-        if not event_ndims.dtype.is_integer:
-            raise ValueError(f"Expected integer dtype, got dtype {event_ndims.dtype}")
-        if known is not None:
-            if event_ndims.shape.ndims != 0:
-                raise ValueError(f"Expected scalar event_ndims, got shape {event_ndims.shape}")
-            if least > known:
-                raise ValueError(
-                    f"event_ndims ({known}) must be larger than min_event_ndims ({least})"
-                )
-        elif self.validate_args:
-            checks.append(tf.assert_greater_equal(event_ndims, least))
-        if event_ndims.shape.is_fully_defined():
-            if event_ndims.shape.ndims != 0:
-                raise ValueError(f"Expected scalar shape, got ndims {event_ndims.shape.ndims}")
-        elif self.validate_args:
-            checks.append(tf.assert_rank(event_ndims, 0, message="Expected scalar."))
+        if self.validate_args and known is None:
+            checks.append(tf.assert_greater_equal(given, least))
+        if self.validate_args and not has_shape:
+            checks.append(tf.assert_rank(given, 0, message="Expected scalar."))
         return checks
 
 
@@ -393,13 +387,13 @@ def static_rank(event_ndims: Any) -> int | None:
       ValueError: if it is no integer.
     """
     known = maybe_get_static_value(event_ndims)
-    if isinstance(known, (np.generic, np.ndarray)):
-        if known.dtype not in (np.int32, np.int64):
-            raise ValueError(f"Expected integer dtype, got dtype {known.dtype}")
-        if isinstance(known, np.ndarray) and known.shape:
-            raise ValueError(f"Expected a scalar integer, got {known}")
-        return int(known)
-    return known  # type: ignore[no-any-return]
+    if not isinstance(known, (np.generic, np.ndarray)):
+        return known  # type: ignore[no-any-return]
+    if known.dtype not in (np.int32, np.int64):
+        raise ValueError(f"Expected integer dtype, got dtype {known.dtype}")
+    if known.ndim:
+        raise ValueError(f"Expected a scalar integer, got {known}")
+    return int(known)
 
 
 @export("contrib.distributions.bijectors.Identity")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -15,28 +16,32 @@ from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import int32
 from stillflow.graph.export import export
-from stillflow.graph.tensor_shape import TensorShape, dimension_value
+from stillflow.graph.tensor_shape import dimension_value
 
 
 def _broadcast_event_and_params(event: Any, params: Any, base_dtype: Any) -> tuple[Any, Any]:
     """Broadcasts events `[...]` and parameters `[..., K]` against each other."""
+    if not (event.dtype.is_floating or event.dtype.is_integer):
+        raise TypeError(f"`value` should have integer `dtype` or `self.dtype` ({base_dtype})")
     if event.dtype.is_floating:
         # Integers may be given as numbers of `self.dtype`.
         event = tf.cast(event, dtype=tf.int32)
-    elif not event.dtype.is_integer:
-        raise TypeError(f"`value` should have integer `dtype` or `self.dtype` ({base_dtype})")
-    known = (
-        params.shape.ndims is not None
-        and params.shape[:-1].is_fully_defined()
-        and event.shape.is_fully_defined()
-    )
-    if not known or params.shape[:-1] != event.shape:
-        params *= tf.ones_like(event[..., tf.newaxis], dtype=params.dtype)
-        sizes = tf.shape(params)[:-1]
-        event *= tf.ones(sizes, dtype=event.dtype)
-        if params.shape.ndims is not None:
-            event.set_shape(TensorShape(params.shape[:-1]))
+    batch = params.shape[:-1]
+    if batch.is_fully_defined() and event.shape.is_fully_defined() and batch == event.shape:
+        return event, params
+    each_event = tf.ones_like(event[..., tf.newaxis], dtype=params.dtype)
+    params = params * each_event
+    event = event * tf.ones(tf.shape(params)[:-1], dtype=event.dtype)
+    event.set_shape(params.shape[:-1])
     return event, params
+
+
+def _known_or(known: Any, name: str, computed: Callable[[], Any]) -> Any:
+    """Return a constant of the value if it is known, else `computed()` in a scope of that name."""
+    if known is not None:
+        return convert_to_tensor(known, dtype=tf.int32, name=name)
+    with tf.name_scope(name=name):
+        return computed()
 
 
 @export("distributions.Categorical", "contrib.distributions.Categorical")
@@ -65,7 +70,7 @@ class Categorical(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Categorical",
     ) -> None:
-        parameters = dict(locals())
+        given = dict(locals())
         with tf.name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = get_logits_and_probs(
                 logits=logits,
@@ -77,38 +82,22 @@ class Categorical(ScalarDistribution):
             if validate_args:
                 self._logits = embed_check_categorical_event_shape(self._logits)
             self._set_sizes(self._logits.shape.with_rank_at_least(1))
-        super().__init__(
-            dtype=dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=parameters,
-            graph_parents=[self._logits, self._probs],
-            name=scope,
+        self._initialize(
+            given, scope, [self._logits, self._probs], dtype=dtype, kind=NOT_REPARAMETERIZED
         )
 
     def _set_sizes(self, static: Any) -> None:
-        if static.ndims is not None:
-            self._batch_rank: Any = convert_to_tensor(
-                static.ndims - 1, dtype=tf.int32, name="batch_rank"
-            )
-        else:
-            with tf.name_scope(name="batch_rank"):
-                self._batch_rank = tf.rank(self._logits) - 1
-        shape = tf.shape(self._logits, name="logits_shape")
-        classes = dimension_value(static[-1])
-        if classes is not None:
-            self._event_size: Any = convert_to_tensor(classes, dtype=tf.int32, name="event_size")
-        else:
-            with tf.name_scope(name="event_size"):
-                self._event_size = shape[self._batch_rank]
-        if static[:-1].is_fully_defined():
-            self._batch_shape_val: Any = tf.constant(
-                static[:-1].as_list(), dtype=tf.int32, name="batch_shape"
-            )
-        else:
-            with tf.name_scope(name="batch_shape"):
-                self._batch_shape_val = shape[:-1]
+        rank, batch = static.ndims, static[:-1]
+        self._batch_rank = _known_or(
+            None if rank is None else rank - 1, "batch_rank", lambda: tf.rank(self._logits) - 1
+        )
+        sizes: Any = tf.shape(self._logits, name="logits_shape")
+        self._event_size = _known_or(
+            dimension_value(static[-1]), "event_size", lambda: sizes[self._batch_rank]
+        )
+        self._batch_shape_val = _known_or(
+            batch.as_list() if batch.is_fully_defined() else None, "batch_shape", lambda: sizes[:-1]
+        )
 
     @property
     def event_size(self) -> Any:

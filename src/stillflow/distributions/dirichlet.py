@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
+from stillflow.distributions.distribution import Distribution
 from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.parameters import weighted_digamma
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
@@ -70,21 +71,13 @@ class Dirichlet(OverClasses):
         allow_nan_stats: bool = True,
         name: str = "Dirichlet",
     ) -> None:
-        parameters = dict(locals())
+        given = dict(locals())
         with tf.name_scope(name, values=[concentration]) as scope:
             self._concentration = self._checked_concentration(
                 convert_to_tensor(concentration, name="concentration"), validate_args
             )
             self._total_concentration = tf.reduce_sum(self._concentration, -1)
-        super().__init__(
-            dtype=self._concentration.dtype,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            parameters=parameters,
-            graph_parents=[self._concentration, self._total_concentration],
-            name=scope,
-        )
+        self._initialize(given, scope, [self._concentration, self._total_concentration])
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         gamma = tf.random_gamma(shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed)
@@ -102,11 +95,9 @@ class Dirichlet(OverClasses):
 
     def _entropy(self) -> Any:
         classes = tf.cast(self.event_shape_tensor()[0], self.dtype)
-        return (
-            self._log_normalization()
-            + ((self.total_concentration - classes) * tf.digamma(self.total_concentration))
-            - tf.reduce_sum((self.concentration - 1.0) * tf.digamma(self.concentration), axis=-1)
-        )
+        normalization = self._log_normalization()
+        total = weighted_digamma(self.total_concentration, classes)
+        return normalization + total - tf.reduce_sum(weighted_digamma(self.concentration, 1.0), -1)
 
     def _mean(self) -> Any:
         return self.concentration / self.total_concentration[..., tf.newaxis]
@@ -165,13 +156,9 @@ class Dirichlet(OverClasses):
 
 @register_kl(Dirichlet, Dirichlet)
 def _kl_dirichlet_dirichlet(d1: Any, d2: Any, name: str | None = None) -> Any:
-    values = [d1.concentration, d2.concentration]
-    with tf.name_scope(name, "kl_dirichlet_dirichlet", values=values):
-        of_total = tf.digamma(tf.reduce_sum(d1.concentration, axis=-1, keepdims=True))
-        digammas = tf.digamma(d1.concentration) - of_total
-        difference = d1.concentration - d2.concentration
-        return (
-            tf.reduce_sum(difference * digammas, axis=-1)
-            - tf.lbeta(d1.concentration)
-            + tf.lbeta(d2.concentration)
-        )
+    both = first, second = d1.concentration, d2.concentration
+    with tf.name_scope(name, "kl_dirichlet_dirichlet", values=list(both)):
+        of_total = tf.digamma(tf.reduce_sum(first, axis=-1, keepdims=True))
+        expected_logs = tf.digamma(first) - of_total
+        unnormalized = tf.reduce_sum((first - second) * expected_logs, axis=-1)
+        return unnormalized - tf.lbeta(first) + tf.lbeta(second)

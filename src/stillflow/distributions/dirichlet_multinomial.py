@@ -39,7 +39,7 @@ class DirichletMultinomial(OverClasses):
         allow_nan_stats: bool = True,
         name: str = "DirichletMultinomial",
     ) -> None:
-        parameters = dict(locals())
+        given = dict(locals())
         with tf.name_scope(name, values=[total_count, concentration]) as scope:
             self._total_count = convert_to_tensor(total_count, name="total_count")
             if validate_args:
@@ -48,14 +48,12 @@ class DirichletMultinomial(OverClasses):
                 convert_to_tensor(concentration, name="concentration"), validate_args
             )
             self._total_concentration = tf.reduce_sum(self._concentration, -1)
-        super().__init__(
+        self._initialize(
+            given,
+            scope,
+            [self._total_count, self._concentration],
             dtype=self._concentration.dtype,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            parameters=parameters,
-            graph_parents=[self._total_count, self._concentration],
-            name=scope,
+            kind=NOT_REPARAMETERIZED,
         )
 
     @property

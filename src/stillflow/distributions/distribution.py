@@ -15,7 +15,7 @@ from stillflow.distributions.layout import pick_vector
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export, export_value
 from stillflow.graph.static_value import static_value
-from stillflow.graph.tensor_like import is_tensor
+from stillflow.graph.tensor_like import check_graph_parents
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 
 
@@ -92,20 +92,37 @@ class Distribution:
         graph_parents: list[Any] | None = None,
         name: str | None = None,
     ) -> None:
-        graph_parents = [] if graph_parents is None else graph_parents
-        for i, parent in enumerate(graph_parents):
-            if parent is None or not is_tensor(parent):
-                raise ValueError(f"Graph parent item {i} is not a Tensor; {parent}.")
-        if not name or name[-1] != "/":
-            with tf.name_scope(name or type(self).__name__) as scope:
-                name = scope
-        self._dtype = dtype
+        self._graph_parents = graph_parents or []
+        check_graph_parents(self._graph_parents)
+        self._name = name or type(self).__name__
+        if not self._name.endswith("/"):
+            with tf.name_scope(self._name) as self._name:
+                pass
+        self._dtype, self._parameters = dtype, parameters or {}
+        self._validate_args, self._allow_nan_stats = validate_args, allow_nan_stats
         self._reparameterization_type = reparameterization_type
-        self._allow_nan_stats = allow_nan_stats
-        self._validate_args = validate_args
-        self._parameters = parameters or {}
-        self._graph_parents = graph_parents
-        self._name: str = name
+
+    def _initialize(
+        self,
+        given: dict[str, Any],
+        scope: str,
+        parents: list[Any],
+        dtype: Any = None,
+        kind: ReparameterizationType = FULLY_REPARAMETERIZED,
+    ) -> None:
+        """Call the constructor of this class for that of a subclass.
+
+        Args:
+          given: the local variables of that one: its arguments.
+          scope: the scope of the tensors that it made.
+          parents: those tensors.
+          dtype: of samples, by default that of the first tensor.
+          kind: the reparameterization type.
+        """
+        flags = given["validate_args"], given["allow_nan_stats"]
+        Distribution.__init__(
+            self, parents[0].dtype if dtype is None else dtype, kind, *flags, given, parents, scope
+        )
 
     # ---- arguments of the constructor
 
@@ -509,6 +526,9 @@ class ScalarDistribution(Distribution):
     """A distribution of scalars whose parameters broadcast against each other."""
 
     _parameter_names: tuple[str, ...] = ()
+
+    def _sample_shape(self, n: Any) -> Any:
+        return tf.concat([[n], self.batch_shape_tensor()], 0)
 
     @classmethod
     def _param_shapes(cls, sample_shape: Any) -> Any:

@@ -13,6 +13,7 @@ from stillflow.distributions.distribution import (
     ScalarDistribution,
 )
 from stillflow.distributions.kullback_leibler import moved, register_kl
+from stillflow.distributions.parameters import same_floats, weighted_digamma
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
@@ -39,19 +40,9 @@ class ConcentrationRate(ScalarDistribution):
         with tf.name_scope(given["name"], values=[concentration, rate]) as scope:
             if given["validate_args"]:
                 checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
-            with tf.control_dependencies(checks):
-                self._concentration = tf.identity(concentration, name="concentration")
-                self._rate = tf.identity(rate, name="rate")
-                tf.debugging.assert_same_float_dtype([self._concentration, self._rate])
-        super().__init__(
-            dtype=self._concentration.dtype,
-            validate_args=given["validate_args"],
-            allow_nan_stats=given["allow_nan_stats"],
-            reparameterization_type=reparameterization_type,
-            parameters=given,
-            graph_parents=[self._concentration, self._rate],
-            name=scope,
-        )
+            tensors = same_floats(checks, concentration=concentration, rate=rate)
+        self._concentration, self._rate = tensors
+        self._initialize(given, scope, tensors, kind=reparameterization_type)
 
     @property
     def concentration(self) -> Any:
@@ -257,12 +248,8 @@ class ExponentialWithSoftplusRate(Exponential):
 @register_kl(Gamma, Gamma)
 def _kl_gamma_gamma(g0: Any, g1: Any, name: str | None = None) -> Any:
     parameters = [g0.concentration, g0.rate, g1.concentration, g1.rate]
+    shape0, rate0, shape1, rate1 = parameters
     with tf.name_scope(name, "kl_gamma_gamma", values=parameters):
-        return (
-            ((g0.concentration - g1.concentration) * tf.digamma(g0.concentration))
-            + tf.lgamma(g1.concentration)
-            - tf.lgamma(g0.concentration)
-            + g1.concentration * tf.log(g0.rate)
-            - g1.concentration * tf.log(g1.rate)
-            + g0.concentration * (g1.rate / g0.rate - 1.0)
-        )
+        of_shapes = weighted_digamma(shape0, shape1) + tf.lgamma(shape1) - tf.lgamma(shape0)
+        of_scales = of_shapes + shape1 * tf.log(rate0) - shape1 * tf.log(rate1)
+        return of_scales + shape0 * (rate1 / rate0 - 1.0)

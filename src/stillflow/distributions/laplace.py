@@ -42,7 +42,7 @@ class Laplace(LocationScale):
         super().__init__(dict(locals()))
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
-        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        shape = self._sample_shape(n)
         number = self.dtype.as_numpy_dtype
         # Without -1, whose logarithm below would be infinite.
         drawn = tf.random_uniform(

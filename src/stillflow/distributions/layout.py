@@ -123,17 +123,16 @@ def dimension_size(x: Any, axis: int) -> Any:
 
 def same_dynamic_shape(a: Any, b: Any) -> Any:
     """Return True if two tensors have the same shape, as a tensor."""
-    a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
+    tensors = [convert_to_tensor(x, name=name) for name, x in (("a", a), ("b", b))]
 
     def all_equal() -> Any:
         # Concatenated both ways, shapes of different ranks could be compared as well.
-        return tf.reduce_all(
-            tf.equal(
-                tf.concat([tf.shape(a), tf.shape(b)], 0), tf.concat([tf.shape(b), tf.shape(a)], 0)
-            )
-        )
+        orders = (tensors, tensors[::-1])
+        joined = [tf.concat([tf.shape(x) for x in order], 0) for order in orders]
+        return tf.reduce_all(tf.equal(*joined))
 
-    return tf.cond(tf.equal(tf.rank(a), tf.rank(b)), all_equal, lambda: tf.constant(False))
+    ranks = [tf.rank(x) for x in tensors]
+    return tf.cond(tf.equal(*ranks), all_equal, lambda: tf.constant(False))
 
 
 def pad(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import stillflow as tf
-from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.distribution import ScalarDistribution
+from stillflow.distributions.parameters import same_floats
 
 
 class LocationScale(ScalarDistribution):
@@ -18,21 +19,11 @@ class LocationScale(ScalarDistribution):
     _parameter_names = ("loc", "scale")
 
     def __init__(self, given: dict[str, Any]) -> None:
-        loc, scale, validate_args = given["loc"], given["scale"], given["validate_args"]
+        loc, scale = given["loc"], given["scale"]
         with tf.name_scope(given["name"], values=[loc, scale]) as scope:
-            with tf.control_dependencies([tf.assert_positive(scale)] if validate_args else []):
-                self._loc = tf.identity(loc, name="loc")
-                self._scale = tf.identity(scale, name="scale")
-                tf.debugging.assert_same_float_dtype([self._loc, self._scale])
-        super().__init__(
-            dtype=self._scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=given["allow_nan_stats"],
-            parameters=given,
-            graph_parents=[self._loc, self._scale],
-            name=scope,
-        )
+            checks = [tf.assert_positive(scale)] if given["validate_args"] else []
+            self._loc, self._scale = same_floats(checks, loc=loc, scale=scale)
+        self._initialize(given, scope, [self._loc, self._scale])
 
     @property
     def loc(self) -> Any:

@@ -40,27 +40,21 @@ class Multinomial(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Multinomial",
     ) -> None:
-        parameters = dict(locals())
+        given = dict(locals())
         with tf.name_scope(name, values=[total_count, logits, probs]) as scope:
             self._total_count: Any = convert_to_tensor(total_count, name="total_count")
             if validate_args:
                 self._total_count = embed_check_nonnegative_integer_form(self._total_count)
             self._logits, self._probs = get_logits_and_probs(
-                logits=logits,
-                probs=probs,
-                multidimensional=True,
-                validate_args=validate_args,
-                name=scope,
+                logits, probs, multidimensional=True, validate_args=validate_args, name=scope
             )
             self._mean_val = self._total_count[..., tf.newaxis] * self._probs
-        super().__init__(
+        self._initialize(
+            given,
+            scope,
+            [self._total_count, self._logits, self._probs],
             dtype=self._probs.dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=parameters,
-            graph_parents=[self._total_count, self._logits, self._probs],
-            name=scope,
+            kind=NOT_REPARAMETERIZED,
         )
 
     @property
@@ -91,22 +85,20 @@ class Multinomial(Distribution):
         return self._mean_val.shape.with_rank_at_least(1)[-1:]
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
-        counts = tf.cast(self.total_count, dtype=tf.int32)
+        total = tf.cast(self.total_count, dtype=tf.int32)
         classes = self.event_shape_tensor()[0]
-        counts = tf.ones_like(self.logits[..., 0], dtype=counts.dtype) * counts
+        counts = tf.ones_like(self.logits[..., 0], dtype=total.dtype) * total
         logits = tf.ones_like(counts[..., tf.newaxis], dtype=self.logits.dtype) * self.logits
-        flat_logits = tf.reshape(logits, [-1, classes])
-        flat_counts = n * tf.reshape(counts, [-1])
 
-        def one_distribution(args: Any) -> Any:
-            draws = tf.multinomial(args[0][tf.newaxis, ...], args[1], seed)
-            draws = tf.reshape(draws, shape=[n, -1])
-            return tf.reduce_sum(tf.one_hot(draws, depth=classes), axis=-2)
+        def histograms(distribution: list[Any]) -> Any:
+            row, count = distribution
+            drawn = tf.reshape(tf.multinomial(row[tf.newaxis, ...], count, seed), shape=[n, -1])
+            return tf.reduce_sum(tf.one_hot(drawn, depth=classes), axis=-2)
 
-        x = tf.map_fn(one_distribution, [flat_logits, flat_counts], dtype=self.dtype)
-        x = tf.transpose(x, perm=[1, 0, 2])
-        shape = tf.concat([[n], self.batch_shape_tensor(), [classes]], 0)
-        return tf.reshape(x, shape)
+        flat = [tf.reshape(logits, [-1, classes]), n * tf.reshape(counts, [-1])]
+        by_distribution = tf.map_fn(histograms, flat, dtype=self.dtype)
+        by_sample = tf.transpose(by_distribution, perm=[1, 0, 2])
+        return tf.reshape(by_sample, tf.concat([[n], self.batch_shape_tensor(), [classes]], 0))
 
     def _log_prob(self, counts: Any) -> Any:
         return self._log_unnormalized_prob(counts) - self._log_normalization(counts)

@@ -40,8 +40,7 @@ class Normal(LocationScale):
         super().__init__(dict(locals()))
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
-        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
-        drawn = tf.random_normal(shape=shape, mean=0.0, stddev=1.0, dtype=self.loc.dtype, seed=seed)
+        drawn = tf.random_normal(self._sample_shape(n), dtype=self.loc.dtype, seed=seed)
         return drawn * self.scale + self.loc
 
     def _log_unnormalized_prob(self, x: Any) -> Any:

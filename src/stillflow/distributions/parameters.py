@@ -83,11 +83,26 @@ def _checked_probabilities(probs: Any, multidimensional: bool) -> Any:
 def log_combinations(n: Any, counts: Any, name: str = "log_combinations") -> Any:
     """Return the logarithm of the multinomial coefficient of `n` over `counts` `[..., K]`."""
     with tf.name_scope(name, values=[n, counts]):
-        n = convert_to_tensor(n, name="n")
-        counts = convert_to_tensor(counts, name="counts")
-        total = tf.lgamma(n + 1)
-        redundant = tf.reduce_sum(tf.lgamma(counts + 1), axis=[-1])
-        return total - redundant
+        tensors = [convert_to_tensor(x, name=key) for key, x in (("n", n), ("counts", counts))]
+        orders, orders_of_class = (tf.lgamma(x + 1) for x in tensors)
+        return orders - tf.reduce_sum(orders_of_class, axis=[-1])
+
+
+def same_floats(checks: list[Any], **parameters: Any) -> list[Any]:
+    """Return parameters of one floating-point type as tensors of their names, after the checks.
+
+    Raises:
+      TypeError: for different or other types.
+    """
+    with tf.control_dependencies(checks):
+        tensors = [tf.identity(value, name=key) for key, value in parameters.items()]
+        tf.debugging.assert_same_float_dtype(tensors)
+    return tensors
+
+
+def weighted_digamma(x: Any, offset: Any) -> Any:
+    """Return `(x - offset) digamma(x)`, a term of many entropies."""
+    return (x - offset) * tf.digamma(x)
 
 
 @export("contrib.distributions.matrix_diag_transform")
@@ -216,21 +231,21 @@ def reduce_weighted_logsumexp(
 ) -> Any:
     """`log(abs(sum(w * exp(logx))))`, and the sum's sign if asked for."""
     with tf.name_scope(name, "reduce_weighted_logsumexp", [logx, w]):
-        logx = convert_to_tensor(logx, name="logx")
+        logs = convert_to_tensor(logx, name="logx")
         if w is None:
-            result = tf.reduce_logsumexp(logx, axis=axis, keepdims=keep_dims)
+            result = tf.reduce_logsumexp(logs, axis=axis, keepdims=keep_dims)
             return (result, tf.ones_like(result)) if return_sign else result
-        w = convert_to_tensor(w, dtype=logx.dtype, name="w")
-        logs = logx + tf.log(tf.abs(w))
-        largest = tf.reduce_max(logs, axis=axis, keepdims=True)
+        weights = convert_to_tensor(w, dtype=logs.dtype, name="w")
+        logs = logs + tf.log(tf.abs(weights))
+        highest = tf.reduce_max(logs, axis=axis, keepdims=True)
         # Infinities would become NaN when they are subtracted.
-        largest = tf.where_v2(tf.is_inf(largest), tf.zeros_like(largest), largest)
-        scaled = tf.sign(w) * tf.exp(logs - largest)
-        total = tf.reduce_sum(scaled, axis=axis, keepdims=keep_dims)
-        if not keep_dims:
-            largest = tf.squeeze(largest, axis)
+        is_infinite = tf.is_inf(highest)
+        shift = tf.where_v2(is_infinite, tf.zeros_like(highest), highest)
+        terms = tf.sign(weights) * tf.exp(logs - shift)
+        total = tf.reduce_sum(terms, axis=axis, keepdims=keep_dims)
+        shift = shift if keep_dims else tf.squeeze(shift, axis)
         sign = tf.sign(total)
-        result = largest + tf.log(sign * total)
+        result = shift + tf.log(sign * total)
         return (result, sign) if return_sign else result
 
 
@@ -239,14 +254,14 @@ def softplus_inverse(x: Any, name: str | None = None) -> Any:
     """Return the inverse of softplus, precise for small and large numbers."""
     with tf.name_scope(name, "softplus_inverse", values=[x]):
         x = convert_to_tensor(x, name="x")
-        threshold = np.log(np.finfo(x.dtype.as_numpy_dtype).eps) + 2.0
-        small = tf.less(x, np.exp(threshold))
-        large = tf.greater(x, -threshold)
-        log_x, unchanged = tf.log(x), x
+        bound = 2.0 + np.log(np.finfo(x.dtype.as_numpy_dtype).eps)
+        small, large = tf.less(x, np.exp(bound)), tf.greater(x, -bound)
+        of_small = tf.log(x)
         # The branch not taken must not give NaN to gradients.
-        x = tf.where_v2(tf.logical_or(small, large), tf.ones_like(x), x)
-        y = x + tf.log(-tf.expm1(-x))
-        return tf.where_v2(small, log_x, tf.where_v2(large, unchanged, y))
+        is_simple = tf.logical_or(small, large)
+        between = tf.where_v2(is_simple, tf.ones_like(x), x)
+        exact = between + tf.log(-tf.expm1(-between))
+        return tf.where_v2(small, of_small, tf.where_v2(large, x, exact))
 
 
 def process_quadrature_grid_and_probs(

@@ -14,6 +14,10 @@ LOGNDTR_FLOAT64_LOWER = np.array(-20, np.float64)
 LOGNDTR_FLOAT32_LOWER = np.array(-10, np.float32)
 LOGNDTR_FLOAT64_UPPER = np.array(8, np.float64)
 LOGNDTR_FLOAT32_UPPER = np.array(5, np.float32)
+_LOG_NDTR_BOUNDS: dict[Any, tuple[Any, Any]] = {
+    np.float64: (LOGNDTR_FLOAT64_LOWER, LOGNDTR_FLOAT64_UPPER),
+    np.float32: (LOGNDTR_FLOAT32_LOWER, LOGNDTR_FLOAT32_UPPER),
+}
 
 # Rational approximations of the inverse normal distribution function, from the Cephes library:
 # coefficients of numerators and denominators, highest power first.
@@ -173,28 +177,20 @@ def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
     """
     if not isinstance(series_order, int):
         raise TypeError("series_order must be a Python integer.")
-    if series_order < 0:
-        raise ValueError("series_order must be non-negative.")
-    if series_order > 30:
-        raise ValueError("series_order must be <= 30.")
+    if not 0 <= series_order <= 30:
+        limit = "<= 30" if series_order > 0 else "non-negative"
+        raise ValueError(f"series_order must be {limit}.")
     with tf.name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
-        if x.dtype.as_numpy_dtype == np.float64:
-            lower: Any = LOGNDTR_FLOAT64_LOWER
-            upper: Any = LOGNDTR_FLOAT64_UPPER
-        elif x.dtype.as_numpy_dtype == np.float32:
-            lower, upper = LOGNDTR_FLOAT32_LOWER, LOGNDTR_FLOAT32_UPPER
-        else:
+        bounds = _LOG_NDTR_BOUNDS.get(x.dtype.as_numpy_dtype)
+        if bounds is None:
             raise TypeError(f"x.dtype={x.dtype} is not supported.")
-        return tf.where_v2(
-            tf.greater(x, upper),
-            -_ndtr(-x),
-            tf.where_v2(
-                tf.greater(x, lower),
-                tf.log(_ndtr(tf.maximum(x, lower))),
-                _log_ndtr_far_below(tf.minimum(x, lower), series_order),
-            ),
-        )
+        lower, upper = bounds
+        is_above, above = tf.greater(x, upper), -_ndtr(-x)
+        is_between = tf.greater(x, lower)
+        between = tf.log(_ndtr(tf.maximum(x, lower)))
+        below = _log_ndtr_far_below(tf.minimum(x, lower), series_order)
+        return tf.where_v2(is_above, above, tf.where_v2(is_between, between, below))
 
 
 def _log_ndtr_far_below(x: Any, series_order: int) -> Any:
@@ -231,8 +227,6 @@ def log_cdf_laplace(x: Any, name: str = "log_cdf_laplace") -> Any:
     """Return the logarithm of Laplace's distribution function."""
     with tf.name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
-        lower = -np.log(2.0) + x
         # The absolute value keeps the branch that is not taken from overflowing.
-        decay = tf.exp(-tf.abs(x))
-        upper = tf.log1p(-0.5 * decay)
-        return tf.where_v2(x < 0.0, lower, upper)
+        below, above = -np.log(2.0) + x, tf.log1p(-0.5 * tf.exp(-tf.abs(x)))
+        return tf.where_v2(x < 0.0, below, above)

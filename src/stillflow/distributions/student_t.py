@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.distribution import ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved
-from stillflow.distributions.parameters import gen_new_seed
+from stillflow.distributions.parameters import gen_new_seed, same_floats
 from stillflow.graph.export import export
 from stillflow.ops.control_flow.identity_and_group import with_dependencies
 from stillflow.util.deprecation import deprecated
@@ -43,22 +43,11 @@ class StudentT(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "StudentT",
     ) -> None:
-        parameters = dict(locals())
+        given = dict(locals())
         with tf.name_scope(name, values=[df, loc, scale]) as scope:
-            with tf.control_dependencies([tf.assert_positive(df)] if validate_args else []):
-                self._df = tf.identity(df, name="df")
-                self._loc = tf.identity(loc, name="loc")
-                self._scale = tf.identity(scale, name="scale")
-                tf.debugging.assert_same_float_dtype((self._df, self._loc, self._scale))
-        super().__init__(
-            dtype=self._scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=parameters,
-            graph_parents=[self._df, self._loc, self._scale],
-            name=scope,
-        )
+            checks = [tf.assert_positive(df)] if validate_args else []
+            self._df, self._loc, self._scale = same_floats(checks, df=df, loc=loc, scale=scale)
+        self._initialize(given, scope, [self._df, self._loc, self._scale])
 
     @property
     def df(self) -> Any:
@@ -80,7 +69,7 @@ class StudentT(ScalarDistribution):
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         # A normal number over the root of a chi-squared one per degree of freedom.
-        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        shape = self._sample_shape(n)
         normal = tf.random_normal(shape, dtype=self.dtype, seed=seed)
         df = self.df * self._batch_ones()
         gamma = tf.random_gamma(
@@ -97,33 +86,26 @@ class StudentT(ScalarDistribution):
         unnormalized = -0.5 * (self.df + 1.0) * tf.log1p(y**2.0 / self.df)
         return unnormalized - self._log_normalization()
 
+    def _log_width(self) -> Any:
+        """Return the terms of normalization and entropy that are the same."""
+        return tf.log(tf.abs(self.scale)) + 0.5 * tf.log(self.df)
+
     def _log_normalization(self) -> Any:
-        return (
-            tf.log(tf.abs(self.scale))
-            + 0.5 * tf.log(self.df)
-            + 0.5 * np.log(np.pi)
-            + tf.lgamma(0.5 * self.df)
-            - tf.lgamma(0.5 * (self.df + 1.0))
-        )
+        df, constant = self.df, self._log_width() + 0.5 * np.log(np.pi)
+        return constant + tf.lgamma(0.5 * df) - tf.lgamma(0.5 * (df + 1.0))
 
     def _cdf(self, x: Any) -> Any:
-        y = (x - self.loc) / tf.abs(self.scale)
-        share = self.df / (y**2.0 + self.df)
-        lower = 0.5 * tf.betainc(0.5 * self.df, 0.5, share)
-        return tf.where_v2(tf.less(y, 0.0), lower, 1.0 - lower)
+        df, z = self.df, (x - self.loc) / tf.abs(self.scale)
+        share = df / (z**2.0 + df)
+        tail = 0.5 * tf.betainc(0.5 * df, 0.5, share)
+        return tf.where_v2(tf.less(z, 0.0), tail, 1.0 - tail)
 
     def _entropy(self) -> Any:
-        ones = self._batch_ones()[..., tf.newaxis]
-        df = ones * self.df[..., tf.newaxis]
-        halves = tf.concat([df, ones], -1) / 2.0
-        return (
-            tf.log(tf.abs(self.scale))
-            + 0.5 * tf.log(self.df)
-            + tf.lbeta(halves)
-            + 0.5
-            * (self.df + 1.0)
-            * (tf.digamma(0.5 * (self.df + 1.0)) - tf.digamma(0.5 * self.df))
-        )
+        df, ones = self.df, self._batch_ones()[..., tf.newaxis]
+        halves = tf.concat([ones * df[..., tf.newaxis], ones], -1) / 2.0
+        normalization = self._log_width() + tf.lbeta(halves)
+        weight = 0.5 * (df + 1.0)
+        return normalization + weight * (tf.digamma(0.5 * (df + 1.0)) - tf.digamma(0.5 * df))
 
     def _where_df_above_one(self, value: Any, what: str) -> Any:
         if self.allow_nan_stats:

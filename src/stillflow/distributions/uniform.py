@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import stillflow as tf
-from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.distribution import ScalarDistribution
 from stillflow.distributions.kullback_leibler import moved
+from stillflow.distributions.parameters import same_floats
 from stillflow.graph.export import export
 
 
@@ -37,25 +38,14 @@ class Uniform(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Uniform",
     ) -> None:
-        parameters = dict(locals())
+        given = dict(locals())
         with tf.name_scope(name, values=[low, high]) as scope:
             checks = []
             if validate_args:
                 message = "uniform not defined when low >= high."
                 checks = [tf.assert_less(low, high, message=message)]
-            with tf.control_dependencies(checks):
-                self._low = tf.identity(low, name="low")
-                self._high = tf.identity(high, name="high")
-                tf.debugging.assert_same_float_dtype([self._low, self._high])
-        super().__init__(
-            dtype=self._low.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=parameters,
-            graph_parents=[self._low, self._high],
-            name=scope,
-        )
+            self._low, self._high = same_floats(checks, low=low, high=high)
+        self._initialize(given, scope, [self._low, self._high])
 
     @property
     def low(self) -> Any:
@@ -73,7 +63,7 @@ class Uniform(ScalarDistribution):
             return self.high - self.low
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
-        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        shape = self._sample_shape(n)
         drawn = tf.random_uniform(shape=shape, dtype=self.dtype, seed=seed)
         return self.low + self.range() * drawn
 
@@ -87,11 +77,11 @@ class Uniform(ScalarDistribution):
 
     def _cdf(self, x: Any) -> Any:
         shape = tf.broadcast_dynamic_shape(tf.shape(x), self.batch_shape_tensor())
-        zeros = tf.zeros(shape, dtype=self.dtype)
-        ones = tf.ones(shape, dtype=self.dtype)
-        everywhere = x * ones
-        not_above = tf.where_v2(x < self.low, zeros, (everywhere - self.low) / self.range())
-        return tf.where_v2(x >= self.high, ones, not_above)
+        zeros, ones = (constant(shape, dtype=self.dtype) for constant in (tf.zeros, tf.ones))
+        place, is_below = x * ones, x < self.low
+        share = (place - self.low) / self.range()
+        rising = tf.where_v2(is_below, zeros, share)
+        return tf.where_v2(x >= self.high, ones, rising)
 
     def _entropy(self) -> Any:
         return tf.log(self.range())
