@@ -37,11 +37,11 @@ def _is_shape(expected_shape: Any, tensor: Any, actual: Any) -> Any:
 def _assert_shape(expected_shape: Any, tensor: Any) -> Any:
     with tf.name_scope("assert_shape", values=[tensor]) as scope:
         actual = tf.shape(tensor, name="actual")
-        if isinstance(expected_shape, TensorShape) and not expected_shape.is_fully_defined():
-            expected_shape = [dim if dim else -1 for dim in expected_shape.as_list()]
-        message = f"Wrong shape for {tensor.name} [expected] [actual]."
-        holds = _is_shape(expected_shape, tensor, actual)
-        return tf.Assert(holds, [message, expected_shape, actual], name=scope)
+        wanted = expected_shape
+        if isinstance(wanted, TensorShape) and not wanted.is_fully_defined():
+            wanted = [size or -1 for size in wanted.as_list()]
+        told = [f"Wrong shape for {tensor.name} [expected] [actual].", wanted, actual]
+        return tf.Assert(_is_shape(wanted, tensor, actual), told, name=scope)
 
 
 def _vector(expected_shape: Any, name: str) -> Any:

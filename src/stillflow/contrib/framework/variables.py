@@ -73,18 +73,16 @@ def variable(
     Returns:
       The variable.
     """
-    given = GraphKeys.GLOBAL_VARIABLES if collections is None else None
-    collections = list(dict.fromkeys([given] if given else collections))
+    given = dict(locals())
+    for argument in ("name", "device", "custom_getter"):
+        del given[argument]
+    usual = [GraphKeys.GLOBAL_VARIABLES]
+    given["collections"] = list(dict.fromkeys(usual if collections is None else collections))
     getter = tf.get_variable
     if custom_getter is not None:
         getter = functools.partial(custom_getter, reuse=tf.get_variable_scope().reuse)
     with tf.device(device or ""):
-        return getter(
-            name, shape=shape, dtype=dtype, initializer=initializer, regularizer=regularizer,
-            trainable=trainable, collections=collections, caching_device=caching_device,
-            partitioner=partitioner, use_resource=use_resource, synchronization=synchronization,
-            aggregation=aggregation,
-        )  # fmt: skip
+        return getter(name, **given)
 
 
 @export("contrib.framework.model_variable", "contrib.slim.model_variable")

@@ -177,11 +177,10 @@ def one_hot_encoding(
       [batch, num_classes].
     """
     with tf.name_scope(scope, "OneHotEncoding", [labels, num_classes]) as sc:
-        labels = tf.convert_to_tensor(labels)
-        if labels.dtype == tf.int32:
-            labels = tf.to_int64(labels)
-        outputs = tf.one_hot(labels, num_classes, on_value=on_value, off_value=off_value)
-        return collect_named_outputs(outputs_collections, sc, outputs)
+        given = tf.convert_to_tensor(labels)
+        places = tf.to_int64(given) if given.dtype == tf.int32 else given
+        vectors = tf.one_hot(places, num_classes, on_value, off_value)
+        return collect_named_outputs(outputs_collections, sc, vectors)
 
 
 @export("contrib.layers.softmax", "contrib.slim.softmax")
@@ -207,8 +206,9 @@ def dense_to_sparse(
 ) -> Any:
     """Return the SparseTensor of the values that are not `eos_token`."""
     with tf.variable_scope(scope, "dense_to_sparse", [tensor]) as sc:
-        tensor = tf.convert_to_tensor(tensor)
-        indices = tf.where(tf.not_equal(tensor, tf.constant(eos_token, tensor.dtype)))
-        values = tf.gather_nd(tensor, indices)
-        outputs = SparseTensor(indices, values, tf.shape(tensor, out_type=tf.int64))
-        return collect_named_outputs(outputs_collections, sc.name, outputs)
+        dense = tf.convert_to_tensor(tensor)
+        is_kept = tf.not_equal(dense, tf.constant(eos_token, dense.dtype))
+        places = tf.where(is_kept)
+        kept = tf.gather_nd(dense, places)
+        sparse = SparseTensor(places, kept, tf.shape(dense, out_type=tf.int64))
+        return collect_named_outputs(outputs_collections, sc.name, sparse)

@@ -17,10 +17,10 @@ _CHANNEL_AXES = {"channels_first": 1, "channels_last": -1}
 def _at_least(inputs: Any, bound: Any) -> Any:
     """Return the greater one; below the bound gradients pass that lead back to it."""
     with tf.name_scope(None, "GDNLowerBound", [inputs, bound]) as scope:
-        inputs = tf.convert_to_tensor(inputs, name="inputs")
-        bound = tf.convert_to_tensor(bound, name="bound")
+        given = {"inputs": inputs, "bound": bound}
+        operands = [tf.convert_to_tensor(value, name=name) for name, value in given.items()]
         with get_default_graph().gradient_override_map({"Maximum": "GDNLowerBound"}):
-            return tf.maximum(inputs, bound, name=scope)
+            return tf.maximum(*operands, name=scope)
 
 
 @RegisterGradient("GDNLowerBound")

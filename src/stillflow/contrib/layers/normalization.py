@@ -164,13 +164,11 @@ def _checked_axes(inputs: Any, groups: int, channels_axis: int, axes: Sequence[i
 
 
 def _group_moments(inputs: Any, axes: list[int], close_to_zero: bool) -> tuple[Any, Any]:
-    if close_to_zero:
-        # No shift by an estimate of the mean.
-        counts, sums, squares, _ = tf.nn.sufficient_statistics(inputs, axes, keep_dims=True)
-        mean, variance = tf.nn.normalize_moments(counts, sums, squares, shift=None)
-    else:
-        mean, variance = tf.nn.moments(inputs, axes, keep_dims=True)
-    return mean, variance
+    if not close_to_zero:
+        return tf.nn.moments(inputs, axes, keep_dims=True)  # type: ignore[no-any-return]
+    # No shift by an estimate of the mean.
+    *sufficient, _ = tf.nn.sufficient_statistics(inputs, axes, keep_dims=True)
+    return tf.nn.normalize_moments(*sufficient, shift=None)  # type: ignore[no-any-return]
 
 
 @export("contrib.layers.group_norm", "contrib.slim.group_norm")

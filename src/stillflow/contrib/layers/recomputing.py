@@ -148,6 +148,5 @@ def _corner(tensor: Any) -> Any:
     rank = tensor.get_shape().ndims
     if rank is None:
         raise ValueError(f"Rank of Tensor {tensor} must be known")
-    begin = tf.convert_to_tensor([0] * rank, dtype=tf.int32)
-    size = tf.convert_to_tensor([1] * rank, dtype=tf.int32)
-    return tf.reshape(tf.slice(tensor, begin, size), [])
+    origin_and_size = (tf.convert_to_tensor([n] * rank, dtype=tf.int32) for n in (0, 1))
+    return tf.reshape(tf.slice(tensor, *origin_and_size), [])

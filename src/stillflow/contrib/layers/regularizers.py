@@ -30,6 +30,16 @@ def _no_penalty(_: Any) -> None:
     return None
 
 
+def _scaled(kind: str, penalty: Regularizer, scale: Any, scope: str | None) -> Regularizer:
+    def scaled(weights: Any, name: str | None = None) -> Any:
+        with tf.name_scope(scope, f"{kind}_regularizer", [weights]) as full_name:
+            factor = tf.convert_to_tensor(scale, dtype=weights.dtype.base_dtype, name="scale")
+            return tf.multiply(factor, penalty(weights), name=full_name)
+
+    scaled.__name__ = kind
+    return scaled
+
+
 @export("contrib.layers.l1_regularizer", "contrib.slim.l1_regularizer",
         "contrib.layers.regularizers.l1_regularizer")  # fmt: skip
 def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
@@ -44,13 +54,7 @@ def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
     """
     if _is_zero(scale, ""):
         return _no_penalty
-
-    def l1(weights: Any, name: str | None = None) -> Any:
-        with tf.name_scope(scope, "l1_regularizer", [weights]) as name:
-            factor = tf.convert_to_tensor(scale, dtype=weights.dtype.base_dtype, name="scale")
-            return tf.multiply(factor, tf.reduce_sum(tf.abs(weights)), name=name)
-
-    return l1
+    return _scaled("l1", lambda weights: tf.reduce_sum(tf.abs(weights)), scale, scope)
 
 
 @export("contrib.layers.l2_regularizer", "contrib.slim.l2_regularizer",
@@ -65,15 +69,7 @@ def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
     Raises:
       ValueError: for an integer, or a factor below 0.
     """
-    if _is_zero(scale, "."):
-        return _no_penalty
-
-    def l2(weights: Any) -> Any:
-        with tf.name_scope(scope, "l2_regularizer", [weights]) as name:
-            factor = tf.convert_to_tensor(scale, dtype=weights.dtype.base_dtype, name="scale")
-            return tf.multiply(factor, tf.nn.l2_loss(weights), name=name)
-
-    return l2
+    return _no_penalty if _is_zero(scale, ".") else _scaled("l2", tf.nn.l2_loss, scale, scope)
 
 
 @export("contrib.layers.l1_l2_regularizer", "contrib.slim.l1_l2_regularizer",
@@ -90,15 +86,16 @@ def l1_l2_regularizer(
     Raises:
       ValueError: for an integer, or a factor below 0.
     """
-    for name, scale in (("scale_l1", scale_l1), ("scale_l2", scale_l2)):
+    parts = {"l1": (l1_regularizer, scale_l1), "l2": (l2_regularizer, scale_l2)}
+    for kind, (_, scale) in parts.items():
         if isinstance(scale, numbers.Integral):
-            raise ValueError(f"{name} cannot be an integer: {scale}")
+            raise ValueError(f"scale_{kind} cannot be an integer: {scale}")
     scope = scope or "l1_l2_regularizer"
-    if scale_l1 == 0.0:
-        return l2_regularizer(scale_l2, scope)
-    if scale_l2 == 0.0:
-        return l1_regularizer(scale_l1, scope)
-    return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope=scope)
+    used = [part for part in parts.values() if part[1] != 0.0] or [parts["l2"]]
+    if len(used) == 1:
+        [(maker, scale)] = used
+        return maker(scale, scope)
+    return sum_regularizer([maker(scale) for maker, scale in used], scope=scope)
 
 
 @export("contrib.layers.sum_regularizer", "contrib.slim.sum_regularizer",

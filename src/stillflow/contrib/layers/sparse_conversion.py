@@ -80,8 +80,9 @@ def sparse_row_envelope(
     if row_axis == col_axis:
         raise ValueError("Row and column can not be the same axis.")
     with tf.name_scope(name, "sparse_row_envelope", [sparse_input]):
-        rows, columns = sparse_input.indices[:, row_axis], sparse_input.indices[:, col_axis]
+        rows, columns = (sparse_input.indices[:, axis] for axis in (row_axis, col_axis))
         count = tf.cast(sparse_input.dense_shape[row_axis], tf.int32)
-        envelope = tf.unsorted_segment_max(columns + 1, rows, count, name=name)
-        zeros = tf.zeros_like(envelope)
-        return tf.where(envelope > zeros, envelope, zeros)
+        ends = columns + 1
+        widths = tf.unsorted_segment_max(ends, rows, count, name=name)
+        empty = tf.zeros_like(widths)
+        return tf.where(widths > empty, widths, empty)

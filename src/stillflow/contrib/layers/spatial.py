@@ -23,13 +23,11 @@ def _temperature(value: Any, variables_collections: Any, trainable: bool) -> Any
     )  # fmt: skip
 
 
-def _positions(height: Any, width: Any) -> tuple[Any, Any]:
+def _positions(height: Any, width: Any) -> list[Any]:
     """Coordinates of pixels from -1 to 1, as two vectors."""
-    rows, columns = tf.meshgrid(
-        tf.lin_space(-1.0, 1.0, num=height), tf.lin_space(-1.0, 1.0, num=width), indexing="ij"
-    )
-    rows = tf.reshape(rows, [height * width])
-    return rows, tf.reshape(columns, [height * width])
+    lines = [tf.lin_space(-1.0, 1.0, num=count) for count in (height, width)]
+    grids = tf.meshgrid(*lines, indexing="ij")
+    return [tf.reshape(grid, [height * width]) for grid in grids]
 
 
 @export("contrib.layers.spatial_softmax", "contrib.slim.spatial_softmax")

@@ -180,16 +180,17 @@ def two_element_tuple(int_or_tuple: Any) -> tuple[Any, Any]:
     Raises:
       ValueError: for what is neither an integer nor a pair.
     """
-    value = int_or_tuple
-    if isinstance(value, (list, tuple)):
-        if len(value) != 2:
-            raise ValueError(f"Must be a list with 2 elements: {value}")
-        return int(value[0]), int(value[1])
-    if isinstance(value, int):
-        return int(value), int(value)
-    if isinstance(value, TensorShape) and len(value) == 2:
-        return value[0], value[1]
-    raise ValueError("Must be an int, a list with 2 elements or a TensorShape of length 2")
+    if isinstance(int_or_tuple, int):
+        return (int(int_or_tuple),) * 2
+    is_list = isinstance(int_or_tuple, (list, tuple))
+    if not (is_list or isinstance(int_or_tuple, TensorShape)) or len(int_or_tuple) != 2:
+        raise ValueError(
+            f"Must be a list with 2 elements: {int_or_tuple}"
+            if is_list
+            else "Must be an int, a list with 2 elements or a TensorShape of length 2"
+        )
+    first, second = map(int, int_or_tuple) if is_list else int_or_tuple
+    return first, second
 
 
 def _checked_positive(value: int) -> int:

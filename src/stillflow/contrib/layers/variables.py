@@ -8,45 +8,32 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.framework.variables import model_variable
 from stillflow.contrib.layers.utils import collect_named_outputs, get_variable_collections
-from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.partitioned import PartitionedVariable
 
 # Names that differ from those of `tf.layers`.
 WEIGHTS_AND_BIASES = {"bias": "biases", "kernel": "weights"}
 
 
+_OPTIONS = (
+    "shape", "dtype", "initializer", "regularizer", "trainable", "collections", "caching_device",
+    "partitioner", "use_resource", "synchronization", "aggregation",
+)  # fmt: skip
+
+
 def model_variable_getter(
-    getter: Any,
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool = True,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    rename: dict[str, str] | None = None,
-    use_resource: Any = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = VariableAggregation.NONE,
-    **_: Any,
+    getter: Any, name: str, *args: Any, rename: dict[str, str] | None = None, **kwargs: Any
 ) -> Any:
     """Return a getter for variable scopes whose variables are model variables.
 
     Args:
       rename: {last part of a name: what it is instead}.
-      getter, name, ...: as of getters for `tf.variable_scope`.
+      getter, name, ...: as of getters for `tf.variable_scope`; others than `_OPTIONS` do nothing.
     """
-    scope, _slash, short = name.rpartition("/")
-    if rename and short in rename:
-        name = f"{scope}/{rename[short]}" if scope else rename[short]
-    return model_variable(
-        name, shape=shape, dtype=dtype, initializer=initializer, regularizer=regularizer,
-        collections=collections, trainable=trainable, caching_device=caching_device,
-        partitioner=partitioner, custom_getter=getter, use_resource=use_resource,
-        synchronization=synchronization, aggregation=aggregation,
-    )  # fmt: skip
+    *scopes, short = name.split("/")
+    full = "/".join([*scopes, (rename or {}).get(short, short)])
+    given = {"dtype": None, **dict(zip(_OPTIONS, args)), **kwargs}
+    options = {key: given[key] for key in _OPTIONS if key in given}
+    return model_variable(full, custom_getter=getter, **options)
 
 
 def variable_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:

@@ -63,18 +63,16 @@ class ConvLSTMCell(RNNCell):
         return self._state_size
 
     def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
-        cell, hidden = state
-        gates = convolve(
-            [inputs, hidden], self._kernel_shape, 4 * self._output_channels, self._use_bias
-        )
-        gates = tf.split(value=gates, num_or_size_splits=4, axis=self._conv_ndims + 1)
-        input_gate, new_input, forget_gate, output_gate = gates
-        new_cell = tf.sigmoid(forget_gate + self._forget_bias) * cell
-        new_cell += tf.sigmoid(input_gate) * tf.tanh(new_input)
-        output = tf.tanh(new_cell) * tf.sigmoid(output_gate)
+        before, hidden = state
+        features = 4 * self._output_channels
+        joined = convolve([inputs, hidden], self._kernel_shape, features, self._use_bias)
+        written, new, kept, read = tf.split(joined, 4, axis=self._conv_ndims + 1)
+        remembered = tf.sigmoid(kept + self._forget_bias) * before
+        cell = remembered + tf.sigmoid(written) * tf.tanh(new)
+        output = tf.tanh(cell) * tf.sigmoid(read)
         if self._skip_connection:
             output = tf.concat([output, inputs], axis=-1)
-        return output, LSTMStateTuple(new_cell, output)
+        return output, LSTMStateTuple(cell, output)
 
 
 @export("contrib.rnn.Conv1DLSTMCell")

@@ -116,6 +116,11 @@ class IntersectionRNNCell(_Units, RNNCell):
         return new_y, new_state
 
 
+def _mixed(gate: Any, through: Any, beside: Any) -> Any:
+    """Return the first of two values as far as a gate is open, and else the second."""
+    return gate * through + (1.0 - gate) * beside
+
+
 @export("contrib.rnn.SRUCell")
 class SRUCell(_Units, LayerRNNCell):
     """The simple recurrent unit (Lei et al., 2018).
@@ -146,13 +151,11 @@ class SRUCell(_Units, LayerRNNCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
-        product = tf.matmul(inputs, self._kernel)
-        x, f, r, highway = tf.split(value=product, num_or_size_splits=4, axis=1)
-        gates = tf.sigmoid(tf.nn.bias_add(tf.concat([f, r], 1), self._bias))
-        f, r = tf.split(value=gates, num_or_size_splits=2, axis=1)
-        c = f * state + (1.0 - f) * x
-        h = r * self._activation(c) + (1.0 - r) * highway
-        return h, c
+        new, *gates, highway = tf.split(tf.matmul(inputs, self._kernel), 4, axis=1)
+        opened = tf.sigmoid(tf.nn.bias_add(tf.concat(gates, 1), self._bias))
+        forget, reset = tf.split(opened, 2, axis=1)
+        state = _mixed(forget, state, new)
+        return _mixed(reset, self._activation(state), highway), state
 
 
 class _Independent(LayerRNNCell):
@@ -304,10 +307,9 @@ class IndyLSTMCell(_Independent):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        cell, output = state
         axis = tf.constant(1, dtype=tf.int32)
-        c, h = state
-        gates = tf.matmul(inputs, self._w)
-        gates += tf.tile(h, [1, 4]) * self._u
-        gates = tf.nn.bias_add(gates, self._b)
-        new_c, new_h = basic_lstm_step(gates, c, axis, self._forget_bias, self._activation)
-        return new_h, LSTMStateTuple(new_c, new_h)
+        product = tf.matmul(inputs, self._w) + tf.tile(output, [1, 4]) * self._u
+        gates = tf.nn.bias_add(product, self._b)
+        new = basic_lstm_step(gates, cell, axis, self._forget_bias, self._activation)
+        return new[1], LSTMStateTuple(*new)

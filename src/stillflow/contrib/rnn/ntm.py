@@ -201,8 +201,10 @@ def _similarity(memory: Any, key: Any) -> Any:
     """Return the cosine between the key and each row."""
     column = tf.expand_dims(key, axis=2)
     products = tf.matmul(memory, column)
-    of_key = tf.sqrt(tf.reduce_sum(tf.square(column), axis=1, keepdims=True))
-    of_rows = tf.sqrt(tf.reduce_sum(tf.square(memory), axis=2, keepdims=True))
+    of_key, of_rows = (
+        tf.sqrt(tf.reduce_sum(tf.square(vectors), axis=axis, keepdims=True))
+        for vectors, axis in ((column, 1), (memory, 2))
+    )
     return tf.squeeze(products / (of_rows * of_key + 1e-8))
 
 

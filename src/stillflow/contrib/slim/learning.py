@@ -69,21 +69,21 @@ def create_train_op(
       clip_gradient_norm: the norm each gradient is scaled down to; 0 for none.
       gradient_multipliers: {variable or name of its operation: factor for its gradient}.
     """
+    changes: list[tuple[str, Callable[..., Pairs], Any]] = []
+    if gradient_multipliers:
+        changes.append(("multiply_grads", multiply_gradients, gradient_multipliers))
+    if clip_gradient_norm > 0:
+        changes.append(("clip_grads", clip_gradient_norms, clip_gradient_norm))
 
     def transform(grads: Pairs) -> Pairs:
-        if gradient_multipliers:
-            with tf.name_scope("multiply_grads"):
-                grads = multiply_gradients(grads, gradient_multipliers)
-        if clip_gradient_norm > 0:
-            with tf.name_scope("clip_grads"):
-                grads = clip_gradient_norms(grads, clip_gradient_norm)
+        for scope, change, argument in changes:
+            with tf.name_scope(scope):
+                grads = change(grads, argument)
         return grads
 
-    return _create_train_op(
-        total_loss, optimizer, global_step, update_ops, variables_to_train, transform,
-        summarize_gradients, gate_gradients, aggregation_method, colocate_gradients_with_ops,
-        check_numerics,
-    )  # fmt: skip
+    what = total_loss, optimizer, global_step, update_ops, variables_to_train, transform
+    how = gate_gradients, aggregation_method, colocate_gradients_with_ops, check_numerics
+    return _create_train_op(*what, summarize_gradients, *how)
 
 
 @export("contrib.slim.learning.train_step")

@@ -47,17 +47,12 @@ def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[in
       variables: the variables.
       print_info: whether each variable is printed.
     """
+    given = list(variables)
+    counts = [variable.get_shape().num_elements() or 0 for variable in given]
+    sizes = [count * variable.dtype.size for count, variable in zip(counts, given)]
     if print_info:
         _heading("Variables: name (type shape) [size]")
-    numbers = size_in_bytes = 0
-    for variable in variables:
-        count = variable.get_shape().num_elements() or 0
-        taken = count * variable.dtype.size
-        numbers += count
-        size_in_bytes += taken
-        if print_info:
-            print(variable.name, tensor_description(variable), f"[{count}, bytes: {taken}]")
-    if print_info:
-        print(f"Total size of variables: {numbers}")
-        print(f"Total bytes of variables: {size_in_bytes}")
-    return numbers, size_in_bytes
+        for variable, count, size in zip(given, counts, sizes):
+            print(variable.name, tensor_description(variable), f"[{count}, bytes: {size}]")
+        print(f"Total size of variables: {sum(counts)}\nTotal bytes of variables: {sum(sizes)}")
+    return sum(counts), sum(sizes)

@@ -106,19 +106,15 @@ def parallel_read(
         filenames = tf.train.string_input_producer(
             files, num_epochs=num_epochs, shuffle=shuffle, seed=seed, name="filenames"
         )
-        dtypes = dtypes or [tf.string, tf.string]
-        queue: Any
+        kind, mixing = tf.FIFOQueue, {}
         if shuffle:
-            queue = tf.RandomShuffleQueue(
-                capacity=capacity, min_after_dequeue=min_after_dequeue, dtypes=dtypes, seed=seed,
-                name="common_queue",
-            )  # fmt: skip
-        else:
-            queue = tf.FIFOQueue(capacity=capacity, dtypes=dtypes, name="common_queue")
+            kind = tf.RandomShuffleQueue
+            mixing = {"min_after_dequeue": min_after_dequeue, "seed": seed}
+        types = dtypes or [tf.string] * 2
+        queue = kind(capacity=capacity, dtypes=types, name="common_queue", **mixing)
         summarize_fullness(queue, capacity)
-        return ParallelReader(
-            reader_class, queue, num_readers=num_readers, reader_kwargs=reader_kwargs
-        ).read(filenames)
+        reader = ParallelReader(reader_class, queue, num_readers, reader_kwargs)
+        return reader.read(filenames)
 
 
 def summarize_fullness(queue: Any, capacity: int) -> None:

@@ -190,14 +190,16 @@ def bucket(
 def _check_boundaries(boundaries: Any) -> None:
     if not isinstance(boundaries, (list, tuple)):
         raise TypeError(f"bucket_boundaries must be a list or tuple, but received: {boundaries}")
-    if not boundaries:
+    if len(boundaries) == 0:
         raise ValueError("bucket_boundaries must not be empty")
-    for low, high in pairwise(boundaries):
-        if not isinstance(low, int) or not isinstance(high, int):
-            raise TypeError(f"bucket boundaries must be integers, but saw: {low} and {high}")
-        if low >= high:
+    for pair in pairwise(boundaries):
+        if not all(isinstance(boundary, int) for boundary in pair):
+            wrong = "{} and {}".format(*pair)
+            raise TypeError(f"bucket boundaries must be integers, but saw: {wrong}")
+        if pair[1] <= pair[0]:
+            wrong = "{} before {}".format(*pair)
             raise ValueError(
-                f"Buckets must contain sequential increasing lengths, but saw: {low} before {high}"
+                f"Buckets must contain sequential increasing lengths, but saw: {wrong}"
             )
 
 

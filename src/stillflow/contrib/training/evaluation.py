@@ -56,13 +56,15 @@ class SummaryAtEndHook(SessionRunHook):
             self._summary_writer = FileWriterCache.get(self._log_dir)
 
     def end(self, session: Any) -> None:
+        written = None
         if self._summary_op is not None:
             step = tf.train.global_step(session, self._global_step)
-            summary = session.run(self._summary_op, self._feed_dict)
-            if self._summary_writer:
-                self._summary_writer.add_summary(summary, step)
-        if self._summary_writer:
-            self._summary_writer.flush()
+            written = session.run(self._summary_op, self._feed_dict), step
+        writer = self._summary_writer
+        if writer:
+            if written:
+                writer.add_summary(*written)
+            writer.flush()
 
 
 def _log(what: str) -> None:

@@ -90,14 +90,13 @@ class HParams:
           ValueError: the value is of another type.
         """
         kind, several = self._hparam_types[name]
-        if isinstance(value, list):
-            if not several:
-                raise ValueError(f"Must not pass a list for single-valued parameter: {name}")
-            setattr(self, name, [_cast(name, kind, element) for element in value])
-            return
-        if several:
+        is_list = isinstance(value, list)
+        if several and not is_list:
             raise ValueError(f"Must pass a list for multi-valued parameter: {name}.")
-        setattr(self, name, _cast(name, kind, value))
+        if is_list and not several:
+            raise ValueError(f"Must not pass a list for single-valued parameter: {name}")
+        elements = [_cast(name, kind, element) for element in (value if several else [value])]
+        setattr(self, name, elements if several else elements[0])
 
     def del_hparam(self, name: str) -> None:
         """Remove a hyperparameter, if there is one of that name."""

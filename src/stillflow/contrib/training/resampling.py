@@ -55,12 +55,11 @@ def resample_at_rate(
       The chosen rows of each input, in order.
     """
     with tf.name_scope(scope, default_name="resample_at_rate", values=[*inputs, rates]):
-        rates = convert_to_tensor(rates, name="rates")
-        counts = tf.cast(tf.random_poisson(rates, (), rates.dtype, seed=seed), tf.int32)
-        rows = repeat_range(counts)
-        if not back_prop:
-            rows = tf.stop_gradient(rows)
-        return [tf.gather(x, rows) for x in inputs]
+        means: Any = convert_to_tensor(rates, name="rates")
+        drawn = tf.random_poisson(means, (), means.dtype, seed=seed)
+        rows = repeat_range(tf.cast(drawn, tf.int32))
+        chosen = rows if back_prop else tf.stop_gradient(rows)
+        return [tf.gather(each, chosen) for each in inputs]
 
 
 @export("contrib.training.weighted_resample")

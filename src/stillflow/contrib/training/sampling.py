@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import stillflow as tf
@@ -130,22 +131,17 @@ def stratified_sample(
 
 def _accepting(start: Any, target: Any) -> Any:
     """Return each class's probability of acceptance; log a warning if it is small."""
-    possible = tf.Assert(
-        tf.reduce_all(tf.logical_or(tf.not_equal(start, 0), tf.equal(target, 0))),
-        [
-            "All classes with zero initial probability must also have zero target probability: ",
-            start, target,
-        ],
-    )  # fmt: skip
-    start = with_dependencies([possible], start)
-    accept = calculate_acceptance_probabilities(start, target)
-    rejected = tf.reduce_sum((1 - accept) * start)
-    message = "Proportion of examples rejected by sampler is high."
-    return tf.cond(
-        tf.less(rejected, 0.5),
-        lambda: accept,
-        lambda: tf.Print(accept, [accept], message=message, first_n=10),
+    unreachable = (
+        "All classes with zero initial probability must also have zero target probability: "
     )
+    is_possible = tf.logical_or(tf.not_equal(start, 0), tf.equal(target, 0))
+    check = tf.Assert(tf.reduce_all(is_possible), [unreachable, start, target])
+    seen = with_dependencies([check], start)
+    accept = calculate_acceptance_probabilities(seen, target)
+    is_cheap = tf.less(tf.reduce_sum((1 - accept) * seen), 0.5)
+    message = "Proportion of examples rejected by sampler is high."
+    warned = partial(tf.Print, accept, [accept], message=message, first_n=10)
+    return tf.cond(is_cheap, lambda: accept, warned)
 
 
 def estimate_data_distribution(

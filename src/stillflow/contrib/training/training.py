@@ -171,27 +171,26 @@ def create_train_op(
         `tf.train.Optimizer.compute_gradients`.
       check_numerics: whether a loss that is not finite is an error.
     """
-    if global_step is USE_GLOBAL_STEP:
-        global_step = get_or_create_global_step()
-    total_loss = _after_updates(total_loss, update_ops)
-    grads = optimizer.compute_gradients(
-        total_loss, _to_train(variables_to_train), gate_gradients=gate_gradients,
-        aggregation_method=aggregation_method,
-        colocate_gradients_with_ops=colocate_gradients_with_ops,
-    )  # fmt: skip
-    if transform_grads_fn:
-        grads = transform_grads_fn(grads)
+    step = get_or_create_global_step() if global_step is USE_GLOBAL_STEP else global_step
+    loss = _after_updates(total_loss, update_ops)
+    options = {
+        "gate_gradients": gate_gradients,
+        "aggregation_method": aggregation_method,
+        "colocate_gradients_with_ops": colocate_gradients_with_ops,
+    }
+    pairs = optimizer.compute_gradients(loss, _to_train(variables_to_train), **options)
+    pairs = transform_grads_fn(pairs) if transform_grads_fn else pairs
     if summarize_gradients:
         with tf.name_scope("summarize_grads"):
-            add_gradients_summaries(grads)
-    updates = optimizer.apply_gradients(grads, global_step=global_step)
+            add_gradients_summaries(pairs)
+    updates = optimizer.apply_gradients(pairs, global_step=step)
     with tf.name_scope("train_op"):
         if check_numerics:
-            total_loss = tf.check_numerics(total_loss, "LossTensor is inf or nan")
-        train_op = with_dependencies([updates], total_loss)
-    train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
-    if train_op not in train_ops:
-        train_ops.append(train_op)
+            loss = tf.check_numerics(loss, "LossTensor is inf or nan")
+        train_op = with_dependencies([updates], loss)
+    known = get_collection_ref(GraphKeys.TRAIN_OP)
+    if train_op not in known:
+        known.append(train_op)
     return train_op
 
 

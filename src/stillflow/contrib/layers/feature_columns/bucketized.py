@@ -80,18 +80,19 @@ class _BucketizedColumn(
         """Return the ranges of the transformed column as ids, which differ for its numbers."""
         dimension = self.source_column.dimension
         batch = tf.shape(input_tensor, name="shape")[0]
-        if dimension > 1:
-            numbers = tf.expand_dims(tf.range(0, batch), 1, name="expand_dims")
-            rows = tf.reshape(tf.tile(numbers, [1, dimension], name="tile"), [-1], name="reshape")
-            columns = tf.tile(tf.range(0, dimension), [batch], name="tile")
-            ids = tf.reshape(input_tensor, [-1], name="reshape") + self.length * columns
-        else:
-            rows = tf.range(0, batch)
+        rows: Any = tf.range(0, batch)
+        if dimension == 1:
             columns = tf.zeros([batch], dtype=tf.int32, name="zeros")
-            ids = tf.reshape(input_tensor, [-1], name="reshape")
-        indices = tf.cast(tf.transpose(tf.stack((rows, columns))), tf.int64)
-        shape = tf.cast(tf.stack([batch, dimension]), tf.int64)
-        return tf.SparseTensor(indices, ids, shape)
+        else:
+            numbers = tf.expand_dims(rows, 1, name="expand_dims")
+            repeated = tf.tile(numbers, [1, dimension], name="tile")
+            rows = tf.reshape(repeated, [-1], name="reshape")
+            columns = tf.tile(tf.range(0, dimension), [batch], name="tile")
+        ids = tf.reshape(input_tensor, [-1], name="reshape")
+        if dimension != 1:
+            ids = ids + self.length * columns
+        places = tf.cast(tf.transpose(tf.stack((rows, columns))), tf.int64)
+        return tf.SparseTensor(places, ids, tf.cast(tf.stack([batch, dimension]), tf.int64))
 
     def _wide_embedding_lookup_arguments(self, input_tensor: Any) -> Any:
         ids = self.to_sparse_tensor(input_tensor)

@@ -106,18 +106,16 @@ class _EmbeddingColumn(
         return inputs.get(self.sparse_id_column)
 
     def _deep_embedding_lookup_arguments(self, input_tensor: Any) -> Any:
-        return _DeepEmbeddingLookupArguments(
-            input_tensor=self.sparse_id_column.id_tensor(input_tensor),
-            weight_tensor=self.sparse_id_column.weight_tensor(input_tensor),
-            vocab_size=self.length,
-            dimension=self.dimension,
-            initializer=self.initializer,
-            combiner=self.combiner,
-            shared_embedding_name=self.shared_embedding_name,
-            hash_key=None,
-            max_norm=self.max_norm,
-            trainable=self.trainable,
-        )
+        ids = self.sparse_id_column
+        given = {
+            **self._asdict(),
+            "input_tensor": ids.id_tensor(input_tensor),
+            "weight_tensor": ids.weight_tensor(input_tensor),
+            "vocab_size": self.length,
+            "hash_key": None,
+        }
+        fields = _DeepEmbeddingLookupArguments._fields
+        return _DeepEmbeddingLookupArguments._make(given[field] for field in fields)
 
     def _checkpoint_path(self) -> Any:
         if self.ckpt_to_load_from is None:

@@ -91,22 +91,21 @@ def _real_valued_var_len_column(
     is_sparse: bool = False,
 ) -> _RealValuedVarLenColumn:
     """Return a column of as many numbers as an example has."""
-    if not (dtype.is_integer or dtype.is_floating):
-        raise TypeError(
-            f"dtype must be convertible to float. dtype: {dtype}, column_name: {column_name}"
-        )
-    if default_value is None and not is_sparse:
+    column = f"column_name: {column_name}"
+    number = int if dtype.is_integer else float if dtype.is_floating else None
+    if number is None:
+        raise TypeError(f"dtype must be convertible to float. dtype: {dtype}, {column}")
+    default = None
+    if isinstance(default_value, list):
+        raise ValueError(f"Only scalar default value. default_value: {default_value}, {column}")
+    if default_value is not None:
+        default = number(default_value)
+    elif not is_sparse:
         raise ValueError(
             "default_value must be provided when is_sparse=False to parse a padded Tensor. "
-            f"column_name: {column_name}"
+            f"{column}"
         )
-    if isinstance(default_value, list):
-        raise ValueError(
-            f"Only scalar default value. default_value: {default_value}, column_name: {column_name}"
-        )
-    if default_value is not None:
-        default_value = int(default_value) if dtype.is_integer else float(default_value)
-    return _RealValuedVarLenColumn(column_name, default_value, dtype, normalizer, is_sparse)
+    return _RealValuedVarLenColumn(column_name, default, dtype, normalizer, is_sparse)
 
 
 class _RealValuedColumn(
@@ -169,22 +168,19 @@ def real_valued_column(
       ValueError: for other sizes and types.
     """
     given = f"dimension: {dimension}, column_name: {column_name}"
-    if dimension is None:
-        raise TypeError(
-            "dimension must be an integer. Use the _real_valued_var_len_column for variable "
-            f"length features.{given}"
-        )
     if not isinstance(dimension, int):
-        raise TypeError(f"dimension must be an integer. {given}")
-    if dimension < 1:
-        raise ValueError(f"dimension must be greater than 0. {given}")
-    if not (dtype.is_integer or dtype.is_floating):
-        raise ValueError(
-            f"dtype must be convertible to float. dtype: {dtype}, column_name: {column_name}"
-        )
-    if default_value is not None:
-        default_value = _defaults(default_value, dimension, dtype, column_name)
-    return _RealValuedColumn(column_name, dimension, default_value, dtype, normalizer)
+        hint = "Use the _real_valued_var_len_column for variable length features."
+        hint = hint if dimension is None else ""
+        raise TypeError(f"dimension must be an integer. {hint}{given}")
+    wrong = "" if dimension >= 1 else f"dimension must be greater than 0. {given}"
+    if not (wrong or dtype.is_integer or dtype.is_floating):
+        wrong = f"dtype must be convertible to float. dtype: {dtype}, column_name: {column_name}"
+    if wrong:
+        raise ValueError(wrong)
+    defaults = default_value
+    if defaults is not None:
+        defaults = _defaults(defaults, dimension, dtype, column_name)
+    return _RealValuedColumn(column_name, dimension, defaults, dtype, normalizer)
 
 
 def _defaults(default_value: Any, dimension: int, dtype: Any, column_name: str) -> list[Any]:

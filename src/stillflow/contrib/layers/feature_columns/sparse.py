@@ -76,19 +76,20 @@ class _SparseColumn(
         dtype: Any = tf.string,
     ) -> Any:
         """Check the arguments."""
-        refused = _refusal(column_name, is_integerized, bucket_size, lookup_config, dtype)
-        if refused:
-            raise ValueError(refused)
-        if lookup_config and not isinstance(lookup_config, _SparseIdLookupConfig):
+        table = lookup_config or None
+        fault = _refusal(column_name, is_integerized, bucket_size, lookup_config, dtype)
+        if fault is None and not isinstance(table, (_SparseIdLookupConfig, type(None))):
             raise TypeError(
                 "lookup_config must be an instance of _SparseIdLookupConfig. Given one is in type "
                 f"{type(lookup_config)} for column_name {column_name}"
             )
-        if lookup_config and lookup_config.vocabulary_file and lookup_config.vocab_size is None:
-            raise ValueError(f"vocab_size must be defined. column_name: {column_name}")
-        return super().__new__(
-            cls, column_name, is_integerized, bucket_size, lookup_config, combiner, dtype
-        )
+        is_sized = table is None or not table.vocabulary_file or table.vocab_size is not None
+        if fault is None and not is_sized:
+            fault = f"vocab_size must be defined. column_name: {column_name}"
+        if fault is not None:
+            raise ValueError(fault)
+        ids = is_integerized, bucket_size, lookup_config
+        return super().__new__(cls, column_name, *ids, combiner, dtype)
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -89,21 +90,20 @@ def stack_blocks_dense(
       ValueError: if the strides do not multiply to `output_stride`.
     """
     unreached = "The target output_stride cannot be reached."
-    current_stride, rate = 1, 1
+    wanted = math.inf if output_stride is None else output_stride
+    reached = rate = 1
     for block in blocks:
         with tf.variable_scope(block.scope, "block", [net]) as scope:
             for number, unit in enumerate(block.args, 1):
-                if output_stride is not None and current_stride > output_stride:
+                if reached > wanted:
                     raise ValueError(unreached)
+                stride, dilates = unit.get("stride", 1), reached == wanted
+                own = {**unit, "stride": 1} if dilates else unit
                 with tf.variable_scope(f"unit_{number}", values=[net]):
-                    if output_stride is not None and current_stride == output_stride:
-                        net = block.unit_fn(net, rate=rate, **{**unit, "stride": 1})
-                        rate *= unit.get("stride", 1)
-                    else:
-                        net = block.unit_fn(net, rate=1, **unit)
-                        current_stride *= unit.get("stride", 1)
+                    net = block.unit_fn(net, rate=rate if dilates else 1, **own)
+                rate, reached = (rate * stride, reached) if dilates else (rate, reached * stride)
             net = collect_named_outputs(outputs_collections, scope.name, net)
-    if output_stride is not None and current_stride != output_stride:
+    if output_stride not in (None, reached):
         raise ValueError(unreached)
     return net
 
